@@ -191,7 +191,7 @@ impl RunningStore {
 fn put_in(queue: &Queue, events: &[TrafficEvent], told: oneshot::Sender<bool>) {
     let Some((last, others)) = events.split_last() else { return };
     for event in others {
-        queue.put_patiently(event);
+        queue.put_blocking(event);
     }
     while !queue.reserve() {
         std::thread::yield_now();

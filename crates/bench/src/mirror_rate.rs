@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
-use journal::{Arrival, JournalError, RedisJournal, Turn};
+use journal::{Arrival, JournalError, RedisJournal, LeaderLease};
 use keyspace::{BaseNames, KeyNames, MirrorNames, Mode, Redis, RedisError, RedisSettings};
 use testkit::RedisServer;
 use views::mirror::Directory;
@@ -41,15 +41,15 @@ pub struct MirrorRate {
 struct AlwaysLeader;
 
 #[async_trait]
-impl Turn for AlwaysLeader {
+impl LeaderLease for AlwaysLeader {
     async fn take(&self) -> Result<bool, JournalError> {
         Ok(true)
     }
-    fn is_ours(&self) -> bool {
+    fn is_held(&self) -> bool {
         true
     }
     async fn release(&self) {}
-    fn renew_every(&self) -> Duration {
+    fn renew_interval(&self) -> Duration {
         Duration::from_secs(1)
     }
 }

@@ -23,7 +23,7 @@ pub fn measure(events: u32) -> Result<QueueMemory, BenchError> {
     let before = allocated_bytes()?;
     let queue = Queue::new(events as usize);
     for position in 0..u64::from(events) {
-        queue.put_patiently(&traffic.event(position));
+        queue.put_blocking(&traffic.event(position));
     }
     let allocated = allocated_bytes()?.saturating_sub(before);
     assert_eq!(queue.occupied(), events as usize, "every event has a place");

@@ -1,12 +1,12 @@
 //! The one module that reads the clock.
 //!
-//! Everything else takes the time as an argument; `clippy.toml` bans reading it anywhere else. Programs hold a
+//! Everything else takes the time as an argument; `clippy.toml` bans reading it anywhere else. Programs use a
 //! [`SystemClock`], tests a [`ManualClock`].
 //!
-//! A clock shows two times. **Wall time** is the date, and steps whenever the machine's clock is set. **Steady time**
-//! counts the same seconds and never steps: it begins at the wall time of the start and grows by the monotonic clock. A
-//! server that is started again goes on with the steady time of the process before ([`continue_steady_time`]).
-//! Dates are wall time; everything that is subtracted from something else is steady time.
+//! A clock has two times. **Wall time** is the date, and steps whenever the machine's clock is set. **Steady time**
+//! counts the same seconds and never steps: it starts at the wall time of the process start and follows the monotonic
+//! clock. A restarted server continues the steady time of the previous process ([`continue_steady_time`]). Dates are
+//! wall time; all differences are computed in steady time.
 
 mod record;
 
@@ -18,11 +18,10 @@ use crate::time::{Seconds, UnixTime};
 
 pub use record::SteadyRecord;
 
-/// Something that knows what time it is.
 pub trait Clock: Send + Sync {
     fn now(&self) -> UnixTime;
 
-    /// Wall time in milliseconds since 1970, as precisely as this clock knows it.
+    /// Wall time in milliseconds since 1970, in the clock's own resolution.
     fn now_ms(&self) -> u64 {
         u64::from(self.now().0) * 1_000
     }
@@ -35,7 +34,7 @@ pub trait Clock: Send + Sync {
     fn steady_ms(&self) -> u64;
 }
 
-/// The machine's clock. The steady time of all values of one process is the same.
+/// The machine's clock. All values of one process have the same steady time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -48,7 +47,7 @@ fn whole_ms(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Steady time that began at `start` when the stopwatch was started.
+/// Steady time that was `start` when the stopwatch was started.
 #[derive(Clone, Copy, Debug)]
 struct Steady {
     start_ms: u64,
@@ -81,28 +80,27 @@ impl Clock for SystemClock {
 
 static STEADY_OF_PROCESS: OnceLock<Steady> = OnceLock::new();
 
-/// Lets the steady time of this process go on where another one recorded it. `uptime_ms` is how long the machine has
-/// been running, in the run `boot`. To be called before steady time is asked for; later it changes nothing.
+/// Continues the steady time that another process recorded. `uptime_ms` is the uptime of the machine since the boot
+/// `boot`. Must be called before steady time is first read; later calls have no effect.
 pub fn continue_steady_time(recorded: &SteadyRecord, uptime_ms: u64, boot: &str) {
     STEADY_OF_PROCESS.get_or_init(|| {
         Steady::starting_at(record::start_of(recorded, (uptime_ms, boot), SystemClock.now_ms()))
     });
 }
 
-/// A clock that stands still until it is moved. Clones share the same hands.
+/// A clock that stands still until it is moved. Clones share the same time.
 #[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<Hands>);
+pub struct ManualClock(Arc<ManualTime>);
 
 #[derive(Debug, Default)]
-struct Hands {
+struct ManualTime {
     wall: AtomicU32,
     steady: AtomicU32,
 }
 
 impl ManualClock {
-    /// A clock that shows `now`, as wall time and as steady time.
     pub fn at(now: UnixTime) -> Self {
-        ManualClock(Arc::new(Hands { wall: AtomicU32::new(now.0), steady: AtomicU32::new(now.0) }))
+        ManualClock(Arc::new(ManualTime { wall: AtomicU32::new(now.0), steady: AtomicU32::new(now.0) }))
     }
 
     pub fn advance(&self, length: Seconds) {
@@ -110,7 +108,7 @@ impl ManualClock {
         self.0.steady.fetch_add(length.0, Ordering::SeqCst);
     }
 
-    /// Sets the wall clock forward or back, as an operator or a time server does. No time passes.
+    /// Sets the wall clock forward or back, as an operator or NTP does. No time passes.
     pub fn step(&self, seconds: i32) {
         let _ = self.0.wall.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |wall| {
             Some(wall.saturating_add_signed(seconds))
@@ -132,7 +130,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Measures how long something took; for benchmarks and log lines, never for decisions.
+/// Measures durations for benchmarks and log lines, never for decisions.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);
 
@@ -142,7 +140,6 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

@@ -1,8 +1,8 @@
-//! A number of things in English, for texts that people read.
+//! A number with its noun in English, for texts.
 
 use std::fmt::Display;
 
-/// A number of things: "1 user", "2 users", "2 entries", "2 days".
+/// "1 user", "2 users", "2 entries", "2 days".
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     if count == N::from(1) {
         return format!("1 {noun}");

@@ -1,4 +1,4 @@
-//! Numbers that any thread may count with and a metrics page reads.
+//! Atomic numbers for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ impl Counter {
     }
 
     pub fn add(&self, many: u64) {
-        // Most heartbeats move nothing: leave the cache line to others.
+        // Most heartbeats add zero: avoid touching the cache line.
         if many > 0 {
             self.0.fetch_add(many, Ordering::Relaxed);
         }

@@ -12,7 +12,7 @@ pub enum AnnounceEvent {
     #[default]
     None,
     Started,
-    /// The client has just got the last piece.
+    /// The client has received the last piece.
     Completed,
     Stopped,
 }
@@ -39,7 +39,6 @@ impl AnnounceEvent {
     }
 }
 
-/// The text is no event of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an event is none, started, completed or stopped")]
 pub struct NotAnEvent;
@@ -63,7 +62,7 @@ impl fmt::Display for AnnounceEvent {
     }
 }
 
-/// What made an event happen.
+/// What caused an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Announced by the client.
@@ -86,7 +85,6 @@ impl Cause {
     }
 }
 
-/// The text is no cause of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a cause is announce, timeout or removal")]
 pub struct NotACause;
@@ -103,39 +101,38 @@ impl FromStr for Cause {
     }
 }
 
-/// One accepted announce, or one peer that vanished: the fourteen fields of J2, then ours.
+/// One accepted announce, or one peer that expired or was removed: the fourteen fields of J2, then ours.
 ///
-/// Plain data without a heap: making one costs a copy.
+/// Plain data without heap allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficEvent {
-    /// Whose announce it was. None for an expired peer whose user is no longer known.
+    /// None for an expired peer whose user is no longer known.
     pub passkey: Option<Passkey>,
     pub user: UserId,
-    /// The torrent's number. None for an expired peer whose torrent is no longer known.
+    /// None for an expired peer whose torrent is no longer known.
     pub torrent: Option<TorrentId>,
     pub info_hash: InfoHash,
     pub peer_id: PeerId,
     pub port: u16,
-    /// Where the client is; its family is the field `af`.
+    /// Its family is the field `af`.
     pub ip: IpAddr,
     /// Bytes uploaded since the last announce of this session (`du`).
     pub uploaded_delta: u64,
     /// Bytes downloaded since the last announce of this session (`dd`).
     pub downloaded_delta: u64,
-    /// Bytes the client still wants; none if it did not say.
+    /// None if the client did not send it.
     pub left: Option<u64>,
     pub event: AnnounceEvent,
-    /// When, by the wall clock (`ts`).
+    /// Wall time (`ts`).
     pub at: UnixTime,
-    /// When, by the steady time of the node ([`crate::clock`]), which no step of the wall clock changes.
+    /// Steady time of the node ([`crate::clock`]).
     pub steady: UnixTime,
-    /// Time since the last announce, zero where there was none (`dt`).
+    /// Time since the last announce, zero for the first (`dt`).
     pub since_last: Seconds,
-    /// The interval the client was told.
+    /// The interval sent to the client.
     pub interval: Seconds,
-    /// The least interval the client was told.
+    /// The min interval sent to the client.
     pub min_interval: Seconds,
-    /// The node that wrote this.
     pub node: NodeId,
     pub session: SessionId,
     /// The client's running total of bytes uploaded (`up`).
@@ -143,7 +140,7 @@ pub struct TrafficEvent {
     /// The client's running total of bytes downloaded (`down`).
     pub downloaded_total: u64,
     pub cause: Cause,
-    /// The client's key, by which other nodes know it under a changed peer id.
+    /// Identifies the client to other nodes under a changed peer id.
     pub key: ClientKey,
     /// Bytes claimed as uploaded that must not be credited, although the totals contain them (`nu`).
     pub uncredited_upload: u64,

@@ -1,4 +1,4 @@
-//! Hexadecimal digits, both ways, without allocation.
+//! Hexadecimal encoding and decoding without allocation.
 
 /// The value of one hexadecimal digit of either case.
 pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
@@ -10,7 +10,7 @@ pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
     }
 }
 
-/// The value of every byte as a hexadecimal digit; [`NOT_A_DIGIT`] for the others.
+/// The value of every byte as a hexadecimal digit; [`NOT_A_DIGIT`] for other bytes.
 pub(crate) const VALUES: [u8; 256] = {
     let mut values = [NOT_A_DIGIT; 256];
     let mut byte = 0;
@@ -23,7 +23,7 @@ pub(crate) const VALUES: [u8; 256] = {
     values
 };
 
-/// What [`VALUES`] holds for a byte that is no digit: more than any value.
+/// Greater than any value.
 pub(crate) const NOT_A_DIGIT: u8 = 0xff;
 
 /// The lowercase digit of a value below 16.

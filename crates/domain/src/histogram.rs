@@ -2,14 +2,14 @@
 //!
 //! # Guarantees
 //!
-//! - Recording allocates nothing and takes no lock: two additions to counters that other threads seldom touch. Threads
-//!   are spread over a few sets of counters, which a reader adds up.
+//! - Recording allocates nothing and takes no lock: two additions to counters that other threads rarely touch. Threads
+//!   are spread over a few sets of counters, which a reader sums.
 //! - A reader sees every measurement once; one that is being recorded may be in the count and not yet in the sum.
 //!
 //! # Deliberately absent
 //!
-//! Configurable bounds: one set serves everything from a hit in memory to a call that times out, and equal bounds can
-//! be compared.
+//! Configurable bounds: one set covers everything from a lookup in memory to a call that times out, and equal bounds
+//! can be compared.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,13 +20,12 @@ pub const BOUNDS_US: [u64; 19] = [
     1_000_000, 2_500_000, 5_000_000, 10_000_000,
 ];
 
-/// Buckets, with the one that has no upper bound.
+/// Including the one without an upper bound.
 pub const BUCKETS: usize = BOUNDS_US.len() + 1;
 
-/// Sets of counters: about as many threads announce as there are cores.
+/// Sets of counters: about one per core.
 const SHARDS: usize = 8;
 
-/// Measurements, by how long they took.
 #[derive(Debug, Default)]
 pub struct Histogram {
     shards: [Shard; SHARDS],
@@ -40,16 +39,15 @@ struct Shard {
     sum_ns: AtomicU64,
 }
 
-/// What a histogram held at one moment.
+/// The contents at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Measurements in each bucket, those of the buckets before not included.
+    /// Measurements in each bucket, not cumulative.
     pub buckets: [u64; BUCKETS],
     pub sum: Duration,
 }
 
 impl Snapshot {
-    /// How many measurements there were.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
@@ -59,7 +57,7 @@ thread_local! {
     static SHARD: usize = next_shard();
 }
 
-/// Threads take the shards in turn.
+/// Threads are assigned round-robin.
 fn next_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS
@@ -67,7 +65,7 @@ fn next_shard() -> usize {
 
 impl Histogram {
     pub fn record(&self, length: Duration) {
-        // A thread that is ending has no number any more, and uses the first shard.
+        // A terminating thread has lost its number, and uses the first shard.
         let shard = &self.shards[SHARD.try_with(|shard| *shard).unwrap_or(0)];
         let nanoseconds = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         // A bound belongs to its own bucket.
@@ -76,7 +74,6 @@ impl Histogram {
         shard.sum_ns.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// What was recorded so far.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for shard in &self.shards {

@@ -1,4 +1,4 @@
-//! Ids: strict to parse, plain to print, small to hold.
+//! Ids, with strict parsing and compact storage.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,13 @@ use std::hash::Hasher;
 use crate::hex;
 use crate::time::UnixTime;
 
-/// Why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// Infohashes and peer ids are written as forty hexadecimal digits.
     #[error("{what} must be 40 hexadecimal digits (these are {digits} characters)")]
     NotFortyHexDigits {
         what: &'static str,
-        /// How long the text was.
+        /// Length of the text.
         digits: usize,
     },
     /// Passkeys are 8 to 64 hexadecimal digits (W1).
@@ -72,7 +71,7 @@ twenty_bytes!(
     "an infohash"
 );
 twenty_bytes!(
-    /// Chosen by the client; its first bytes tell program and version.
+    /// Chosen by the client; its first bytes identify program and version.
     PeerId,
     "a peer id"
 );
@@ -84,7 +83,7 @@ macro_rules! positive_number {
         pub struct $name(u64);
 
         impl $name {
-            /// The id with this number; none for zero and for what a signed SQL integer cannot hold.
+            /// None for zero and for numbers beyond a signed SQL integer.
             pub const fn new(number: u64) -> Option<Self> {
                 if number == 0 || number > i64::MAX as u64 { None } else { Some($name(number)) }
             }
@@ -112,22 +111,22 @@ macro_rules! positive_number {
 }
 
 positive_number!(
-    /// As the site's database numbers users.
+    /// As in the site's database.
     UserId,
     "a user id"
 );
 positive_number!(
-    /// As the site's database numbers torrents.
+    /// As in the site's database.
     TorrentId,
     "a torrent id"
 );
 
-/// The secret in a user's announce URL: 8 to 64 hexadecimal digits, kept in lower case (W1).
+/// The secret in a user's announce URL: 8 to 64 hexadecimal digits, stored in lower case (W1).
 ///
 /// `Debug` shows only its first digits. Use `Display` for the whole.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Passkey {
-    /// Two digits a byte; zero behind the last.
+    /// Two digits per byte; zero after the last.
     packed: [u8; Passkey::MAX_DIGITS / 2],
     digits: u8,
 }
@@ -136,13 +135,13 @@ impl Passkey {
     pub const MIN_DIGITS: usize = 8;
     pub const MAX_DIGITS: usize = 64;
 
-    /// Reads a passkey from ASCII; upper case is normalised, anything else refused.
+    /// Parses ASCII; upper case is normalised.
     pub fn from_ascii(text: &[u8]) -> Result<Self, IdError> {
         if text.len() < Self::MIN_DIGITS || text.len() > Self::MAX_DIGITS {
             return Err(IdError::NotAPasskey);
         }
         let mut packed = [0; Self::MAX_DIGITS / 2];
-        // Every announce comes through here: bad digits are collected and refused at the end, without a branch each.
+        // On the path of every announce: bad digits are accumulated and rejected at the end, without a branch each.
         let mut bad = 0;
         for (byte, digits) in packed.iter_mut().zip(text.chunks(2)) {
             let high = hex::VALUES[usize::from(digits[0])];
@@ -156,14 +155,14 @@ impl Passkey {
         Ok(Passkey { packed, digits: text.len() as u8 })
     }
 
-    /// A passkey of 32 digits made from 16 random bytes.
+    /// 32 digits.
     pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
         let mut packed = [0; Self::MAX_DIGITS / 2];
         packed[..16].copy_from_slice(&bytes);
         Passkey { packed, digits: 32 }
     }
 
-    /// What logs may show: enough to recognise, too little to use.
+    /// For logs.
     pub fn redacted(&self) -> RedactedPasskey {
         RedactedPasskey(*self)
     }
@@ -197,7 +196,7 @@ impl fmt::Debug for Passkey {
     }
 }
 
-/// A passkey as logs may show it: `1f3a…`.
+/// A passkey as shown in logs: `1f3a…`.
 #[derive(Clone, Copy)]
 pub struct RedactedPasskey(Passkey);
 
@@ -214,18 +213,16 @@ impl fmt::Display for RedactedPasskey {
 pub struct ClientKey(pub u32);
 
 impl ClientKey {
-    /// The key of a client that sent none.
     pub const NONE: ClientKey = ClientKey(0);
 
-    /// Whether the client sent one.
     pub fn is_some(self) -> bool {
         self != Self::NONE
     }
 
-    /// Reads the `key` of an HTTP announce.
+    /// Parses the `key` of an HTTP announce.
     ///
-    /// Clients that also speak UDP write the same 32 bits as up to eight hexadecimal digits, so these are taken as
-    /// that number; any other text is folded into 32 bits.
+    /// Clients that also use UDP write the same 32 bits as up to eight hexadecimal digits, which are parsed as that
+    /// number; any other text is hashed to 32 bits.
     pub fn from_http(text: &[u8]) -> Self {
         if text.is_empty() {
             return Self::NONE;
@@ -258,13 +255,13 @@ impl FromStr for ClientKey {
 
 /// A client on one torrent for one user, under any peer id.
 ///
-/// It is derived, so that every node derives the same value. A client that stops and starts again keeps its id; its
-/// runs are told apart by [`RunId`].
+/// Every node derives the same value. A client that stops and starts again keeps its id; [`RunId`] distinguishes its
+/// runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
 impl ClientId {
-    /// Derives the id: from the key, which outlives a changed peer id, or from the peer id where there is no key.
+    /// From the key, which outlives a changed peer id, or from the peer id without a key.
     pub fn derive(user: UserId, info_hash: &InfoHash, key: ClientKey, peer_id: &PeerId) -> ClientId {
         // The definition of SipHash-1-3 with a zero key is fixed: other nodes and later versions agree.
         let mut hasher = SipHasher13::new();
@@ -279,19 +276,19 @@ impl ClientId {
     }
 }
 
-/// Tells the runs of one client apart: no node assigns the same number twice within seven weeks.
+/// Distinguishes the runs of one client: no node assigns the same number twice within seven weeks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u32);
 
 impl RunId {
-    /// Another producer wrote the entry, without our counters.
+    /// In entries of other producers, which have no counters.
     pub const NONE: RunId = RunId(0);
 }
 
 /// One run of one client (`sid`): as far as its tracker knows, counters only grow within it.
 ///
-/// A tracker that has forgotten a client begins a new run. Whether that run goes on where an earlier one ended is
-/// for the ledger to see, by the totals.
+/// A tracker that has lost the state of a client begins a new run. Whether that run continues an earlier one is
+/// determined by the ledger, from the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId {
     pub client: ClientId,
@@ -319,27 +316,27 @@ impl FromStr for SessionId {
     }
 }
 
-/// The process that wrote an event. New at each start; two nodes share one only if they start in the same second, and
-/// by a chance of one in four billion (of 65,536, if they have the same name).
+/// The process that wrote an event. New at each start; two nodes share one only if they start in the same second, with
+/// a probability of one in four billion (one in 65,536, if they have the same name).
 ///
-/// The upper half is the second of the start, then come 16 bits of a hash of the node's name, which outlasts restarts,
-/// and 16 random ones.
+/// The upper half is the second of the start, followed by 16 bits of a hash of the node's name, which persists across
+/// restarts, and 16 random bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(pub u64);
 
 impl NodeId {
-    /// A process that starts now, on the node with this name.
-    pub fn starting(now: UnixTime, place: &str, random: u64) -> NodeId {
+    /// For a process that starts now, on the node with this name.
+    pub fn starting(now: UnixTime, node_name: &str, random: u64) -> NodeId {
         // The definition of SipHash-1-3 with a zero key is fixed: later versions derive the same value.
         let mut hasher = SipHasher13::new();
-        hasher.write(place.as_bytes());
+        hasher.write(node_name.as_bytes());
         NodeId(u64::from(now.0) << 32 | (hasher.finish() & 0xffff) << 16 | random & 0xffff)
     }
 
     /// Whether this process is a restart of the other one's node.
     pub fn is_restart_of(self, other: NodeId) -> bool {
-        let (place, other_place) = (self.0 >> 16 & 0xffff, other.0 >> 16 & 0xffff);
-        self != other && place == other_place && self.0 >> 32 >= other.0 >> 32
+        let (name_hash, other_name_hash) = (self.0 >> 16 & 0xffff, other.0 >> 16 & 0xffff);
+        self != other && name_hash == other_name_hash && self.0 >> 32 >= other.0 >> 32
     }
 }
 

@@ -4,24 +4,23 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::time::{Seconds, UnixTime};
 
-/// A line is written at most this often.
 const EVERY: Seconds = Seconds(60);
 
 /// Throttles one log line. The event itself must be counted elsewhere.
 #[derive(Debug, Default)]
 pub struct LogThrottle {
-    /// When the line was written last; zero for never.
+    /// Time of the last line; zero for never.
     written: AtomicU32,
     left_out: AtomicU64,
 }
 
 impl LogThrottle {
-    /// A line that was never written; for a `static`.
+    /// `const`, for use in a `static`.
     pub const fn new() -> LogThrottle {
         LogThrottle { written: AtomicU32::new(0), left_out: AtomicU64::new(0) }
     }
 
-    /// Whether the line is to be written now: then how many were left out since the last one.
+    /// Whether to write the line now: then the number of suppressed lines since the last one.
     pub fn admit(&self, now: UnixTime) -> Option<u64> {
         let written = self.written.load(Ordering::Relaxed);
         // After a step back of the clock, the line is written.

@@ -2,21 +2,21 @@
 
 use crate::time::Seconds;
 
-/// Announces are counted in whole seconds, and clients report figures late: this much time is always granted.
+/// Announces have a resolution of one second, and clients report late: this much time is always granted.
 const SLACK: Seconds = Seconds(10);
 
-/// The highest credible rate of a client. Tracker and ledger use the same rule.
+/// The highest plausible rate of a client. Tracker and ledger use the same rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateCeiling {
-    /// Bytes a second, in each direction.
+    /// In each direction.
     pub bytes_per_s: u64,
 }
 
 impl RateCeiling {
-    /// Ten gigabits a second: above any real client, below typical made-up figures.
+    /// 10 Gbit/s: above any real client, below typical fabricated amounts.
     pub const DEFAULT: RateCeiling = RateCeiling { bytes_per_s: 1_250_000_000 };
 
-    /// The most bytes that count for a span of time.
+    /// The most bytes that count for a duration.
     pub fn allowance(self, elapsed: Seconds) -> u64 {
         self.bytes_per_s.saturating_mul(u64::from((elapsed + SLACK).0))
     }

@@ -6,7 +6,7 @@ use crate::ids::{InfoHash, PeerId, TorrentId, UserId};
 use crate::rate::RateCeiling;
 use crate::time::{Seconds, UnixTime};
 
-/// Why a risk event is reported. The figures that belong to each kind are fields of [`RiskEvent`].
+/// Why a risk event is reported. The amounts that belong to each kind are fields of [`RiskEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RiskKind {
     /// One client claims more than `limits.peer_rate_max_mbit_per_s`. The excess is not credited.
@@ -15,13 +15,13 @@ pub enum RiskKind {
     UserRate,
     /// Upload claimed while the swarm had no leecher of another user since the client's last announce.
     UploadWithoutLeechers,
-    /// Upload claimed after a `stopped`, or by nothing but `stopped`. It is not credited.
+    /// Upload claimed after a `stopped`, or only by `stopped`. It is not credited.
     UploadAfterStop,
-    /// The upload credited on a torrent runs ahead of the download credited on it.
+    /// The upload credited on a torrent exceeds the download credited on it.
     UploadAheadOfDownload,
     /// `left` fell by more than `downloaded` grew.
     LeftWithoutDownload,
-    /// `completed` from a user that downloaded too little of the torrent.
+    /// `completed` of a user who downloaded too little of the torrent.
     CompletedWithoutDownload,
     /// One address announces for many users; `count` is how many.
     SharedAddress,
@@ -30,7 +30,6 @@ pub enum RiskKind {
 }
 
 impl RiskKind {
-    /// All kinds, for tables of names and documents.
     pub const ALL: [RiskKind; 9] = [
         RiskKind::ClientRate,
         RiskKind::UserRate,
@@ -58,13 +57,12 @@ impl RiskKind {
         }
     }
 
-    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<RiskKind> {
         RiskKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// One reported risk, with the figures it is based on.
+/// One reported risk, with the amounts it is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RiskEvent {
     pub kind: RiskKind,
@@ -75,7 +73,7 @@ pub struct RiskEvent {
     pub peer_id: PeerId,
     pub ip: IpAddr,
     pub at: UnixTime,
-    /// The time in which the bytes were claimed to be moved.
+    /// The time for which the bytes were claimed.
     pub elapsed: Seconds,
     pub uploaded_claimed: u64,
     pub downloaded_claimed: u64,
@@ -83,8 +81,8 @@ pub struct RiskEvent {
     pub downloaded_credited: u64,
     /// The limit in force, for [`RiskKind::ClientRate`] and [`RiskKind::UserRate`].
     pub ceiling: RateCeiling,
-    /// How many users or peer ids, for the kinds that count them; otherwise zero.
+    /// Number of users or peer ids, for the kinds that count them; otherwise zero.
     pub count: u64,
-    /// How many more of this user and kind were not reported since the last one that was.
+    /// Events of this user and kind that were not reported since the last report.
     pub unreported: u32,
 }

@@ -3,39 +3,38 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A length of time in whole seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seconds(pub u32);
 
 /// Whole seconds since 1970, up to the year 2106.
 ///
-/// Thirty-two bits, because millions of records hold one.
+/// 32 bits, because millions of records contain one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixTime(pub u32);
 
-/// A moment further ahead than this is not believed, by any view: clocks of servers differ by less.
+/// Times further ahead are rejected by every view: clocks of servers differ by less.
 pub const AHEAD_MAX: Seconds = Seconds(60);
 
-/// The longest interval that a client is told; other producers may write anything.
+/// Upper bound of intervals that are taken into account; other producers may write any number.
 const INTERVAL_MAX: Seconds = Seconds(7 * 24 * 60 * 60);
 
-/// How long a peer may be silent before it is gone (A4): one rule for swarms, accounts, lists and the Redis layout.
+/// How long a peer may be silent before it expires (A4): one rule for swarms, accounts, activity lists and the mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceLimit {
-    /// The announce interval that our own trackers tell.
+    /// The announce interval of our own trackers.
     pub interval: Seconds,
     /// How much later than its interval a peer may announce.
     pub grace: Seconds,
 }
 
 impl SilenceLimit {
-    /// For a peer that was told to come back after `told`. A shorter interval than usual, such as that of a torrent that
-    /// awaits approval, changes nothing.
-    pub fn of(&self, told: Seconds) -> Seconds {
-        self.interval.max(told.min(INTERVAL_MAX)) + self.grace
+    /// For a peer that was sent this interval. A shorter interval than the default, as for a torrent that awaits
+    /// approval, changes nothing.
+    pub fn of(&self, sent: Seconds) -> Seconds {
+        self.interval.max(sent.min(INTERVAL_MAX)) + self.grace
     }
 
-    /// For a peer that was told the usual interval.
+    /// For a peer that was sent the default interval.
     pub fn usual(&self) -> Seconds {
         self.interval + self.grace
     }
@@ -48,7 +47,7 @@ impl Default for SilenceLimit {
 }
 
 impl UnixTime {
-    /// How long ago `earlier` was; zero if it lies ahead (clocks step back).
+    /// Zero if `earlier` is later (clocks step back).
     pub fn since(self, earlier: UnixTime) -> Seconds {
         Seconds(self.0.saturating_sub(earlier.0))
     }

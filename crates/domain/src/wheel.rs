@@ -1,26 +1,26 @@
 //! A timing wheel over dense slots, for deadlines that heartbeats extend.
 //!
 //! Peers and sessions have deadlines, which a heartbeat moves into the future. Heartbeats are a million times more
-//! frequent than expiries, so a heartbeat costs the wheel *nothing*: the owner keeps the true deadline in its record,
-//! and the wheel only stores when to check. At a check the owner answers with a [`Verdict`]: done, or the next check.
+//! frequent than expiries, so a heartbeat costs the wheel *nothing*: the owner stores the true deadline in its record,
+//! and the wheel only stores when to check. At a check the owner returns a [`Verdict`]: done, or the next check.
 //!
 //! # Guarantees
 //!
 //! - A slot armed for a later second is checked by the first [`TimingWheel::advance`] at or after that second, never
-//!   before it unless it lies beyond the wheel's horizon or the clock went far back (then the owner answers `RearmAt`,
-//!   once per turn or once).
+//!   before it unless it lies beyond the wheel's horizon or the clock went far back (then the owner returns `RearmAt`,
+//!   once per revolution or once).
 //! - An advance costs what is due plus one step for each elapsed second, however many slots are armed.
 //! - Four bytes per slot, no allocation for slots seen before, no pointers.
 //!
 //! # Deliberately absent
 //!
-//! Cancelling: an owner that frees a slot leaves it armed, and answers `Done` (or the deadline of the slot's next
+//! Cancelling: an owner that frees a slot leaves it armed, and returns `Done` (or the deadline of the slot's next
 //! occupant) at the check. Moving a deadline *forward*: a slot's deadlines only grow, also from one occupant to the
 //! next; an owner that needs an earlier check arms a second slot.
 
 use crate::time::{Seconds, UnixTime};
 
-/// The owner's answer when the wheel checks a slot.
+/// The owner's decision when the wheel checks a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The slot is no longer armed.
@@ -29,39 +29,37 @@ pub enum Verdict {
     RearmAt(UnixTime),
 }
 
-/// The wheel waits for a clock that steps back by at most this much. After a larger step the previous time was wrong:
-/// then every slot is checked once, so that no deadline waits for the wrong time.
+/// A clock that steps back by at most this much is waited for. After a larger step the previous time was wrong: then
+/// every slot is checked once, so that no deadline waits for the wrong time.
 const STEP_BACK_MAX: Seconds = Seconds(60);
 
 const END: u32 = u32::MAX;
-/// A slot that is in no bucket.
+/// A slot in no bucket.
 const NOT_ARMED: u32 = u32::MAX - 1;
 
-/// The wheel: one bucket a second, each a singly linked list through `next`.
+/// One bucket per second, each a singly linked list through `next`.
 #[derive(Debug)]
 pub struct TimingWheel {
-    /// The first slot of each bucket. A power of two of them.
+    /// The first slot of each bucket; the number of buckets is a power of two.
     first: Box<[u32]>,
-    /// For each slot, the one behind it in its bucket.
+    /// For each slot, the next one in its bucket.
     next: Vec<u32>,
     /// Every second up to and including this one has been checked.
-    looked_at: UnixTime,
+    checked_until: UnixTime,
     armed: usize,
 }
 
 impl TimingWheel {
-    /// The largest number of slots a wheel can watch.
     pub const MAX_SLOTS: usize = NOT_ARMED as usize;
 
-    /// A wheel that starts at `now` and sees at least `horizon_s` seconds ahead.
+    /// A wheel that starts at `now` with a horizon of at least `horizon_s` seconds.
     ///
-    /// Deadlines beyond the horizon work too, at the cost of one check per turn.
+    /// Deadlines beyond the horizon work as well, at the cost of one check per revolution.
     pub fn new(now: UnixTime, horizon_s: u32) -> Self {
         let buckets = horizon_s.clamp(1, 1 << 20).next_power_of_two() as usize;
-        TimingWheel { first: vec![END; buckets].into(), next: Vec::new(), looked_at: now, armed: 0 }
+        TimingWheel { first: vec![END; buckets].into(), next: Vec::new(), checked_until: now, armed: 0 }
     }
 
-    /// How many slots are armed.
     pub fn armed(&self) -> usize {
         self.armed
     }
@@ -79,7 +77,7 @@ impl TimingWheel {
             return;
         }
         if slot as usize >= self.next.len() {
-            // Grow by an eighth rather than twofold: a million slots should not pay for two.
+            // Grows by an eighth rather than twofold, to save memory with a million slots.
             let wanted = slot as usize + 1;
             self.next.reserve_exact((wanted + wanted / 8).max(64) - self.next.len());
             self.next.resize(wanted, NOT_ARMED);
@@ -93,13 +91,13 @@ impl TimingWheel {
     /// A clock that stands still or steps back a little changes nothing.
     pub fn advance(&mut self, now: UnixTime, mut judge: impl FnMut(u32) -> Verdict) {
         let turn = self.first.len() as u32;
-        let came_back = self.looked_at.since(now) > STEP_BACK_MAX;
-        // After a whole turn every bucket has come up once: a clock that leaps ahead costs no more than that.
-        let buckets_to_visit = if came_back { turn } else { now.since(self.looked_at).0.min(turn) };
+        let came_back = self.checked_until.since(now) > STEP_BACK_MAX;
+        // One revolution visits every bucket once: a clock that leaps ahead costs no more than that.
+        let buckets_to_visit = if came_back { turn } else { now.since(self.checked_until).0.min(turn) };
         if buckets_to_visit == 0 {
             return;
         }
-        self.looked_at = now;
+        self.checked_until = now;
         let mut due = END;
         for back in 0..buckets_to_visit {
             let bucket = self.bucket(now.0.wrapping_sub(back));
@@ -123,15 +121,15 @@ impl TimingWheel {
         second as usize & (self.first.len() - 1)
     }
 
-    /// Puts a slot into the bucket of its deadline, or of the next second, or of the farthest one.
+    /// Adds a slot to the bucket of its deadline, or of the next second, or of the farthest one.
     fn link(&mut self, slot: u32, deadline: UnixTime) {
-        let ahead = deadline.since(self.looked_at).0.clamp(1, self.first.len() as u32);
-        let bucket = self.bucket(self.looked_at.0.wrapping_add(ahead));
+        let ahead = deadline.since(self.checked_until).0.clamp(1, self.first.len() as u32);
+        let bucket = self.bucket(self.checked_until.0.wrapping_add(ahead));
         self.next[slot as usize] = self.first[bucket];
         self.first[bucket] = slot;
     }
 
-    /// Hangs `rest` behind the list that starts at `head`.
+    /// Appends `rest` to the list that starts at `head`.
     fn splice(&mut self, head: u32, rest: u32) -> u32 {
         if head == END {
             return rest;

@@ -1,11 +1,11 @@
-//! How long to wait before trying again: longer each time, with jitter, within bounds.
+//! Delays between retries: exponential, with jitter, within bounds.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// Pauses that double from `least` to `most`, each shortened by a random part, so that many who failed together do not
-/// come back together.
+/// Delays that double from `least` to `most`, each shortened by a random part, so that clients that failed together do
+/// not retry together.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     least: Duration,
@@ -15,19 +15,16 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Begins with `least`.
     pub fn new(least: Duration, most: Duration) -> Self {
         Backoff { least, most, attempt: 0, random: Rng::new() }
     }
 
-    /// The next pause.
     pub fn pause(&mut self) -> Duration {
         let whole = self.least.saturating_mul(1 << self.attempt.min(20)).min(self.most);
         self.attempt = self.attempt.saturating_add(1);
         whole.mul_f64(0.5 + self.random.f64() / 2.0)
     }
 
-    /// Begins anew: it worked.
     pub fn reset(&mut self) {
         self.attempt = 0;
     }
@@ -38,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_within_their_bounds_and_begin_anew() {
+    fn delays_double_within_their_bounds_until_reset() {
         let (least, most) = (Duration::from_millis(20), Duration::from_secs(2));
         let mut backoff = Backoff::new(least, most);
         let pauses: Vec<Duration> = (0..50).map(|_| backoff.pause()).collect();

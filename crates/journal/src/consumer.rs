@@ -1,26 +1,26 @@
-//! The consumer loop: brings the journal's entries into a view, whatever happens on the way.
+//! The consumer loop: applies the journal's entries to a view.
 //!
 //! # Layout
 //!
-//! - this file: settings, counters, and the task that starts and ends the others
-//! - `intake`: one batch: understood, applied, its failures buried, the rest acknowledged
-//! - `reader`: reads new entries, one batch after the other
-//! - `letters`: tries dead letters again, later and later, and gives up in the end (J6)
-//! - `caretaker`: takes over what dead consumers left behind (J4)
-//! - [`name`]: names of consumers
+//! - this file: settings, counters, and the task that starts and stops the others
+//! - `intake`: one batch: decode, apply, move rejected entries to the dead letters, acknowledge the rest
+//! - `reader`: reads new entries, batch by batch
+//! - `dead_letter_retrier`: retries dead letters with growing delays, up to a maximum (J6)
+//! - `takeover`: takes over the pending entries of dead consumers (J4)
+//! - [`name`]: consumer names
 //!
 //! # Guarantees
 //!
-//! - An entry is acknowledged after its view has it, or after it lies in the dead letters; never before.
-//! - A store that is down stops consumption, with growing pauses; nothing is acknowledged and nothing goes to the dead
-//!   letters for it. Only a failure of the entry itself does.
-//! - Settings and pauses take effect while everything runs (J9).
+//! - An entry is acknowledged only after its view has committed it or it is a dead letter.
+//! - A store that is down stops consumption, with growing delays: nothing is acknowledged and nothing becomes a dead
+//!   letter. Only an error of the entry itself does that.
+//! - Settings and pauses take effect at run time (J9).
 
-mod caretaker;
+mod dead_letter_retrier;
 mod intake;
-mod letters;
 pub mod name;
 mod reader;
+mod takeover;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,94 +34,90 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-pub use caretaker::foreign_of;
-pub use letters::HELD_MAX as LETTERS_HELD_MAX;
+pub use dead_letter_retrier::HELD_MAX as DEAD_LETTERS_HELD_MAX;
 pub use name::ProcessName;
+pub use takeover::foreign_consumers;
 
 use crate::backoff::Backoff;
 use crate::error::JournalError;
-use crate::pace::Pace;
 use crate::pause::PauseSwitch;
 use crate::port::{Journal, Lane, StartAt};
+use crate::rate_limiter::RateLimiter;
 use crate::view::View;
 
-/// How long a reader sleeps while its view is paused, before it looks again.
+/// Interval at which a paused reader checks for the end of the pause.
 const PAUSE_POLL: Duration = Duration::from_millis(200);
 
-/// How long whoever makes a group again sleeps before it looks whether others are still busy.
+/// Interval at which the task that recreates a group checks whether other tasks are still busy.
 const BUSY_POLL: Duration = Duration::from_millis(5);
 
-/// What a consumer goes by. All of it may change while it runs, except the group.
+/// All of these may change at run time, except the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerSettings {
-    /// The view's group.
     pub group: String,
-    /// How many batches are worked on at once.
+    /// Number of readers, each with one batch at a time.
     pub consumers: usize,
-    /// Entries in a batch at most.
     pub batch_max: usize,
-    /// Entries that this process takes a second, at most (J10); zero means no limit.
+    /// Limit of this process (J10); zero means no limit.
     pub entries_per_s_max: u32,
-    /// Entries that were appended before this moment, in milliseconds since 1970, are skipped: they are older than the
-    /// installation (J11).
+    /// Entries appended before this time, in milliseconds since 1970, are older than the installation and skipped
+    /// (J11).
     pub not_before_ms: u64,
-    /// How long a read waits for entries.
+    /// How long a read waits for the first entry.
     pub read_wait: Duration,
-    /// A consumer that has been silent this long is taken for dead.
+    /// A consumer that was idle for this long counts as dead.
     pub dead_after: Duration,
-    /// How often a letter is tried again before it has failed (J6).
+    /// Retries of a dead letter before it is failed (J6).
     pub retry_max: u32,
-    /// How long after its failure a letter is tried again; each further time it is six times as long.
+    /// Delay of the first retry; each further one is six times as long.
     pub retry_delay: Seconds,
-    /// Whether entries that nobody can understand, and letters that name no group, are this view's to bury and to try
-    /// again. One view of a journal does so; else each would bury the same entry.
-    pub answers_for_all: bool,
+    /// Whether this view moves malformed entries to the dead letters, and retries dead letters without a group. Set for
+    /// one view of a journal, or each would store the same entry.
+    pub handles_malformed: bool,
 }
 
-/// What is counted.
 #[derive(Debug, Default)]
 pub struct ConsumerCounters {
-    /// Entries that the view has taken.
+    /// Entries applied by the view.
     pub applied: AtomicU64,
-    /// Entries that went to the dead letters.
-    pub buried: AtomicU64,
-    /// Entries that cannot be understood, left to the view that answers for all.
+    pub moved_to_dead_letters: AtomicU64,
+    /// Malformed entries, which the view with `handles_malformed` moves to the dead letters.
     pub skipped: AtomicU64,
-    /// Entries that were skipped because they are older than the installation (J11).
+    /// Entries skipped because they are older than the installation (J11).
     pub skipped_old: AtomicU64,
-    /// Live consumers of the group that are no process of ours, and take a part of the entries.
+    /// Live consumers of the group that belong to another program, and receive a part of the entries.
     pub foreign_consumers: AtomicU64,
-    /// Letters that the view took in the end.
-    pub revived: AtomicU64,
-    /// Letters that failed once more.
+    /// Dead letters that the view applied.
+    pub restored: AtomicU64,
+    /// Dead letters that were rejected again.
     pub retried: AtomicU64,
-    /// Letters that were given up.
+    /// Dead letters rejected for the last time.
     pub failed: AtomicU64,
-    /// Entries taken over from the dead.
+    /// Entries taken over from dead consumers.
     pub taken_over: AtomicU64,
-    /// Batches that had to wait because a store was down.
+    /// Batches delayed because a store was down.
     pub transient_failures: AtomicU64,
-    /// Times that a consumer of ours was taken for dead.
+    /// Times that a consumer of this process was fenced.
     pub fenced: AtomicU64,
-    /// Batches in a row that had to wait, the present one included; zero while the view goes on.
+    /// Consecutive failures, including the current batch; zero while the view makes progress.
     pub failures_in_a_row: AtomicU64,
-    /// Letters that wait for their time; at most [`LETTERS_HELD_MAX`].
-    pub letters_held: AtomicU64,
-    /// Times that new letters were left where they are, because that many waited already.
-    pub letters_full: AtomicU64,
-    /// Letters that were tried again, by how often they had been tried before (J7). The last place has all the rest.
-    pub letters_tried: [AtomicU64; TRIES],
-    /// How long the view took to apply a batch, whatever came of it.
+    /// Dead letters waiting for their retry; at most [`DEAD_LETTERS_HELD_MAX`].
+    pub dead_letters_held: AtomicU64,
+    /// Times that no further dead letters were read because [`DEAD_LETTERS_HELD_MAX`] were held.
+    pub dead_letters_full: AtomicU64,
+    /// Retries of dead letters, by the number of earlier retries (J7). The last bucket counts all higher numbers.
+    pub dead_letters_retried: [AtomicU64; RETRY_BUCKETS],
+    /// Time the view took per batch, failed attempts included.
     pub applies: Histogram,
 }
 
-/// How many tries of a letter are told apart.
-pub const TRIES: usize = 8;
+/// Buckets of `dead_letters_retried`.
+pub const RETRY_BUCKETS: usize = 8;
 
-/// Is called with a group's name.
-type OnGroupMade = Box<dyn Fn(&str) + Send + Sync>;
+/// Called with the group's name.
+type OnGroupCreated = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What the tasks of one consumer share.
+/// State shared by the tasks of one consumer.
 struct Shared {
     journal: Arc<dyn Journal>,
     view: Arc<dyn View>,
@@ -130,31 +126,31 @@ struct Shared {
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
     pause: PauseSwitch,
-    pace: Pace,
-    on_group_made: OnGroupMade,
-    /// Names that consumers of this process have given up.
+    rate_limiter: RateLimiter,
+    on_group_created: OnGroupCreated,
+    /// Earlier names of consumers of this process.
     former_names: Mutex<HashSet<String>>,
-    /// How many of our tasks read, or hold entries that they have yet to bring into the view.
+    /// Tasks that are reading, or hold entries not yet applied.
     busy: AtomicUsize,
-    /// Held by whoever makes groups again.
+    /// Held while groups are recreated.
     regrouping: tokio::sync::Mutex<()>,
     counters: Arc<ConsumerCounters>,
     log: LogThrottles,
 }
 
-/// Lines of the log that bad entries, or a store that is away, cause over and over. The counters have every case.
+/// Log lines that bad entries or an unavailable store cause repeatedly. The counters include every case.
 #[derive(Default)]
 struct LogThrottles {
-    cannot_be_read: LogThrottle,
-    cannot_begin: LogThrottle,
-    cannot_be_fenced: LogThrottle,
+    unreadable: LogThrottle,
+    not_ready: LogThrottle,
+    unfenced: LogThrottle,
     waits: LogThrottle,
-    cannot_be_taken: LogThrottle,
-    taken_after_all: LogThrottle,
-    failed_for_good: LogThrottle,
+    rejected: LogThrottle,
+    restored: LogThrottle,
+    failed: LogThrottle,
 }
 
-/// One of our tasks at work on entries.
+/// Guard of `Shared::busy`.
 struct Busy<'a>(&'a AtomicUsize);
 
 impl Drop for Busy<'_> {
@@ -163,13 +159,13 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// Brings the journal's entries into one view.
+/// Applies the journal's entries to one view.
 pub struct Consumer {
     shared: Arc<Shared>,
 }
 
 impl Consumer {
-    /// A consumer that has yet to run. It ends soon after `stop` says so.
+    /// A consumer that has yet to run; it stops soon after `stop` becomes true.
     pub fn new(
         journal: Arc<dyn Journal>,
         view: Arc<dyn View>,
@@ -187,8 +183,8 @@ impl Consumer {
                 settings,
                 stop,
                 pause: PauseSwitch::default(),
-                pace: Pace::new(),
-                on_group_made: Box::new(|_| ()),
+                rate_limiter: RateLimiter::new(),
+                on_group_created: Box::new(|_| ()),
                 former_names: Mutex::default(),
                 busy: AtomicUsize::new(0),
                 regrouping: tokio::sync::Mutex::default(),
@@ -198,34 +194,33 @@ impl Consumer {
         }
     }
 
-    /// Calls `listener` with the group's name whenever the group was missing and has been made (J10). It must not wait.
-    pub fn on_group_made(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+    /// Calls `listener` with the group's name whenever the group was missing and has been created (J10). It must not
+    /// block.
+    pub fn on_group_created(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.on_group_made = Box::new(listener);
+            shared.on_group_created = Box::new(listener);
         }
         self
     }
 
-    /// What is counted.
     pub fn counters(&self) -> Arc<ConsumerCounters> {
         Arc::clone(&self.shared.counters)
     }
 
-    /// Runs until told to stop; ends between batches, or in the middle of waiting.
+    /// Runs until stopped; ends between batches, or while waiting.
     pub async fn run(self) {
         let shared = self.shared;
         shared.prepare_groups().await;
-        // A view that was paused before the start takes nothing at all.
-        shared.know_pause().await;
+        // A view that was paused before the start applies nothing.
+        shared.load_pause().await;
         let mut tasks = JoinSet::new();
-        tasks.spawn(caretaker::run(Arc::clone(&shared)));
-        tasks.spawn(letters::run(Arc::clone(&shared)));
+        tasks.spawn(takeover::run(Arc::clone(&shared)));
+        tasks.spawn(dead_letter_retrier::run(Arc::clone(&shared)));
         let (mut readers, mut spawned) = (0, 0);
         let mut settings = shared.settings.clone();
         loop {
             let wanted = settings.borrow_and_update().consumers.max(1);
-            // A reader whose number is too high ends by itself, in its own time: the next one of that number must
-            // not share its name.
+            // A reader whose number is too high ends by itself, with a delay: its successor must not share its name.
             readers = readers.min(wanted);
             while readers < wanted {
                 tasks.spawn(reader::run(Arc::clone(&shared), readers, spawned));
@@ -242,10 +237,10 @@ impl Consumer {
                 break;
             }
         }
-        // Whoever holds the settings is gone only when everything ends.
+        // The sender of the settings is dropped only at shutdown.
         let _ = shared.stop.clone().wait_for(|stopped| *stopped).await;
         while tasks.join_next().await.is_some() {}
-        shared.leave().await;
+        shared.delete_idle_consumers().await;
     }
 }
 
@@ -262,18 +257,18 @@ impl Shared {
         self.pause.is_paused()
     }
 
-    /// Finds out whether the view is paused, however long the journal is away.
-    async fn know_pause(&self) {
+    /// Loads the pause state; retries while the journal is unavailable.
+    async fn load_pause(&self) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
-        while let Err(reason) = self.pause.follow(&*self.journal, self.view.name(), &self.process).await {
-            warn!(view = self.view.name(), %reason, "the view cannot begin yet: whether it is paused is unknown");
+        while let Err(reason) = self.pause.refresh(&*self.journal, self.view.name(), &self.process).await {
+            warn!(view = self.view.name(), %reason, "view waits: its pause state cannot be read from the journal");
             if self.sleep(backoff.pause()).await {
                 return;
             }
         }
     }
 
-    /// Sleeps, but not beyond the end. True if it is the end.
+    /// Sleeps, but not beyond shutdown. True at shutdown.
     async fn sleep(&self, length: Duration) -> bool {
         let mut stop = self.stop.clone();
         tokio::select! {
@@ -283,12 +278,12 @@ impl Shared {
         }
     }
 
-    /// Forgets the consumers of this process that have nothing pending, so that a pause does not wait for them.
-    async fn leave(&self) {
+    /// Deletes consumers of this process without pending entries, so that a pause does not wait for them.
+    async fn delete_idle_consumers(&self) {
         for lane in [Lane::Traffic, Lane::Dead] {
             let Ok(consumers) = self.journal.consumers(lane, &self.group()).await else { return };
             for consumer in consumers.iter().filter(|consumer| self.process.is_ours(&consumer.name)) {
-                // Whatever is left of them is forgotten after the next start.
+                // Those that remain are deleted after the next start.
                 let _ = self.journal.forget_consumer(lane, &self.group(), &consumer.name).await;
             }
         }
@@ -300,17 +295,17 @@ impl Shared {
         Busy(&self.busy)
     }
 
-    /// Sees to it that the groups exist, however long the journal is away. Whoever calls this is not busy.
+    /// Creates missing groups; retries while the journal is unavailable. The caller must not be busy.
     async fn prepare_groups(&self) {
         let _alone = self.regrouping.lock().await;
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.ensure_groups().await {
-            if let Some(left_out) = self.log.cannot_begin.admit(self.clock.now()) {
+            if let Some(left_out) = self.log.not_ready.admit(self.clock.now()) {
                 warn!(
                     view = self.view.name(),
                     reason,
                     lines_left_out = left_out,
-                    "the view cannot begin yet"
+                    "view waits: its consumer group cannot be created"
                 );
             }
             if self.sleep(backoff.pause()).await {
@@ -319,14 +314,13 @@ impl Shared {
         }
     }
 
-    /// A group that is missing begins where its view ended: with the oldest entry there is, if the view is new or
-    /// does not mind.
+    /// A missing group starts after the last entry that its view applied, or at the oldest entry.
     async fn ensure_groups(&self) -> Result<(), String> {
         let explain = |error: JournalError| error.to_string();
         let group = self.group();
         let status = self.journal.status(Lane::Traffic).await.map_err(explain)?;
         if !status.groups.iter().any(|known| known.name == group) {
-            // What our tasks still hold would otherwise be delivered, and applied, again.
+            // Otherwise entries that our tasks still hold would be delivered and applied again.
             while self.busy.load(Ordering::Acquire) > 0 {
                 if self.sleep(BUSY_POLL).await {
                     return Ok(());
@@ -335,8 +329,8 @@ impl Shared {
             let resume_after = self.view.resume_after().await.map_err(|error| error.to_string())?;
             let start = resume_after.map_or(StartAt::Beginning, StartAt::After);
             if self.journal.ensure_group(Lane::Traffic, &group, start).await.map_err(explain)? {
-                debug!(view = self.view.name(), group, ?start, "the view's group was made");
-                (self.on_group_made)(&group);
+                debug!(view = self.view.name(), group, ?start, "consumer group created");
+                (self.on_group_created)(&group);
             }
         }
         self.journal.ensure_group(Lane::Dead, &group, StartAt::Beginning).await.map_err(explain)?;

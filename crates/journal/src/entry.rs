@@ -1,7 +1,7 @@
-//! An entry of the traffic lane as it is understood: the fourteen fields of J2, then ours.
+//! A parsed entry of the traffic lane: the fourteen fields of J2, then ours.
 //!
-//! Reading is strict about the fourteen, whoever wrote them, and says which field is wrong. Fields that nobody here
-//! knows are ignored (J2). Of our own fields each may be missing (J3), but what is there must be well-formed.
+//! Parsing is strict about the fourteen, for every producer, and reports which field is wrong. Unknown fields are
+//! ignored (J2). Each of our own fields may be missing (J3), but must be well-formed if present.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -14,113 +14,92 @@ use domain::{
 
 use crate::fields::Fields;
 
-/// What is written for `left` where the client did not say: too much for any torrent, and still a number to readers
-/// with signed integers.
+/// Written for an unknown `left`: larger than any torrent, and still a valid signed integer for other readers.
 const LEFT_UNKNOWN: u64 = i64::MAX as u64;
 
-/// Nobody is away for longer and goes on with the same session.
+/// No client continues a session after a longer absence.
 const SINCE_LAST_MAX_S: u32 = 366 * 24 * 60 * 60;
 
-/// What a client's counters showed (`up`, `down`) and in which run (`sid`).
+/// A client's counters (`up`, `down`) and their run (`sid`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// The run.
     pub session: SessionId,
-    /// Its running total of bytes uploaded.
+    /// Running total of bytes uploaded.
     pub uploaded: u64,
-    /// Its running total of bytes downloaded.
+    /// Running total of bytes downloaded.
     pub downloaded: u64,
 }
 
-/// One announce, or one peer that vanished.
+/// One announce, or one peer that expired or was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficEntry {
-    /// Whose announce it was. None where our own tracker no longer knew: then `user` says it.
+    /// None if our own tracker no longer knew it: then `user` is set.
     pub passkey: Option<Passkey>,
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Where it listens.
     pub port: u16,
-    /// Where it is.
     pub ip: IpAddr,
-    /// Bytes uploaded since its last announce (`du`).
+    /// Bytes uploaded since the client's last announce (`du`).
     pub uploaded_delta: u64,
-    /// Bytes downloaded since its last announce (`dd`).
+    /// Bytes downloaded since the client's last announce (`dd`).
     pub downloaded_delta: u64,
-    /// Bytes it still wants; none if it did not say.
+    /// None if the client did not send it.
     pub left: Option<u64>,
-    /// Why it announced.
     pub event: AnnounceEvent,
-    /// When, by the wall clock of the node (`ts`).
+    /// Wall-clock time of the node (`ts`).
     pub at: UnixTime,
-    /// When, by the steady time of the node, where that differs from `at`; see [`TrafficEntry::steady_at`].
+    /// Steady time of the node, if it differs from `at`; see [`TrafficEntry::steady_at`].
     pub steady: Option<UnixTime>,
-    /// Time since its last announce, zero where there was none (`dt`); none if the field is missing (L4).
+    /// Time since the client's last announce, zero for the first (`dt`); none if the field is missing (L4).
     pub since_last: Option<Seconds>,
-    /// The interval it was told.
+    /// The interval sent to the client.
     pub interval: Seconds,
-    /// The least interval it was told.
+    /// The min interval sent to the client.
     pub min_interval: Seconds,
-    /// The user's number, where our tracker wrote the entry.
+    /// Set if our tracker wrote the entry.
     pub user: Option<UserId>,
-    /// The torrent's number, where our tracker wrote the entry and knew it.
+    /// Set if our tracker wrote the entry and knew the torrent.
     pub torrent: Option<TorrentId>,
-    /// Who wrote the entry, if it was one of our trackers.
+    /// The writing process, if it was one of our trackers.
     pub node: Option<NodeId>,
-    /// The client's counters, if the entry has them.
     pub totals: Option<Totals>,
-    /// What made it happen.
     pub cause: Cause,
-    /// The client's key, where our tracker wrote the entry and the client sent one.
+    /// Set if our tracker wrote the entry and the client sent one.
     pub key: Option<ClientKey>,
-    /// Bytes claimed as uploaded that must not be credited, although the totals contain them (`nu`); zero where the
-    /// field is missing.
+    /// Bytes claimed as uploaded that must not be credited, although the totals contain them (`nu`); zero if the field
+    /// is missing.
     pub uncredited_upload: u64,
 }
 
-/// Why fields are no entry: the field, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEntry {
-    /// A field of the fourteen is not there.
+    /// A required field is missing.
     #[error("{field}: the field is missing")]
-    Missing {
-        /// Its name.
-        field: &'static str,
-    },
-    /// A field holds something else.
+    Missing { field: &'static str },
     #[error("{field}: expected {expected}, found \"{found}\"")]
     Malformed {
-        /// Its name.
         field: &'static str,
-        /// What belongs there.
         expected: &'static str,
-        /// The beginning of what is there.
+        /// The first characters of the value.
         found: String,
     },
     /// `af` contradicts `ip`.
-    #[error("af: does not fit the address in ip")]
+    #[error("af: does not match the address in ip")]
     WrongFamily,
     /// Neither passkey nor user.
-    #[error("passkey: empty, and no user is named")]
-    Nobody,
-    /// Dated further ahead than clocks differ.
+    #[error("passkey: empty, and there is no user")]
+    NoUser,
+    /// Dated further ahead than clocks may differ.
     #[error(
         "ts: {at} is more than {AHEAD_MAX} ahead of this machine's clock ({now}); check the producer's clock"
     )]
-    Ahead {
-        /// Its date.
-        at: UnixTime,
-        /// This machine's.
-        now: UnixTime,
-    },
+    Ahead { at: UnixTime, now: UnixTime },
 }
 
 impl TrafficEntry {
     /// The fields of an event of our tracker, in the order of J2, then ours.
     pub fn fields_of(event: &TrafficEvent) -> Fields {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         match event.passkey {
             Some(passkey) => fields.push_text("passkey", passkey),
             None => fields.push("passkey", ""),
@@ -139,7 +118,7 @@ impl TrafficEntry {
         fields.push_text("interval", event.interval.0);
         fields.push_text("min_interval", event.min_interval.0);
         fields.push_text("node", event.node);
-        // Of a client that only another producer wrote of, nobody knows the counters.
+        // The counters of a client that only another producer reported are unknown.
         if event.session.run != RunId::NONE {
             fields.push_text("sid", event.session);
             fields.push_text("up", event.uploaded_total);
@@ -162,13 +141,13 @@ impl TrafficEntry {
         fields
     }
 
-    /// Reads an entry, of our tracker or of any other producer.
+    /// Parses an entry of any producer.
     pub fn parse(fields: &Fields) -> Result<TrafficEntry, BadEntry> {
         let read = Reader::new(fields);
         let user = read.optional(slot::USER, "a user's number")?;
         let passkey = match read.text_or_empty(slot::PASSKEY) {
             Some("") if user.is_some() => None,
-            Some("") => return Err(BadEntry::Nobody),
+            Some("") => return Err(BadEntry::NoUser),
             _ => Some(read.required(slot::PASSKEY, "8 to 64 hexadecimal digits")?),
         };
         let ip = read.required::<IpAddr>(slot::IP, "an IP address")?;
@@ -199,7 +178,7 @@ impl TrafficEntry {
         })
     }
 
-    /// Reads an entry as [`TrafficEntry::parse`] does. One that is dated ahead is malformed, for every view alike.
+    /// Like [`TrafficEntry::parse`]. An entry dated ahead is malformed for every view.
     pub fn parse_dated(fields: &Fields, clock: &dyn Clock) -> Result<TrafficEntry, BadEntry> {
         let entry = TrafficEntry::parse(fields)?;
         let (at, now) = (entry.at, clock.now());
@@ -209,26 +188,26 @@ impl TrafficEntry {
         }
     }
 
-    /// Whether the entry is dated further ahead than clocks differ. Of an entry of our own trackers steady time decides
-    /// as well: the wall clock may have been set back since.
+    /// Whether the entry is dated further ahead than clocks may differ. For entries of our own trackers steady time
+    /// must be ahead as well: the wall clock may have been set back since.
     pub fn is_ahead(&self, now: UnixTime, steady_now: UnixTime) -> bool {
         let is_by_steady_time = self.node.is_none() || self.steady_at() > steady_now + AHEAD_MAX;
         self.at > now + AHEAD_MAX && is_by_steady_time
     }
 
-    /// When, by the steady time of the node that wrote the entry. Between two entries of one node, and of its earlier
-    /// processes, this says how much time has passed and which was first, however the wall clock was set meanwhile.
+    /// Steady time of the node that wrote the entry. Orders the entries of one node and of its earlier processes, and
+    /// measures the time between them, however the wall clock was set meanwhile.
     pub fn steady_at(&self) -> UnixTime {
         self.steady.unwrap_or(self.at)
     }
 
-    /// Who wrote an entry, if it was one of our trackers, without reading the rest.
+    /// The writing process, without parsing the rest.
     pub fn node_of(fields: &Fields) -> Option<NodeId> {
         let value = fields.get(slot::NAMES[slot::NODE])?;
         std::str::from_utf8(value).ok()?.parse().ok()
     }
 
-    /// Whether the client has everything (L3). A `stopped` client may have had.
+    /// Whether the client has everything (L3). Also true for a `stopped` with nothing left.
     pub fn is_complete(&self) -> bool {
         self.left == Some(0) || self.event == AnnounceEvent::Completed
     }
@@ -300,12 +279,12 @@ impl<'a> Reader<'a> {
     fn new(fields: &'a Fields) -> Self {
         let mut values = [None; slot::NAMES.len()];
         for (position, (name, value)) in fields.iter().enumerate() {
-            // Written by us, the fields stand in this very order; else they are looked for.
+            // Our own entries have the fields in this order; others are searched.
             let expected =
                 slot::NAMES.get(position).filter(|known| known.as_bytes() == name).map(|_| position);
             let found = expected.or_else(|| slot::NAMES.iter().position(|known| known.as_bytes() == name));
             if let Some(slot) = found {
-                // The first one counts, should there be several.
+                // Of repeated fields the first counts.
                 values[slot].get_or_insert(value);
             }
         }
@@ -320,7 +299,7 @@ impl<'a> Reader<'a> {
         let Some(value) = self.values[slot] else {
             return Ok(None);
         };
-        // Rust's numbers may begin with a plus; the journal's may not.
+        // Rust accepts a leading plus; the journal does not.
         let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
         let parsed = text.and_then(|text| text.parse().ok());
         parsed.map(Some).ok_or_else(|| malformed(slot, expected, value))
@@ -351,7 +330,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A session without both totals, or totals without a session, are credited like a foreign entry.
+    /// A session without both totals, or totals without a session, are credited like an entry of another producer.
     fn totals(&self) -> Result<Option<Totals>, BadEntry> {
         let session = self.optional(slot::SID, "a session such as 150b89c31afd823e-0000002a")?;
         let uploaded = self.optional(slot::UP, UNSIGNED)?;
@@ -366,7 +345,7 @@ impl<'a> Reader<'a> {
 }
 
 fn malformed(slot: usize, expected: &'static str, found: &[u8]) -> BadEntry {
-    // A passkey is not for logs, not even a wrong one.
+    // Passkeys are not logged, not even malformed ones.
     let found = match slot {
         slot::PASSKEY => format!("{} bytes", found.len()),
         _ => String::from_utf8_lossy(found).chars().take(60).collect(),

@@ -1,40 +1,30 @@
-//! What can go wrong with a journal, and whether waiting helps.
+//! Errors of the journal, and which are retryable.
 
-/// Why the journal did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The store cannot be reached, is busy, is loading, is read-only for now, is full: worth trying again.
-    #[error("the journal cannot be reached: {reason}")]
-    Unavailable {
-        /// What the store said.
-        reason: String,
-    },
-    /// The store was asked, but nobody knows whether it did it. Worth trying again, where that is safe.
-    #[error("the journal did not answer: {reason}")]
-    Unanswered {
-        /// What is known.
-        reason: String,
-    },
-    /// There is no such group; it has to be made first.
+    /// The store is unreachable, busy, loading, read-only or full.
+    #[error("journal unavailable: {reason}")]
+    Unavailable { reason: String },
+    /// The request was sent, but whether it was executed is unknown. Retryable where a repetition is safe.
+    #[error("no reply from the journal: {reason}")]
+    Unanswered { reason: String },
+    /// The group must be created first.
     #[error("the journal has no group {group}")]
-    NoGroup {
-        /// The group.
-        group: String,
-    },
-    /// The store works, but what it holds under our name is something else.
-    #[error("{what} is not what the journal expects: {reason}")]
+    NoGroup { group: String },
+    /// The store works, but our key, table or file holds something else.
+    #[error("{what} cannot be used for the journal: {reason}")]
     Damaged {
         /// The key, the table or the file.
         what: String,
-        /// What is wrong with it, and what to do.
+        /// The problem and the remedy.
         reason: String,
     },
 }
 
 impl JournalError {
-    /// Whether the same call can succeed later, without anybody changing what is asked.
+    /// Whether the same call can succeed later.
     ///
-    /// A wrong-typed key also counts: an operator can put it right while everything waits.
+    /// A key of the wrong type counts as well: an operator can correct it while everything waits.
     pub fn is_retryable(&self) -> bool {
         !matches!(self, JournalError::NoGroup { .. })
     }

@@ -1,11 +1,11 @@
-//! The fields of an entry as they are written: names and values, in order.
+//! The fields of an entry: names and values, in order.
 
 use std::fmt;
 use std::io::Write as _;
 
-/// Names and values in one piece of memory, so that an entry costs one allocation, not forty.
+/// Names and values in one buffer: one allocation per entry.
 ///
-/// Values are bytes: a foreign producer may write anything, and what cannot be understood must still be kept.
+/// Values are bytes: other producers may write anything, and malformed entries must be kept as well.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Fields {
     packed: Vec<u8>,
@@ -15,28 +15,26 @@ pub struct Fields {
 const LENGTH_BYTES: usize = 4;
 
 impl Fields {
-    /// No fields.
     pub fn new() -> Self {
         Fields::default()
     }
 
-    /// No fields, but room for an ordinary entry.
-    pub fn with_room() -> Self {
+    /// Empty, with capacity for an ordinary entry.
+    pub fn with_entry_capacity() -> Self {
         Fields { packed: Vec::with_capacity(640) }
     }
 
-    /// Adds a field.
     pub fn push(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.push_part(name.as_bytes());
         self.push_part(value.as_ref());
     }
 
-    /// Adds a field whose value is written as text.
+    /// Adds a field whose value is formatted as text.
     pub fn push_text(&mut self, name: &str, value: impl fmt::Display) {
         self.push_part(name.as_bytes());
         let start = self.packed.len();
         self.packed.extend_from_slice(&[0; LENGTH_BYTES]);
-        write!(self.packed, "{value}").expect("memory takes every write");
+        write!(self.packed, "{value}").expect("writing to memory cannot fail");
         let length = length_of(self.packed.len() - start - LENGTH_BYTES);
         self.packed[start..start + LENGTH_BYTES].copy_from_slice(&length);
     }
@@ -46,32 +44,30 @@ impl Fields {
         self.packed.extend_from_slice(part);
     }
 
-    /// The names and values, in the order they were written.
+    /// In the order they were written.
     pub fn iter(&self) -> Iter<'_> {
         Iter { rest: &self.packed }
     }
 
-    /// The value of a field; the first one, should there be several.
+    /// The first value of that name.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter().find(|(field, _)| *field == name.as_bytes()).map(|(_, value)| value)
     }
 
-    /// How many fields there are.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
 
-    /// The fields in one piece, as [`Fields::from_bytes`] reads them.
+    /// The packed form, as [`Fields::from_bytes`] expects it.
     pub fn as_bytes(&self) -> &[u8] {
         &self.packed
     }
 
-    /// Reads what [`Fields::as_bytes`] gave; none if it is anything else.
+    /// None if the bytes are not in the packed form.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let mut iter = Iter { rest: &bytes };
         while iter.next().is_some() {}
@@ -81,7 +77,7 @@ impl Fields {
 
 impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Fields {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         for (name, value) in pairs {
             fields.push_part(name.as_ref());
             fields.push_part(value.as_ref());
@@ -91,10 +87,9 @@ impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Fields {
 }
 
 fn length_of(length: usize) -> [u8; LENGTH_BYTES] {
-    u32::try_from(length).expect("a value is shorter than four gigabytes").to_le_bytes()
+    u32::try_from(length).expect("a value is shorter than 4 GiB").to_le_bytes()
 }
 
-/// Over names and values.
 #[derive(Clone, Debug)]
 pub struct Iter<'a> {
     rest: &'a [u8],
@@ -117,7 +112,7 @@ fn split_part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl fmt::Debug for Fields {
-    /// Leaves out the passkey and the client's key: this is what logs show.
+    /// Hides the passkey and the client's key: this is what logs show.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.iter().map(|(name, value)| {
             let is_secret = name == b"passkey" || name == b"key";
@@ -135,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fields_survive_being_packed(pairs: Vec<(Vec<u8>, Vec<u8>)>) {
+        fn packed_fields_round_trip(pairs: Vec<(Vec<u8>, Vec<u8>)>) {
             let fields: Fields = pairs.iter().cloned().collect();
             let unpacked = Fields::from_bytes(fields.as_bytes().to_vec()).unwrap();
             let read: Vec<_> = unpacked.iter().map(|(n, v)| (n.to_vec(), v.to_vec())).collect();
@@ -143,7 +138,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+        fn unpacking_never_panics(bytes: Vec<u8>) {
             if let Some(fields) = Fields::from_bytes(bytes) {
                 let _ = fields.len();
             }

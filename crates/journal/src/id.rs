@@ -1,23 +1,22 @@
-//! The place of an entry in the journal.
+//! Entry ids.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The place of an entry: the millisecond it was stored in, and its number within. Later entries have greater ids.
+/// The millisecond in which an entry was stored, and its sequence number within. Later entries have greater ids.
 ///
-/// Written as Redis writes it (`1794742234000-3`), whatever the journal is kept in.
+/// Written as in Redis Streams (`1794742234000-3`) by every adapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
-    /// Milliseconds since 1970, by the clock of whatever keeps the journal.
+    /// Milliseconds since 1970, by the clock of the store.
     pub ms: u64,
-    /// The number within the millisecond.
     pub seq: u64,
 }
 
 impl EntryId {
-    /// Before every entry.
+    /// Less than every entry's id.
     pub const ZERO: EntryId = EntryId { ms: 0, seq: 0 };
-    /// After every entry.
+    /// Greater than every entry's id.
     pub const MAX: EntryId = EntryId { ms: u64::MAX, seq: u64::MAX };
 
     /// The least id of a millisecond.
@@ -25,7 +24,7 @@ impl EntryId {
         EntryId { ms, seq: 0 }
     }
 
-    /// The id just before; [`EntryId::ZERO`] has none but itself.
+    /// The id just before; that of [`EntryId::ZERO`] is itself.
     pub const fn previous(self) -> Self {
         match self.seq.checked_sub(1) {
             Some(seq) => EntryId { ms: self.ms, seq },
@@ -34,7 +33,6 @@ impl EntryId {
         }
     }
 
-    /// The next id there can be.
     pub const fn next(self) -> Self {
         match self.seq.checked_add(1) {
             Some(seq) => EntryId { ms: self.ms, seq },
@@ -49,7 +47,6 @@ impl fmt::Display for EntryId {
     }
 }
 
-/// The text is no id of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an entry id is two numbers with a dash between them, such as 1794742234000-0")]
 pub struct NotAnEntryId;

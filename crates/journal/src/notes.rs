@@ -1,25 +1,23 @@
-//! Notes: a few words that the processes on one journal leave for each other, by name.
+//! Notes: named values shared by the processes on one journal.
 //!
 //! | name | value | written by |
 //! |---|---|---|
-//! | a view | `paused`, and the token of the pause | who pauses it |
-//! | `held`, view, process | the token of the pause that it keeps to | the process |
+//! | a view | `paused`, and the token of the pause | the command that pauses it |
+//! | `held`, view, process | the token of the pause that it confirms | the process |
 //! | `skipped`, group, process | how many entries, before which millisecond, when | the process |
 
 use std::collections::BTreeMap;
 
-/// All notes of a journal.
 pub type Notes = BTreeMap<String, String>;
 
-/// What the note of a paused view begins with.
+/// Prefix of a paused view's note.
 pub(crate) const PAUSED: &str = "paused";
 
-/// Entries that a group did not take, because they are older than the installation (J11).
+/// Entries that a group skipped because they are older than the installation (J11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
     pub count: u64,
-    /// All of them were appended before this moment, in milliseconds since 1970.
+    /// Upper bound of their append time, in milliseconds since 1970.
     pub before_ms: u64,
     /// When the last of them was skipped, likewise.
     pub at_ms: u64,
@@ -40,7 +38,7 @@ impl Skipped {
         Some(Skipped { count, before_ms, at_ms })
     }
 
-    /// What all processes of a group have skipped; none if nothing was.
+    /// The sum over all processes of a group; none if nothing was skipped.
     pub fn of_group(notes: &Notes, group: &str) -> Option<Skipped> {
         let all = Skipped::notes_of(notes, group).filter_map(|(_, text)| Skipped::parse(text));
         all.reduce(|one, other| Skipped {
@@ -50,7 +48,6 @@ impl Skipped {
         })
     }
 
-    /// The notes of a group.
     pub(crate) fn notes_of<'n>(
         notes: &'n Notes,
         group: &str,
@@ -59,7 +56,7 @@ impl Skipped {
         notes.iter().filter(move |(name, _)| name.starts_with(&prefix))
     }
 
-    /// When any group skipped something last.
+    /// When any group last skipped an entry.
     pub(crate) fn latest_ms(notes: &Notes) -> Option<u64> {
         let skipped = notes.iter().filter(|(name, _)| name.starts_with("skipped "));
         skipped.filter_map(|(_, text)| Skipped::parse(text)).map(|skipped| skipped.at_ms).max()
@@ -71,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn j11_what_several_processes_skipped_adds_up() {
+    fn j11_skipped_entries_of_several_processes_are_summed() {
         let note = |process, count| {
             let skipped = Skipped { count, before_ms: 1000, at_ms: 2000 + count };
             (Skipped::name("ztorrent", process), skipped.to_text())

@@ -1,21 +1,23 @@
-//! A consumer that brings the entries into its view one after the other, in the order of the journal, whatever happens.
+//! A consumer that applies entries to its view one batch at a time, in the order of the journal.
 //!
-//! The usual consumer is for views that do not mind the order. This one is for a view that counts what happened by a
-//! watermark: an entry that comes after a later one would be taken for old. So of all processes one works at a time
-//! ([`Turn`]), and it begins with what any of them left behind.
+//! The usual consumer is for views that do not depend on the order. This one is for a view that recognises applied
+//! entries by a watermark: an entry applied after a later one would be ignored. So one process at a time applies
+//! entries, the holder of a [`LeaderLease`], and it starts with the entries that are pending for any process.
 //!
 //! # Guarantees
 //!
-//! - A batch is applied only once every earlier entry has been applied and acknowledged, or left out as malformed.
-//!   Should two processes believe that it is their turn, both still apply in order: whoever reads a batch looks whether
-//!   anybody holds an earlier entry, and if so takes that first. An entry may then be applied twice, never out of turn.
-//! - An entry is acknowledged after its view has it. A store that is down stops everything, with growing pauses.
-//! - Settings and pauses take effect while everything runs (J9).
+//! - A batch is applied only after every earlier entry has been applied and acknowledged, or skipped as malformed. If
+//!   two processes both consider themselves the leader, both still apply in order: after reading a batch, a process
+//!   checks whether any consumer holds an earlier entry, and if so applies that first. An entry may then be applied
+//!   twice, never out of order.
+//! - An entry is acknowledged after its view has committed it. A store that is down stops consumption, with growing
+//!   delays.
+//! - Settings and pauses take effect at run time (J9).
 //!
 //! # Deliberately absent
 //!
-//! Dead letters: what cannot be understood is left to the view that answers for all, and what a view of this kind does
-//! not know it leaves out and counts.
+//! Dead letters: malformed entries are left to the view with `handles_malformed`, and entries that a view of this kind
+//! does not support are skipped and counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,164 +34,155 @@ use crate::consumer::{ConsumerCounters, ConsumerSettings, ProcessName};
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::pace::Pace;
 use crate::pause::PauseSwitch;
 use crate::port::{ConsumerInfo, Journal, Lane, StartAt, Stored};
+use crate::rate_limiter::RateLimiter;
 use crate::view::{Arrival, Batch, View, ViewError};
 
-/// How long whoever has nothing to do sleeps before it looks again.
+/// Pause of a process that may not apply entries.
 const REST: Duration = Duration::from_millis(100);
-/// How long whoever meets another at the same work lets it go on.
+/// Pause after meeting another process that applies entries.
 const CONTEST_PAUSE: Duration = Duration::from_millis(20);
-/// How often pauses are looked for.
+/// Interval of the pause check.
 const PAUSE_POLL: Duration = Duration::from_millis(500);
 
-/// Of many processes, one at a time.
+/// A lease that one process at a time holds.
 #[async_trait]
-pub trait Turn: Send + Sync + 'static {
-    /// Takes the turn, or keeps it. True if it is ours.
+pub trait LeaderLease: Send + Sync + 'static {
+    /// Acquires or renews the lease. True if this process holds it.
     async fn take(&self) -> Result<bool, JournalError>;
 
-    /// Whether it is surely ours right now. Must not wait.
-    fn is_ours(&self) -> bool;
+    /// Whether the lease is certainly held right now. Must not block.
+    fn is_held(&self) -> bool;
 
-    /// Lets others have it.
     async fn release(&self);
 
-    /// How often it has to be taken again.
-    fn renew_every(&self) -> Duration;
+    fn renew_interval(&self) -> Duration;
 }
 
 #[async_trait]
-impl Turn for keyspace::Lease {
+impl LeaderLease for keyspace::Lease {
     async fn take(&self) -> Result<bool, JournalError> {
         let taken = keyspace::Lease::take(self).await;
         taken.map_err(|trouble| JournalError::Unavailable { reason: trouble.to_string() })
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_held(&self) -> bool {
         self.is_held()
     }
 
     async fn release(&self) {
         if let Err(reason) = keyspace::Lease::release(self).await {
-            warn!(%reason, "the turn could not be given back; others have it when it runs out");
+            warn!(%reason, "leader lease could not be released; it expires by itself");
         }
     }
 
-    fn renew_every(&self) -> Duration {
+    fn renew_interval(&self) -> Duration {
         self.length() / 5
     }
 }
 
-/// Brings the journal's entries into one view, in order.
+/// Applies the journal's entries to one view, in order.
 pub struct OrderedConsumer {
     journal: Arc<dyn Journal>,
     view: Arc<dyn View>,
-    turn: Arc<dyn Turn>,
+    lease: Arc<dyn LeaderLease>,
     clock: Arc<dyn Clock>,
     process: ProcessName,
     name: String,
     settings: watch::Receiver<ConsumerSettings>,
     stop: watch::Receiver<bool>,
     pause: PauseSwitch,
-    pace: Pace,
-    on_group_made: Box<dyn Fn(&str) + Send + Sync>,
-    is_settled: Arc<AtomicBool>,
+    rate_limiter: RateLimiter,
+    on_group_created: Box<dyn Fn(&str) + Send + Sync>,
+    is_recovered: Arc<AtomicBool>,
     counters: Arc<ConsumerCounters>,
     waits_log: LogThrottle,
 }
 
-/// What an ordered consumer works with.
 pub struct OrderedParts {
-    /// What is read.
     pub journal: Arc<dyn Journal>,
-    /// Where it goes.
     pub view: Arc<dyn View>,
-    /// Whose turn it is.
-    pub turn: Arc<dyn Turn>,
-    /// What time it is.
+    pub lease: Arc<dyn LeaderLease>,
     pub clock: Arc<dyn Clock>,
-    /// Who we are.
     pub process: ProcessName,
 }
 
-/// Why work on entries ended before they were all applied.
-enum Halt {
-    /// It is the end of the process, a pause, or no longer our turn.
-    Over,
-    /// The journal failed.
+/// Why entries were not all applied.
+enum Interrupted {
+    /// Shutdown, a pause, or the lease was lost.
+    Stopped,
     Journal(JournalError),
 }
 
-impl From<JournalError> for Halt {
+impl From<JournalError> for Interrupted {
     fn from(error: JournalError) -> Self {
-        Halt::Journal(error)
+        Interrupted::Journal(error)
     }
 }
 
 impl OrderedConsumer {
-    /// A consumer that has yet to run. It ends soon after `stop` says so. Of the settings, those about readers at once
-    /// and about letters mean nothing here.
+    /// A consumer that has yet to run; it stops soon after `stop` becomes true. The settings for the number of readers
+    /// and for dead letters are ignored.
     pub fn new(
         parts: OrderedParts,
         settings: watch::Receiver<ConsumerSettings>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let OrderedParts { journal, view, turn, clock, process } = parts;
+        let OrderedParts { journal, view, lease, clock, process } = parts;
         let name = process.consumer("ordered", 0);
-        let (is_settled, counters) = (Arc::default(), Arc::default());
+        let (is_recovered, counters) = (Arc::default(), Arc::default());
         OrderedConsumer {
             journal,
             view,
-            turn,
+            lease,
             clock,
             process,
             name,
             settings,
             stop,
             pause: PauseSwitch::default(),
-            pace: Pace::new(),
-            on_group_made: Box::new(|_| ()),
-            is_settled,
+            rate_limiter: RateLimiter::new(),
+            on_group_created: Box::new(|_| ()),
+            is_recovered,
             counters,
             waits_log: LogThrottle::new(),
         }
     }
 
-    /// Calls `listener` with the group's name whenever the group was missing and has been made (J10). It must not wait.
-    pub fn on_group_made(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.on_group_made = Box::new(listener);
+    /// Calls `listener` with the group's name whenever the group was missing and has been created (J10). It must not
+    /// block.
+    pub fn on_group_created(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_group_created = Box::new(listener);
         self
     }
 
-    /// What is counted.
     pub fn counters(&self) -> Arc<ConsumerCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// Whether it is our turn and nothing is half applied, as far as is known: the view may be judged by what it shows.
-    pub fn settled(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_settled)
+    /// Whether this process holds the lease and no pending entries are left: the view is consistent.
+    pub fn recovered(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_recovered)
     }
 
-    /// Runs until told to stop; ends between batches, or in the middle of waiting.
+    /// Runs until stopped; ends between batches, or while waiting.
     pub async fn run(self) {
-        // A view that was paused before the start takes nothing at all.
+        // A view that was paused before the start applies nothing.
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
-        while let Err(reason) = self.look_for_pause().await {
-            self.note_transient(1, &reason.to_string());
+        while let Err(reason) = self.refresh_pause().await {
+            self.record_transient_failure(1, &reason.to_string());
             if self.sleep(backoff.pause()).await {
                 return;
             }
         }
         tokio::select! {
             () = self.work() => {}
-            () = self.keep_turn() => {}
-            () = self.keep_looking() => {}
+            () = self.keep_lease() => {}
+            () = self.follow_pause() => {}
         }
-        if self.turn.is_ours() {
-            self.turn.release().await;
+        if self.lease.is_held() {
+            self.lease.release().await;
         }
     }
 
@@ -197,12 +190,11 @@ impl OrderedConsumer {
         self.settings.borrow().group.clone()
     }
 
-    /// Whether to go on: not the end, no pause, and our turn.
-    fn may_work(&self) -> bool {
-        !*self.stop.borrow() && !self.pause.is_paused() && self.turn.is_ours()
+    fn may_apply(&self) -> bool {
+        !*self.stop.borrow() && !self.pause.is_paused() && self.lease.is_held()
     }
 
-    /// Sleeps, but not beyond the end. True if it is the end.
+    /// Sleeps, but not beyond shutdown. True at shutdown.
     async fn sleep(&self, length: Duration) -> bool {
         let mut stop = self.stop.clone();
         tokio::select! {
@@ -212,75 +204,77 @@ impl OrderedConsumer {
         }
     }
 
-    async fn keep_looking(&self) {
+    async fn follow_pause(&self) {
         loop {
             tokio::time::sleep(PAUSE_POLL).await;
-            // A journal that is away changes nothing: the view stays as it is.
-            let _ = self.look_for_pause().await;
+            // While the journal is unavailable the pause state stays as it is.
+            let _ = self.refresh_pause().await;
         }
     }
 
-    async fn look_for_pause(&self) -> Result<(), JournalError> {
-        self.pause.follow(&*self.journal, self.view.name(), &self.process).await
+    async fn refresh_pause(&self) -> Result<(), JournalError> {
+        self.pause.refresh(&*self.journal, self.view.name(), &self.process).await
     }
 
-    /// Takes the turn as soon as it is free, and keeps it.
-    async fn keep_turn(&self) {
-        let (mut was_ours, mut was_told) = (false, true);
+    /// Acquires the lease as soon as it is free, and renews it.
+    async fn keep_lease(&self) {
+        let (mut was_ours, mut was_reachable) = (false, true);
         loop {
-            let taken = self.turn.take().await;
-            if let (Err(reason), true) = (&taken, was_told) {
-                // Once an outage: whoever reads the journal tells the rest.
-                warn!(view = self.view.name(), %reason, "the lease of the view cannot be renewed");
+            let taken = self.lease.take().await;
+            if let (Err(reason), true) = (&taken, was_reachable) {
+                // Once per outage: failing reads are logged separately.
+                warn!(view = self.view.name(), %reason, "leader lease of the view cannot be renewed");
             }
-            was_told = taken.is_ok();
-            let is_ours = taken.unwrap_or_else(|_| self.turn.is_ours());
-            match (was_ours, is_ours) {
-                (true, false) if !was_told => {
+            was_reachable = taken.is_ok();
+            let is_held = taken.unwrap_or_else(|_| self.lease.is_held());
+            match (was_ours, is_held) {
+                (true, false) if !was_reachable => {
                     self.counters.fenced.fetch_add(1, Ordering::Relaxed);
-                    warn!(view = self.view.name(), "the lease of the view ran out and cannot be renewed");
+                    warn!(view = self.view.name(), "leader lease of the view expired and cannot be renewed");
                 }
-                (false, true) => info!(view = self.view.name(), "this process keeps the view"),
+                (false, true) => {
+                    info!(view = self.view.name(), "this process holds the leader lease of the view")
+                }
                 (true, false) => {
                     self.counters.fenced.fetch_add(1, Ordering::Relaxed);
-                    warn!(view = self.view.name(), "another process keeps the view now");
+                    warn!(view = self.view.name(), "another process holds the leader lease of the view now");
                 }
                 _ => {}
             }
-            was_ours = is_ours;
-            tokio::time::sleep(self.turn.renew_every().min(Duration::from_secs(1))).await;
+            was_ours = is_held;
+            tokio::time::sleep(self.lease.renew_interval().min(Duration::from_secs(1))).await;
         }
     }
 
     async fn work(&self) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
-        let mut is_settled = false;
+        let mut is_recovered = false;
         while !*self.stop.borrow() {
-            self.is_settled.store(is_settled, Ordering::Release);
-            if !self.may_work() {
-                is_settled = false;
+            self.is_recovered.store(is_recovered, Ordering::Release);
+            if !self.may_apply() {
+                is_recovered = false;
                 if self.sleep(REST).await {
                     return;
                 }
                 continue;
             }
-            let done = match is_settled {
-                false => self.settle().await,
-                true => self.take_next().await,
+            let done = match is_recovered {
+                false => self.recover().await,
+                true => self.process_next().await,
             };
             match done {
-                Ok(settled) => {
+                Ok(recovered) => {
                     backoff.reset();
-                    is_settled = settled;
+                    is_recovered = recovered;
                 }
-                Err(Halt::Over) => is_settled = false,
-                Err(Halt::Journal(JournalError::NoGroup { .. })) => {
-                    is_settled = false;
+                Err(Interrupted::Stopped) => is_recovered = false,
+                Err(Interrupted::Journal(JournalError::NoGroup { .. })) => {
+                    is_recovered = false;
                     self.prepare_group().await;
                 }
-                Err(Halt::Journal(error)) => {
-                    is_settled = false;
-                    self.note_transient(1, &error.to_string());
+                Err(Interrupted::Journal(error)) => {
+                    is_recovered = false;
+                    self.record_transient_failure(1, &error.to_string());
                     if self.sleep(backoff.pause()).await {
                         return;
                     }
@@ -289,27 +283,27 @@ impl OrderedConsumer {
         }
     }
 
-    /// A group that is missing begins with the oldest entry there is: a view of this kind knows what it has.
+    /// A missing group starts at the oldest entry: a view of this kind recognises what it has applied.
     async fn prepare_group(&self) {
         let made = self.journal.ensure_group(Lane::Traffic, &self.group(), StartAt::Beginning).await;
         match made {
-            Ok(true) => (self.on_group_made)(&self.group()),
+            Ok(true) => (self.on_group_created)(&self.group()),
             Ok(false) => {}
             Err(error) => {
-                self.note_transient(1, &error.to_string());
+                self.record_transient_failure(1, &error.to_string());
                 self.sleep(REST).await;
             }
         }
     }
 
-    /// Applies everything that was delivered to anybody and not acknowledged, oldest first. False if somebody else does
-    /// the same: then it is to be done again.
-    async fn settle(&self) -> Result<bool, Halt> {
+    /// Applies all entries that are pending for any consumer, oldest first. False if another process does the same: to
+    /// be repeated.
+    async fn recover(&self) -> Result<bool, Interrupted> {
         let group = self.group();
         let batch_max = self.settings.borrow().batch_max;
         for consumer in self.journal.consumers(Lane::Traffic, &group).await? {
             if consumer.name != self.name {
-                self.inherit(&group, &consumer).await?;
+                self.take_over_from(&group, &consumer).await?;
             }
         }
         loop {
@@ -318,17 +312,17 @@ impl OrderedConsumer {
             if page.is_empty() {
                 return Ok(true);
             }
-            // Somebody else who believes it is their turn may have taken earlier ones from us meanwhile.
+            // Another process that considers itself the leader may have taken over earlier entries meanwhile.
             if self.pending_of_others(&group).await? > 0 {
                 self.sleep(CONTEST_PAUSE).await;
                 return Ok(false);
             }
-            self.take_in(&page).await?;
+            self.process(&page).await?;
         }
     }
 
-    /// Makes what another consumer holds ours. It is read again under our name, in the order of all.
-    async fn inherit(&self, group: &str, from: &ConsumerInfo) -> Result<(), Halt> {
+    /// Takes over the pending entries of another consumer. They are read again under our name, in the journal's order.
+    async fn take_over_from(&self, group: &str, from: &ConsumerInfo) -> Result<(), Interrupted> {
         let (batch_max, dead_after) = {
             let settings = self.settings.borrow();
             (settings.batch_max, settings.dead_after)
@@ -346,56 +340,55 @@ impl OrderedConsumer {
         Ok(())
     }
 
-    /// Entries that other consumers of the group hold. If there are none, everything before what we were given is
-    /// acknowledged or ours.
-    async fn pending_of_others(&self, group: &str) -> Result<u64, Halt> {
+    /// Entries pending for other consumers of the group. If there are none, everything before our batch is acknowledged
+    /// or ours.
+    async fn pending_of_others(&self, group: &str) -> Result<u64, Interrupted> {
         let consumers = self.journal.consumers(Lane::Traffic, group).await?;
         let others = consumers.iter().filter(|consumer| consumer.name != self.name);
         Ok(others.map(|consumer| consumer.pending).sum())
     }
 
-    /// Reads and applies the next batch. False if somebody holds an earlier entry: then that comes first.
-    async fn take_next(&self) -> Result<bool, Halt> {
+    /// Reads and applies the next batch. False if any consumer holds an earlier entry, which comes first.
+    async fn process_next(&self) -> Result<bool, Interrupted> {
         let (group, count, wait) = {
             let settings = self.settings.borrow();
-            let count = Pace::batch_max(settings.batch_max, settings.entries_per_s_max);
+            let count = RateLimiter::batch_max(settings.batch_max, settings.entries_per_s_max);
             (settings.group.clone(), count, settings.read_wait)
         };
         let mut stop = self.stop.clone();
         let read = tokio::select! {
             biased;
             read = self.journal.read(Lane::Traffic, &group, &self.name, count, wait) => read?,
-            // What is delivered while we stop listening stays pending.
-            _ = stop.wait_for(|stopped| *stopped) => return Err(Halt::Over),
+            // What is delivered during shutdown stays pending.
+            _ = stop.wait_for(|stopped| *stopped) => return Err(Interrupted::Stopped),
         };
         if read.is_empty() {
             return Ok(true);
         }
-        // Whatever was delivered before this batch is acknowledged by now, or pending for somebody.
+        // Everything delivered before this batch is acknowledged by now, or pending for some consumer.
         let consumers = self.journal.consumers(Lane::Traffic, &group).await?;
         let pending: u64 = consumers.iter().map(|consumer| consumer.pending).sum();
         if pending > read.len() as u64 {
             return Ok(false);
         }
-        self.take_in(&read).await?;
+        self.process(&read).await?;
         Ok(true)
     }
 
-    /// Applies entries and acknowledges them.
-    async fn take_in(&self, entries: &[Stored]) -> Result<(), Halt> {
+    async fn process(&self, entries: &[Stored]) -> Result<(), Interrupted> {
         let (per_s_max, not_before_ms) = {
             let settings = self.settings.borrow();
             (settings.entries_per_s_max, settings.not_before_ms)
         };
-        // Entries come in order. What is older than the installation is acknowledged and nothing else (J11).
+        // Entries are in order. Those older than the installation are acknowledged without being applied (J11).
         let old = entries.partition_point(|stored| stored.id.ms < not_before_ms);
         self.counters.skipped_old.fetch_add(old as u64, Ordering::Relaxed);
-        let wait = self.pace.wait_for(entries.len() - old, per_s_max);
+        let wait = self.rate_limiter.wait_for(entries.len() - old, per_s_max);
         if !wait.is_zero() && self.sleep(wait).await {
-            return Err(Halt::Over);
+            return Err(Interrupted::Stopped);
         }
         let arrivals: Vec<Arrival> =
-            entries[old..].iter().filter_map(|stored| understand(stored, &*self.clock)).collect();
+            entries[old..].iter().filter_map(|stored| parse_entry(stored, &*self.clock)).collect();
         let skipped = (entries.len() - old - arrivals.len()) as u64;
         self.apply(&arrivals).await?;
         let ids: Vec<EntryId> = entries.iter().map(|stored| stored.id).collect();
@@ -405,15 +398,15 @@ impl OrderedConsumer {
         Ok(())
     }
 
-    /// Applies a batch, however long the view's store is away, as long as it is our turn.
-    async fn apply(&self, arrivals: &[Arrival]) -> Result<(), Halt> {
+    /// Applies a batch; retries while the view's store is unavailable and the lease is held.
+    async fn apply(&self, arrivals: &[Arrival]) -> Result<(), Interrupted> {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         for failures in 0_u32.. {
             if arrivals.is_empty() {
                 break;
             }
-            let Some(applying) = self.pause.enter().filter(|_| self.may_work()) else {
-                return Err(Halt::Over);
+            let Some(applying) = self.pause.begin_applying().filter(|_| self.may_apply()) else {
+                return Err(Interrupted::Stopped);
             };
             let batch = Batch {
                 lane: Lane::Traffic,
@@ -428,24 +421,24 @@ impl OrderedConsumer {
             self.counters.applies.record(stopwatch.elapsed());
             match applied {
                 Ok(_) => break,
-                Err(ViewError::Fenced) => return Err(Halt::Over),
+                Err(ViewError::Fenced) => return Err(Interrupted::Stopped),
                 Err(ViewError::Transient { reason } | ViewError::Entry { reason }) => {
-                    self.is_settled.store(false, Ordering::Release);
+                    self.is_recovered.store(false, Ordering::Release);
                     self.counters.failures_in_a_row.store(u64::from(failures) + 1, Ordering::Relaxed);
-                    self.note_transient(failures + 1, &reason);
+                    self.record_transient_failure(failures + 1, &reason);
                     if self.sleep(backoff.pause()).await {
-                        return Err(Halt::Over);
+                        return Err(Interrupted::Stopped);
                     }
                 }
             }
         }
         if self.counters.failures_in_a_row.swap(0, Ordering::Relaxed) > 0 {
-            info!(view = self.view.name(), "the view goes on");
+            info!(view = self.view.name(), "view continues");
         }
         Ok(())
     }
 
-    fn note_transient(&self, failures: u32, reason: &str) {
+    fn record_transient_failure(&self, failures: u32, reason: &str) {
         self.counters.transient_failures.fetch_add(1, Ordering::Relaxed);
         if let Some(left_out) = self.waits_log.admit(self.clock.now()) {
             let view = self.view.name();
@@ -454,13 +447,13 @@ impl OrderedConsumer {
                 failures,
                 reason,
                 lines_left_out = left_out,
-                "the view waits; nothing is lost, nothing is acknowledged"
+                "view waits and retries; nothing is lost"
             );
         }
     }
 }
 
-fn understand(stored: &Stored, clock: &dyn Clock) -> Option<Arrival> {
+fn parse_entry(stored: &Stored, clock: &dyn Clock) -> Option<Arrival> {
     let entry = TrafficEntry::parse_dated(&stored.fields, clock).ok()?;
     Some(Arrival { id: stored.id, origin: stored.id, entry })
 }

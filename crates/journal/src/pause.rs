@@ -1,8 +1,8 @@
-//! Pausing a view, for all processes on a journal (J9), and knowing when the pause holds (J10).
+//! Pausing a view for all processes on a journal (J9), with confirmation (J10).
 //!
-//! A pause is a note with a token. Each process that consumes for the view stops, and confirms with a note of its own that
-//! bears the same token, once none of its tasks applies anything. So a confirmation of an earlier pause is not taken for
-//! one of this.
+//! A pause is a note with a token. Each process that consumes for the view stops, and confirms with a note of its own
+//! with the same token once none of its tasks applies entries. The token distinguishes confirmations of different
+//! pauses.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,41 +16,37 @@ use crate::error::JournalError;
 use crate::notes::PAUSED;
 use crate::port::{Journal, Lane};
 
-/// How often it is looked whether a pause holds.
+/// Interval of the check for confirmations.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The view that is to be paused.
 #[derive(Clone, Copy, Debug)]
 pub struct PausedView<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its consumer group.
     pub group: &'a str,
-    /// A process that was silent for this long is dead, and applies nothing.
+    /// A process that was idle for this long is dead, and applies nothing.
     pub dead_after: Duration,
 }
 
-/// Pauses a view and waits until the pause holds: no process applies another entry. Returns the processes that have not
-/// confirmed it in time. `token` tells this pause from all others.
+/// Pauses a view and waits until no process applies further entries. Returns the processes that have not confirmed
+/// within `timeout`. `token` must be unique to this pause.
 pub async fn pause(
     journal: &dyn Journal,
     view: PausedView<'_>,
     token: &str,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<BTreeSet<String>, JournalError> {
     let pause = format!("{PAUSED} {token}");
     journal.set_note(view.name, Some(&pause)).await?;
     let waiting = Stopwatch::start();
     loop {
         let unconfirmed = unconfirmed(journal, view, &pause).await?;
-        if unconfirmed.is_empty() || waiting.elapsed() >= patience {
+        if unconfirmed.is_empty() || waiting.elapsed() >= timeout {
             return Ok(unconfirmed);
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
-/// Processes that consume for a view and have not confirmed a pause.
 async fn unconfirmed(
     journal: &dyn Journal,
     view: PausedView<'_>,
@@ -66,24 +62,24 @@ async fn unconfirmed(
         processes.extend(live.filter_map(|consumer| ProcessName::of_consumer(&consumer.name)));
     }
     let notes = journal.notes().await?;
-    let has_confirmed =
-        |process: &String| notes.get(&held(view.name, process)).is_some_and(|note| note == pause);
+    let has_confirmed = |process: &String| {
+        notes.get(&confirmation_name(view.name, process)).is_some_and(|note| note == pause)
+    };
     processes.retain(|process| !has_confirmed(process));
     Ok(processes)
 }
 
-/// Lets a view go on.
 pub async fn resume(journal: &dyn Journal, view: &str) -> Result<(), JournalError> {
     journal.set_note(view, None).await?;
-    // Those of processes that died meanwhile would stay. A process that is alive writes its own again until it goes on.
-    let prefix = held(view, "");
+    // Notes of processes that died meanwhile would remain. A live process writes its own again until it resumes.
+    let prefix = confirmation_name(view, "");
     for name in journal.notes().await?.keys().filter(|name| name.starts_with(&prefix)) {
         journal.set_note(name, None).await?;
     }
     Ok(())
 }
 
-fn held(view: &str, process: &str) -> String {
+fn confirmation_name(view: &str, process: &str) -> String {
     format!("held {view} {process}")
 }
 
@@ -94,7 +90,7 @@ pub(crate) struct PauseSwitch {
     applying: AtomicUsize,
 }
 
-/// A task that applies entries.
+/// Guard of a task that applies entries.
 pub(crate) struct Applying<'a>(&'a AtomicUsize);
 
 impl Drop for Applying<'_> {
@@ -108,34 +104,35 @@ impl PauseSwitch {
         self.is_paused.load(Ordering::SeqCst)
     }
 
-    /// To be held while entries are applied; none during a pause. Counted before the switch is looked at, so that a
+    /// To be held while entries are applied; none during a pause. The count rises before the flag is read, so that a
     /// pause is not confirmed in between.
-    pub(crate) fn enter(&self) -> Option<Applying<'_>> {
+    pub(crate) fn begin_applying(&self) -> Option<Applying<'_>> {
         self.applying.fetch_add(1, Ordering::SeqCst);
         let applying = Applying(&self.applying);
         (!self.is_paused()).then_some(applying)
     }
 
-    /// Looks whether the view is paused, and confirms a pause once it holds. A journal that is away changes nothing.
-    pub(crate) async fn follow(
+    /// Reads whether the view is paused, and confirms a pause once no task applies entries. If the journal is
+    /// unavailable, nothing changes.
+    pub(crate) async fn refresh(
         &self,
         journal: &dyn Journal,
         view: &str,
         process: &ProcessName,
     ) -> Result<(), JournalError> {
         let notes = journal.notes().await?;
-        let note = held(view, &process.to_string());
+        let note = confirmation_name(view, &process.to_string());
         let Some(pause) = notes.get(view).filter(|text| text.starts_with(PAUSED)) else {
             if self.is_paused() {
-                // Withdrawn first: nobody must find it once entries are applied.
+                // Removed first: no confirmation may exist while entries are applied.
                 journal.set_note(&note, None).await?;
                 self.is_paused.store(false, Ordering::SeqCst);
-                info!(view, "the view goes on");
+                info!(view, "view resumed");
             }
             return Ok(());
         };
         if !self.is_paused.swap(true, Ordering::SeqCst) {
-            info!(view, "the view is paused");
+            info!(view, "view paused");
         }
         let holds = self.applying.load(Ordering::SeqCst) == 0;
         if holds && notes.get(&note) != Some(pause) {

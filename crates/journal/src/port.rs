@@ -1,16 +1,16 @@
-//! The port: what a journal owes its users, whatever it is kept in.
+//! The port: what every adapter of the journal owes its callers.
 //!
-//! # Duties of every adapter
+//! # Duties
 //!
-//! - **Stored means stored.** When [`Journal::append`] has returned, the entries survive the death of this process and
-//!   of the store's, as far as the store promises that at all.
-//! - **All or nothing, once.** A batch is stored whole or not at all. The same batch sent again, because nobody knew
-//!   whether it had arrived, is not stored twice.
-//! - **A group reads everything.** Each group is given every entry from where it starts, in order, to one of its
-//!   consumers at a time. What was delivered and not acknowledged stays pending, across restarts.
-//! - **Trimming never removes what any group has yet to acknowledge.**
-//! - **Moving is atomic.** A letter is never in two lanes, nor in none, nor acknowledged and not moved.
-//! - **Errors tell the truth** about whether waiting helps ([`JournalError::is_retryable`]).
+//! - **Durable.** Once [`Journal::append`] has returned, the entries survive a crash of this process and of the store,
+//!   as far as the store itself is durable.
+//! - **Atomic and idempotent appends.** A batch is stored whole or not at all. The same batch sent again under its
+//!   token, because the reply was lost, is not stored twice.
+//! - **Complete delivery.** Each group receives every entry after its start, in order, each by one consumer at a time.
+//!   What was delivered and not acknowledged stays pending, across restarts.
+//! - **Safe trimming.** Trimming never removes what any group has yet to acknowledge.
+//! - **Atomic moves.** A moved entry is never in both lanes, nor in neither, nor acknowledged without being moved.
+//! - **Honest errors.** [`JournalError::is_retryable`] is true only if a retry can succeed.
 //!
 //! The suite in `tests/conformance` runs on every adapter.
 
@@ -23,26 +23,22 @@ use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::notes::{Notes, PAUSED};
-use crate::search::{Found, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, Sought};
+use crate::search::{EntryFilter, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, SearchResult};
 
-/// The streams a journal is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Every accepted announce (`tracker:traffic`).
     Traffic,
-    /// Entries that a view could not take, to be tried again (`tracker:traffic:dlq`).
+    /// Entries that a view rejected, to be retried (`tracker:traffic:dlq`).
     Dead,
-    /// Letters that were tried as often as allowed (`tracker:traffic:failed`).
+    /// Dead letters after their last retry (`tracker:traffic:failed`).
     Failed,
-    /// Announces that claim more than is plausible (`tracker:traffic:risk`).
+    /// Risk events (`tracker:traffic:risk`).
     Risk,
 }
 
 impl Lane {
-    /// All of them.
     pub const ALL: [Lane; 4] = [Lane::Traffic, Lane::Dead, Lane::Failed, Lane::Risk];
 
-    /// The name in commands and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Lane::Traffic => "traffic",
@@ -53,133 +49,115 @@ impl Lane {
     }
 }
 
-/// Names a batch, so that it is not stored twice: a producer, and a number that grows with each of its batches.
+/// Identifies a batch, so that it is not stored twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendToken {
-    /// The process that appends; another one after each start.
+    /// Unique to one process start.
     pub producer: String,
-    /// The batch's number, from 1.
+    /// The batch's number, from 1, rising.
     pub number: u64,
 }
 
-/// Where a new group begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartAt {
-    /// With the oldest entry there is.
+    /// At the oldest entry.
     Beginning,
-    /// Behind this entry.
+    /// After this entry.
     After(EntryId),
 }
 
-/// An entry with its place.
+/// An entry with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Its place.
     pub id: EntryId,
-    /// What it says.
     pub fields: Fields,
 }
 
-/// A consumer of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerInfo {
-    /// Its name.
     pub name: String,
-    /// How long ago it last asked for anything.
+    /// Time since its last request.
     pub idle: Duration,
     /// Entries delivered to it and not acknowledged.
     pub pending: u64,
 }
 
-/// One letter on its way from one lane to another: what `fields` say is appended there, `id` is taken away here.
+/// One entry to be moved: `id` is removed from the source lane, `fields` are appended to the target lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Its place in the lane it leaves.
+    /// The id in the source lane.
     pub id: EntryId,
-    /// What is written to the lane it goes to.
     pub fields: Fields,
 }
 
-/// What trimming did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// How many entries are gone.
     pub removed: u64,
-    /// The group that kept more from going, if one did.
+    /// The group that prevented further trimming.
     pub held_back_by: Option<String>,
 }
 
-/// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupStatus {
-    /// Its name.
     pub name: String,
-    /// Entries it has not been given yet.
+    /// Entries not yet delivered to it.
     pub unread: u64,
-    /// Entries it was given and has not acknowledged.
+    /// Entries delivered to it and not acknowledged.
     pub pending: u64,
-    /// The oldest of these.
     pub oldest_pending: Option<EntryId>,
-    /// The last entry it was given.
     pub last_delivered: EntryId,
-    /// How many consumers it has.
     pub consumers: u64,
 }
 
 impl GroupStatus {
-    /// Entries that the group's view does not show yet.
+    /// Entries that the group's view does not contain yet.
     pub fn lag(&self) -> u64 {
         self.unread + self.pending
     }
 }
 
-/// The state of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneStatus {
-    /// How many entries it holds.
     pub length: u64,
-    /// The oldest entry.
     pub first: Option<EntryId>,
-    /// The newest entry there ever was.
+    /// The newest entry ever appended, trimmed or not.
     pub last: Option<EntryId>,
-    /// How many entries were ever appended.
+    /// Entries ever appended.
     pub appended: u64,
-    /// Its groups, by name.
+    /// Sorted by name.
     pub groups: Vec<GroupStatus>,
 }
 
-/// What follows an entry.
+/// Result of [`Journal::tail`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// The entries behind it, in order.
     pub entries: Vec<Stored>,
-    /// Whether nothing between it and these was lost.
+    /// Whether `entries` follow the given entry without a gap.
     pub is_whole: bool,
 }
 
-/// How often an adapter ran into its own bounds, since the start.
+/// How often an adapter reached its own limits, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoundsHit {
-    /// Letters that had too many fields to be moved whole.
-    pub letters_shortened: u64,
-    /// Good connections that were closed because enough were kept.
+    /// Dead letters with too many fields to be moved whole.
+    pub dead_letters_truncated: u64,
+    /// Usable connections that were closed because enough were kept.
     pub connections_dropped: u64,
-    /// Times that too few replicas had a batch in time, so that it had to be waited for again.
+    /// Batches that too few replicas had confirmed within the timeout.
     pub too_few_replicas: u64,
 }
 
-/// The journal.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Stores a batch at the end of a lane, whole or not at all. A batch whose token equals that of the producer's
-    /// last one on this lane has been stored already and is not stored again.
+    /// Stores a batch at the end of a lane, whole or not at all. A batch whose token equals that of the producer's last
+    /// one on this lane has been stored already and is not stored again.
     async fn append(&self, lane: Lane, batch: &[Fields], token: &AppendToken) -> Result<(), JournalError>;
 
-    /// Sees to it that a group exists. One that exists stays where it is. True if it was made.
+    /// Creates a group unless it exists; an existing one is not moved. True if it was created.
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError>;
 
-    /// Gives a consumer up to `count` entries that no consumer of the group was given before; waits up to `wait` for
-    /// the first. Entries that were deleted meanwhile are not given.
+    /// Delivers up to `count` entries to a consumer that were not delivered to the group before; waits up to `wait` for
+    /// the first. Entries deleted meanwhile are left out.
     async fn read(
         &self,
         lane: Lane,
@@ -192,14 +170,13 @@ pub trait Journal: Send + Sync + 'static {
     /// Acknowledges entries: they are no longer pending. Ids that are not pending are ignored.
     async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError>;
 
-    /// The consumers of a group.
     async fn consumers(&self, lane: Lane, group: &str) -> Result<Vec<ConsumerInfo>, JournalError>;
 
-    /// Says that a consumer lives, though it asks for nothing.
+    /// Resets the idle time of a consumer that reads nothing.
     async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError>;
 
-    /// Makes up to `count` pending entries of one consumer those of another, and gives them to it, oldest first
-    /// (J4). Entries that were deleted meanwhile are acknowledged, not given. None are left once this returns nothing.
+    /// Transfers up to `count` pending entries from one consumer to another and returns them, oldest first (J4).
+    /// Entries deleted meanwhile are acknowledged and left out. An empty result means that `from` has none left.
     async fn take_over(
         &self,
         lane: Lane,
@@ -209,31 +186,31 @@ pub trait Journal: Send + Sync + 'static {
         count: usize,
     ) -> Result<Vec<Stored>, JournalError>;
 
-    /// Forgets a consumer that has nothing pending; one that has stays.
+    /// Deletes a consumer, unless it has pending entries.
     async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError>;
 
-    /// Moves letters, each atomically: appended to `to`; in `from` acknowledged for `group` (where one is given), and
-    /// deleted unless `from` is the traffic lane. A letter that is no longer in `from` (or, in the traffic lane, no
-    /// longer pending for the group) is not moved. Returns how many were.
+    /// Moves entries, each atomically: appended to `to`; in `from` acknowledged for `group` (if given), and deleted
+    /// unless `from` is the traffic lane. An entry that is no longer in `from` (or, in the traffic lane, no longer
+    /// pending for the group) is not moved. Returns how many were.
     async fn transfer(
         &self,
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError>;
 
     /// Up to `count` entries with ids greater than `after`, in order.
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError>;
 
-    /// Up to `count` entries behind `after`, an entry that the caller has read, and whether these follow it without a
-    /// gap: it is still there, or it was the newest there ever was. If not, it was trimmed, perhaps with what followed,
-    /// or the store has lost it. [`EntryId::ZERO`] is before everything, and nothing is missing behind it.
+    /// Up to `count` entries after `after`, an entry that the caller has read, and whether they follow it without a
+    /// gap: it still exists, or it was the newest ever appended. If not, it was trimmed, perhaps with later ones, or
+    /// lost by the store. Nothing is missing after [`EntryId::ZERO`].
     async fn tail(&self, lane: Lane, after: EntryId, count: usize) -> Result<Tail, JournalError> {
         if after == EntryId::ZERO {
             return Ok(Tail { entries: self.list(lane, after, count).await?, is_whole: true });
         }
-        // Asked for with it, so that looking for the entry costs no second question.
+        // Includes the entry itself, so that checking for it costs no second request.
         let mut entries = self.list(lane, after.previous(), count.saturating_add(1)).await?;
         if entries.first().is_some_and(|first| first.id == after) {
             entries.remove(0);
@@ -252,24 +229,24 @@ pub trait Journal: Send + Sync + 'static {
         count: usize,
     ) -> Result<Vec<Stored>, JournalError>;
 
-    /// The newest entries with ids less than `before` that are looked for, newest first. However rare they are, no more
-    /// than the bounds allow is looked at: [`Found::next`] says where to go on.
+    /// The newest entries with ids less than `before` that match the filter, newest first. Scans no more entries than
+    /// the bounds allow; [`SearchResult::next`] is where to continue.
     async fn search(
         &self,
         lane: Lane,
         before: EntryId,
-        sought: &Sought,
+        filter: &EntryFilter,
         bounds: SearchBounds,
-    ) -> Result<Found, JournalError> {
-        let mut found = Found::beginning_at(before);
-        // Whoever announces often is found soon; whoever does not is looked for in larger steps.
+    ) -> Result<SearchResult, JournalError> {
+        let mut found = SearchResult::starting_before(before);
+        // The first page suffices for users who announce often; larger pages find the rare ones.
         let mut page_size = bounds.found_max.clamp(SCAN_PAGE_MIN, SCAN_PAGE_MAX);
         while found.has_room(bounds) {
             let count = page_size.min(bounds.scanned_max - found.scanned);
             page_size = (2 * page_size).min(SCAN_PAGE_MAX);
             let page = self.list_newest(lane, found.next.unwrap_or(EntryId::ZERO), count).await?;
             let is_last = page.len() < count;
-            found.look_at(page, sought, bounds);
+            found.scan(page, filter, bounds);
             if is_last && found.has_room_for_more(bounds) {
                 found.next = None;
                 break;
@@ -278,29 +255,28 @@ pub trait Journal: Send + Sync + 'static {
         Ok(found)
     }
 
-    /// One entry.
     async fn get(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError>;
 
-    /// Deletes entries of a lane other than traffic, acknowledging them for `group` (where one is given). Returns how
-    /// many there were.
+    /// Deletes entries of a lane other than traffic, acknowledging them for `group` (if given). Returns how many
+    /// existed.
     async fn delete(&self, lane: Lane, group: Option<&str>, ids: &[EntryId]) -> Result<u64, JournalError>;
 
     /// Removes entries with ids less than `before`, except what any group has yet to acknowledge. A traffic lane
-    /// without a single group is not trimmed: somebody is going to read it.
+    /// without a group is not trimmed: its consumers have yet to start.
     async fn trim(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError>;
 
-    /// How a lane and its groups are doing.
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError>;
 
-    /// Whether entries could be stored now, for health checks. An adapter whose store may refuse writes while it answers
+    /// Whether entries could be stored now, for health checks. An adapter whose store can refuse writes while it serves
     /// reads tries a write.
     async fn check_writable(&self) -> Result<(), JournalError> {
         self.status(Lane::Traffic).await.map(drop)
     }
 
-    /// The oldest entry of traffic that a group was not given, or has not acknowledged; none if it has everything.
-    async fn oldest_unfinished(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
-        // What is pending was delivered, so it is older than all that was not.
+    /// The oldest entry of the traffic lane that was not delivered to a group or that it has not acknowledged; none if
+    /// the group has acknowledged everything.
+    async fn oldest_unacknowledged(&self, group: &GroupStatus) -> Result<Option<EntryId>, JournalError> {
+        // Pending entries were delivered, so they are older than all undelivered ones.
         if group.oldest_pending.is_some() || group.unread == 0 {
             return Ok(group.oldest_pending);
         }
@@ -308,21 +284,18 @@ pub trait Journal: Send + Sync + 'static {
         Ok(unread.first().map(|stored| stored.id))
     }
 
-    /// Writes a note for all processes on this journal, over the one of this name, or removes it. It survives all of
-    /// them.
+    /// Writes or removes a note. Notes are shared by all processes on this journal and survive them.
     async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError>;
 
-    /// All notes.
     async fn notes(&self) -> Result<Notes, JournalError>;
 
-    /// The views that are paused (J9): see [`crate::pause`].
+    /// The paused views (J9): see [`crate::pause`].
     async fn paused(&self) -> Result<BTreeSet<String>, JournalError> {
         let notes = self.notes().await?.into_iter();
         let is_pause = |(name, value): &(String, String)| !name.contains(' ') && value.starts_with(PAUSED);
         Ok(notes.filter(is_pause).map(|(name, _)| name).collect())
     }
 
-    /// How often the adapter ran into its own bounds.
     fn bounds_hit(&self) -> BoundsHit {
         BoundsHit::default()
     }

@@ -1,16 +1,15 @@
 //! The bounded queue between the tracker and the journal.
 //!
-//! Announces put events in without waiting; one task takes everything that is there, stores it in one batch, and takes
-//! the next as soon as the batch has been stored. So the batch grows with the load, and an idle tracker's event is
-//! stored at once. Where a full batch waits already, it is put into words while the one before is on its way, so that
-//! the journal does not wait for us.
+//! Announces enqueue events without waiting; one task takes everything queued, appends it in one batch, and takes the
+//! next batch once that has been stored. So the batch grows with the load, and an idle tracker's event is stored at
+//! once. A full next batch is encoded while the previous append is in flight.
 //!
 //! # Guarantees
 //!
-//! - What was put in is stored, in order, each once, as long as this process lives; the journal may be away for as
-//!   long as it likes.
-//! - The queue never holds more than its capacity. A place is reserved first; who gets none is told so, and counted.
-//! - Whoever waits for an event is called once it is stored, and not before.
+//! - Queued events are stored, in order, each once, as long as this process runs, however long the journal is
+//!   unavailable.
+//! - The queue never holds more than its capacity. A slot is reserved first; a failed reservation is counted.
+//! - A callback is called once its event is stored, and not before.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,35 +32,30 @@ use crate::risk;
 /// Called once an event is stored (true), or will not be (false).
 pub type OnStored = Box<dyn FnOnce(bool) + Send>;
 
-/// Entries stored in one batch at most: enough that the round trip vanishes, few enough that Redis is not held up.
+/// Enough to hide the round trip, few enough not to block Redis for long.
 const BATCH_MAX: usize = 1000;
-/// Entries put into words before the batch on its way gets its turn on the same thread.
+/// Entries encoded before yielding to the in-flight append.
 const ENCODED_AT_ONCE: usize = 50;
-/// Reports of risks that wait to be stored; more are dropped and counted.
+/// Risk events waiting to be stored; more are dropped and counted.
 pub const RISKS_MAX: usize = 1000;
-/// How long someone who waits for a place sleeps at most before looking again.
-const PLACE_PAUSE: Duration = Duration::from_millis(50);
+/// Longest sleep of a thread that waits for a slot before it checks again.
+const SLOT_POLL: Duration = Duration::from_millis(50);
 
-/// What is counted.
 #[derive(Debug, Default)]
 pub struct QueueCounters {
-    /// Events stored.
     pub stored: AtomicU64,
-    /// Batches stored.
     pub batches: AtomicU64,
-    /// Attempts to store a batch that failed.
+    /// Failed attempts to store a batch.
     pub failed_appends: AtomicU64,
-    /// Times that there was no place.
+    /// Failed reservations.
     pub full: AtomicU64,
-    /// Reports of risks that were stored.
     pub risks_stored: AtomicU64,
-    /// Reports of risks that were dropped.
     pub risks_dropped: AtomicU64,
-    /// Events that were given up at the end.
+    /// Events abandoned at shutdown.
     pub lost: AtomicU64,
-    /// Attempts to store the present batch that failed; zero while the journal takes entries.
+    /// Consecutive failed attempts for the current batch; zero while the journal accepts entries.
     pub failures_in_a_row: AtomicU64,
-    /// How long attempts to store a batch took, whatever came of them.
+    /// Duration of attempts to store a batch, failed ones included.
     pub appends: Histogram,
 }
 
@@ -70,32 +64,31 @@ struct Queued {
     on_stored: Option<OnStored>,
 }
 
-/// How many bytes a queued event takes, without what its waiter holds.
+/// Size of a queued event, without its callback's captures.
 pub const BYTES_PER_EVENT: usize = size_of::<Queued>();
 
 #[derive(Default)]
-struct Waiting {
-    /// A ring: taking a batch from the front of a long queue moves nothing of the rest.
+struct QueueContents {
+    /// A ring: taking a batch from the front of a long queue moves no other events.
     events: VecDeque<Queued>,
     risks: Vec<RiskEvent>,
 }
 
-/// The queue. Shared by the tracker's threads and the task that stores.
+/// Shared by the tracker's threads and the flusher.
 pub struct Queue {
-    waiting: Mutex<Waiting>,
-    /// Places that are reserved, queued or being stored.
+    waiting: Mutex<QueueContents>,
+    /// Slots that are reserved, queued or being stored.
     occupied: AtomicUsize,
     capacity: usize,
     freed: Condvar,
     filled: Notify,
-    /// Whether the storing task sleeps: waking costs more than queueing.
+    /// Whether the flusher sleeps: waking it costs more than queueing.
     is_idle: AtomicBool,
     is_closed: AtomicBool,
     counters: QueueCounters,
 }
 
 impl Queue {
-    /// An empty queue with this many places.
     pub fn new(capacity: usize) -> Self {
         Queue {
             waiting: Mutex::default(),
@@ -109,7 +102,7 @@ impl Queue {
         }
     }
 
-    /// Keeps a place for one event; false if there is none.
+    /// Reserves a slot for one event; false if none is free.
     pub fn reserve(&self) -> bool {
         if self.try_occupy() {
             return true;
@@ -127,7 +120,7 @@ impl Queue {
         is_free
     }
 
-    /// Gives a reserved place back.
+    /// Releases a reserved slot.
     pub fn release(&self) {
         self.free(1);
     }
@@ -137,26 +130,26 @@ impl Queue {
         self.freed.notify_all();
     }
 
-    /// Puts in an event for which a place was reserved.
+    /// Enqueues an event for which a slot was reserved.
     pub fn put(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
         self.waiting.lock().events.push_back(Queued { event: *event, on_stored });
         self.wake();
     }
 
-    /// Puts in an event as soon as there is a place; blocks the thread. False if the queue was closed first.
-    pub fn put_patiently(&self, event: &TrafficEvent) -> bool {
+    /// Enqueues an event as soon as a slot is free; blocks the thread. False if the queue was closed first.
+    pub fn put_blocking(&self, event: &TrafficEvent) -> bool {
         while !self.try_occupy() {
             if self.is_closed.load(Ordering::Acquire) {
                 self.counters.lost.fetch_add(1, Ordering::Relaxed);
                 return false;
             }
-            self.freed.wait_for(&mut self.waiting.lock(), PLACE_PAUSE);
+            self.freed.wait_for(&mut self.waiting.lock(), SLOT_POLL);
         }
         self.put(event, None);
         true
     }
 
-    /// Puts in a risk, or drops and counts it.
+    /// Enqueues a risk event, or drops and counts it.
     pub fn report(&self, risk: &RiskEvent) {
         {
             let mut waiting = self.waiting.lock();
@@ -175,37 +168,36 @@ impl Queue {
         }
     }
 
-    /// What is counted.
     pub fn counters(&self) -> &QueueCounters {
         &self.counters
     }
 
-    /// Places in all.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Reports of risks that wait; at most [`RISKS_MAX`].
+    /// At most [`RISKS_MAX`].
     pub fn risks_waiting(&self) -> usize {
         self.waiting.lock().risks.len()
     }
 
-    /// Places in use.
+    /// Slots in use.
     pub fn occupied(&self) -> usize {
         self.occupied.load(Ordering::Acquire)
     }
 
-    /// Lets nobody in any more. The storing task ends when everything inside is stored.
+    /// Refuses further events. The flusher ends when everything queued is stored.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.filled.notify_one();
         self.freed.notify_all();
     }
 
-    /// Gives up what is still inside: whoever waits is told so. For the very end, when the journal stays away.
-    pub fn give_up(&self) -> usize {
+    /// Drops what is still queued and calls the callbacks with false. For shutdown while the journal is unavailable.
+    /// Returns the number of events that may be lost.
+    pub fn abandon(&self) -> usize {
         let left = std::mem::take(&mut self.waiting.lock().events);
-        // What is being stored right now may be lost, too.
+        // The batch being stored may be lost as well.
         let lost = self.occupied();
         self.counters.lost.fetch_add(lost as u64, Ordering::Relaxed);
         let count = left.len();
@@ -219,9 +211,9 @@ impl Queue {
     }
 
     /// Waits for something to store; none once the queue is closed and empty.
-    async fn next(&self) -> Option<Waiting> {
+    async fn next(&self) -> Option<QueueContents> {
         loop {
-            // Said before looking: who puts something in after the look sees it and wakes us.
+            // Set before checking the queue: an event enqueued after the check wakes us.
             self.is_idle.store(true, Ordering::SeqCst);
             let taken = self.take();
             if !taken.events.is_empty() || !taken.risks.is_empty() {
@@ -231,62 +223,62 @@ impl Queue {
             if self.is_closed.load(Ordering::Acquire) && self.occupied() == 0 {
                 return None;
             }
-            // A closed queue may still be owed events that have a place.
+            // A closed queue may still receive events with a reserved slot.
             let _ = tokio::time::timeout(Duration::from_millis(100), self.filled.notified()).await;
         }
     }
 
-    /// What waits, if it is enough for a full batch.
-    fn take_full(&self) -> Option<Waiting> {
+    /// The queued events, if they fill a batch.
+    fn take_full(&self) -> Option<QueueContents> {
         let waiting = self.waiting.lock();
         (waiting.events.len() >= BATCH_MAX).then(|| Queue::take_from(waiting))
     }
 
-    fn take(&self) -> Waiting {
+    fn take(&self) -> QueueContents {
         Queue::take_from(self.waiting.lock())
     }
 
-    fn take_from(mut waiting: MutexGuard<'_, Waiting>) -> Waiting {
+    fn take_from(mut waiting: MutexGuard<'_, QueueContents>) -> QueueContents {
         let events = if waiting.events.len() <= BATCH_MAX {
             std::mem::take(&mut waiting.events)
         } else {
             waiting.events.drain(..BATCH_MAX).collect()
         };
-        Waiting { events, risks: std::mem::take(&mut waiting.risks) }
+        QueueContents { events, risks: std::mem::take(&mut waiting.risks) }
     }
 }
 
-/// Events that were taken from the queue and put into words.
-struct Ready {
+/// Events taken from the queue, encoded.
+struct EncodedBatch {
     events: VecDeque<Queued>,
     batch: Vec<Fields>,
     risks: Vec<RiskEvent>,
 }
 
-impl Ready {
-    async fn new(waiting: Waiting) -> Ready {
-        let Waiting { events, risks } = waiting;
+impl EncodedBatch {
+    async fn encode(waiting: QueueContents) -> EncodedBatch {
+        let QueueContents { events, risks } = waiting;
         let mut batch = Vec::with_capacity(events.len());
         while batch.len() < events.len() {
             let some = events.range(batch.len()..).take(ENCODED_AT_ONCE);
             batch.extend(some.map(|queued| TrafficEntry::fields_of(&queued.event)));
             tokio::task::yield_now().await;
         }
-        Ready { events, batch, risks }
+        EncodedBatch { events, batch, risks }
     }
 
-    /// The next batch, if it is full already; what is less than that grows until the one before is stored.
-    async fn ahead(queue: &Queue) -> Option<Ready> {
-        // First the batch before has to be on its way.
+    /// The next batch, if it is full; a smaller one grows until the previous append is done.
+    async fn encode_ahead(queue: &Queue) -> Option<EncodedBatch> {
+        // The previous append has to be sent first.
         tokio::task::yield_now().await;
         match queue.take_full() {
-            Some(waiting) => Some(Ready::new(waiting).await),
+            Some(waiting) => Some(EncodedBatch::encode(waiting).await),
             None => None,
         }
     }
 }
 
-/// Stores what is in the queue until it is closed and empty.
+/// Stores queued events until the queue is closed and empty.
 pub struct Flusher {
     queue: Arc<Queue>,
     journal: Arc<dyn Journal>,
@@ -297,32 +289,31 @@ pub struct Flusher {
 }
 
 impl Flusher {
-    /// Stores what is in `queue`. The producer's name is another one after each start.
+    /// `producer` must be unique to this process start.
     pub fn new(queue: Arc<Queue>, journal: Arc<dyn Journal>, producer: String) -> Self {
         let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(2));
         Flusher { queue, journal, producer, traffic_number: 0, risk_number: 0, backoff }
     }
 
-    /// Runs until the queue is closed and empty.
     pub async fn run(mut self) {
         let mut ahead = None;
         while let Some(ready) = self.next(ahead.take()).await {
-            ahead = self.store_ready(ready).await;
+            ahead = self.store_batch(ready).await;
         }
     }
 
-    async fn next(&self, ahead: Option<Ready>) -> Option<Ready> {
+    async fn next(&self, ahead: Option<EncodedBatch>) -> Option<EncodedBatch> {
         match ahead {
             Some(ready) => Some(ready),
-            None => Some(Ready::new(self.queue.next().await?).await),
+            None => Some(EncodedBatch::encode(self.queue.next().await?).await),
         }
     }
 
-    /// Stores what is ready, and gives what got ready meanwhile.
-    async fn store_ready(&mut self, ready: Ready) -> Option<Ready> {
+    /// Stores a batch, and returns the next one if it was encoded meanwhile.
+    async fn store_batch(&mut self, ready: EncodedBatch) -> Option<EncodedBatch> {
         let queue = Arc::clone(&self.queue);
-        let Ready { events, batch, risks } = ready;
-        let ((), ahead) = tokio::join!(self.store_events(events, &batch), Ready::ahead(&queue));
+        let EncodedBatch { events, batch, risks } = ready;
+        let ((), ahead) = tokio::join!(self.store_events(events, &batch), EncodedBatch::encode_ahead(&queue));
         self.store_risks(&risks).await;
         ahead
     }
@@ -354,7 +345,7 @@ impl Flusher {
         self.queue.counters.risks_stored.fetch_add(risks.len() as u64, Ordering::Relaxed);
     }
 
-    /// Stores a batch, however long it takes.
+    /// Retries until the batch is stored.
     async fn store(&mut self, lane: Lane, batch: &[Fields], number: u64) {
         let token = AppendToken { producer: self.producer.clone(), number };
         let mut failures: u64 = 0;
@@ -364,7 +355,7 @@ impl Flusher {
             tokio::time::sleep(self.backoff.pause()).await;
         }
         if failures > 0 {
-            info!(failures, waiting = self.queue.occupied(), "the journal takes entries again");
+            info!(failures, waiting = self.queue.occupied(), "journal accepts entries again");
             self.queue.counters.failures_in_a_row.store(0, Ordering::Relaxed);
         }
         self.backoff.reset();
@@ -387,7 +378,7 @@ impl Flusher {
         self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
         if failures == 1 || failures.is_multiple_of(60) {
             let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);
-            warn!(reason = %error, occupied, capacity, "entries wait: the journal does not take them");
+            warn!(reason = %error, occupied, capacity, "journal unavailable; entries wait in the queue");
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The journal on Redis Streams, single, behind sentinels, or on a cluster.
+//! The journal on Redis Streams: single, behind sentinels, or on a cluster.
 //!
 //! # Guarantees, beyond the duties of the port
 //!
-//! - Every lane is an ordinary stream under its configured name, so that any other program can append to it or read it
-//!   (J3); groups of other programs hold trimming back as ours do.
-//! - A batch is one `MULTI … EXEC` on a connection that has watched the producer's note since the batch before. So a
-//!   batch whose answer got lost can be sent again at once: whichever of the two Redis runs second finds the note
-//!   touched, and does nothing.
-//! - What must not be half done (moving, taking over, trimming, forgetting) is one script.
+//! - Every lane is an ordinary stream under its configured name, so that other programs can append to it or read it
+//!   (J3); their groups hold trimming back as ours do.
+//! - A batch is one `MULTI … EXEC` on a connection that has watched the producer's key since the previous batch. A
+//!   batch whose reply was lost can be sent again at once: the attempt that Redis executes second finds the key
+//!   changed, and does nothing.
+//! - Operations that must be atomic (moving, taking over, trimming, deleting consumers) are one script each.
 //!
-//! What survives the death of Redis itself is up to its `appendonly` and `appendfsync`. What survives a failover is up
-//! to replication, which is asynchronous: what the dead master had confirmed and not yet passed on is gone, and the next
-//! announce's totals make up for its bytes. [`RedisJournal::waiting_for`] counts a batch as stored only once replicas
-//! have it; even then Redis may promote one that has not, if there are more.
+//! Durability across a crash of Redis depends on `appendonly` and `appendfsync`. A failover may lose entries, because
+//! replication is asynchronous; the totals of the next announce make up for their bytes.
+//! [`RedisJournal::with_replicas`] counts a batch as stored only once replicas have it; even then Redis may promote a
+//! replica that has not, if there are more.
 //!
 //! # Deliberately absent
 //!
-//! A bound on the length of a stream: dropping entries that nobody has read would be silent loss.
+//! A bound on the length of a stream: dropping unread entries would be silent loss.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,54 +35,53 @@ use crate::{Fields, redis::append::Appenders, redis::read::Readers};
 pub use append::Replicas;
 
 mod append;
-mod figures;
 mod read;
 mod reply;
+mod status;
 
-/// Ids in one command: enough that the command's own cost vanishes.
+/// Enough that the command's own cost does not matter.
 const IDS_PER_COMMAND: usize = 1000;
-/// Letters moved by one call of the script, so that Redis is not held up for long.
-const LETTERS_PER_CALL: usize = 50;
-/// Lua can hand over about eight thousand words at once.
-const WORDS_PER_LETTER_MAX: usize = 7000;
-/// An id behind which no consumer has anything pending. (Asked for what lies behind the very last id, Redis does not
-/// even look at the consumer.)
+/// Dead letters moved per script call, so that Redis is not blocked for long.
+const DEAD_LETTERS_PER_CALL: usize = 50;
+/// Lua can pass about eight thousand arguments at once.
+const ARGS_PER_DEAD_LETTER_MAX: usize = 7000;
+/// An id after which no consumer has pending entries. (For the greatest possible id, Redis would not touch the
+/// consumer.)
 const BEYOND_ALL: &str = "18446744073709551615-0";
 
-/// The journal on Redis.
 #[derive(Debug)]
 pub struct RedisJournal {
     redis: Redis,
     keys: KeyNames,
     appenders: Appenders,
     readers: Readers,
-    letters_shortened: AtomicU64,
+    dead_letters_truncated: AtomicU64,
 }
 
 impl RedisJournal {
-    /// A journal under these names. Nothing is asked of Redis yet.
+    /// Sends nothing to Redis yet.
     pub fn new(redis: Redis, keys: KeyNames) -> RedisJournal {
         RedisJournal {
             redis,
             keys,
             appenders: Appenders::default(),
             readers: Readers::default(),
-            letters_shortened: AtomicU64::new(0),
+            dead_letters_truncated: AtomicU64::new(0),
         }
     }
 
     /// Counts a batch as stored only once so many replicas have it.
-    pub fn waiting_for(mut self, replicas: Replicas) -> Self {
-        self.appenders = Appenders::waiting_for(replicas);
+    pub fn with_replicas(mut self, replicas: Replicas) -> Self {
+        self.appenders = Appenders::with_replicas(replicas);
         self
     }
 
-    /// How many letters had too many fields to be moved whole.
-    pub fn letters_shortened(&self) -> u64 {
-        self.letters_shortened.load(Ordering::Relaxed)
+    /// Dead letters with too many fields to be moved whole.
+    pub fn dead_letters_truncated(&self) -> u64 {
+        self.dead_letters_truncated.load(Ordering::Relaxed)
     }
 
-    /// How many good connections were closed because enough were kept.
+    /// Usable connections that were closed because enough were kept.
     pub fn connections_dropped(&self) -> u64 {
         self.appenders.dropped() + self.readers.dropped()
     }
@@ -96,7 +95,7 @@ impl RedisJournal {
         }
     }
 
-    /// Puts trouble with a lane, and perhaps a group of it, into the words of the port.
+    /// Converts an error about a lane, and perhaps one of its groups, to the port's error.
     fn explain(&self, lane: Lane, group: &str) -> impl Fn(RedisError) -> JournalError {
         let key = self.key(lane).to_owned();
         let group = group.to_owned();
@@ -105,7 +104,7 @@ impl RedisJournal {
             RedisError::NoGroup { .. } => JournalError::NoGroup { group: group.clone() },
             RedisError::WrongType { .. } => JournalError::Damaged {
                 what: key.clone(),
-                reason: "the key holds no stream; rename it (RENAME) or configure another name".to_owned(),
+                reason: "the key is not a stream; rename it (RENAME) or configure another name".to_owned(),
             },
             RedisError::Other { .. } => {
                 JournalError::Damaged { what: key.clone(), reason: trouble.to_string() }
@@ -174,11 +173,11 @@ impl Journal for RedisJournal {
     }
 
     async fn consumers(&self, lane: Lane, group: &str) -> Result<Vec<ConsumerInfo>, JournalError> {
-        figures::consumers(&self.redis, self.key(lane), group).await.map_err(self.explain(lane, group))
+        status::consumers(&self.redis, self.key(lane), group).await.map_err(self.explain(lane, group))
     }
 
     async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
-        // Asking for one's own pending entries counts as a sign of life, and delivers nothing new.
+        // Reading its own pending entries resets a consumer's idle time and delivers nothing new.
         let mut command = redis::cmd("XREADGROUP");
         command.arg("GROUP").arg(group).arg(consumer).arg("COUNT").arg(1);
         command.arg("STREAMS").arg(self.key(lane)).arg(BEYOND_ALL);
@@ -213,23 +212,23 @@ impl Journal for RedisJournal {
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError> {
         let group = group.unwrap_or_default();
         let stays = u8::from(from == Lane::Traffic);
         let mut moved = 0;
-        for page in letters.chunks(LETTERS_PER_CALL) {
+        for page in dead_letters.chunks(DEAD_LETTERS_PER_CALL) {
             let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
             call.arg(group).arg(stays).arg(page.len());
-            for letter in page {
-                let words = self.words_of_letter(&letter.fields);
-                call.arg(letter.id.to_string()).arg(words.len());
+            for dead_letter in page {
+                let words = self.args_of_dead_letter(&dead_letter.fields);
+                call.arg(dead_letter.id.to_string()).arg(words.len());
                 words.iter().for_each(|word| {
                     call.arg(word);
                 });
             }
             moved += self.redis.query::<u64>(&call).await.map_err(|trouble| {
-                // Of the two keys, the script names the one that holds something else.
+                // The script names the key of the wrong type.
                 let is_other = matches!(&trouble, RedisError::WrongType { reason }
                     if reason.split(' ').next() == Some(self.key(to)));
                 self.explain(if is_other { to } else { from }, group)(trouble)
@@ -256,7 +255,7 @@ impl Journal for RedisJournal {
         if count == 0 {
             return Ok(Vec::new());
         }
-        // Redis refuses a range that excludes the least id there can be: nothing lies before it.
+        // Redis rejects a range that excludes the least possible id; nothing precedes it.
         if before == EntryId::ZERO {
             return Ok(Vec::new());
         }
@@ -274,7 +273,7 @@ impl Journal for RedisJournal {
 
     async fn delete(&self, lane: Lane, group: Option<&str>, ids: &[EntryId]) -> Result<u64, JournalError> {
         if lane == Lane::Traffic {
-            // Other views have yet to read it; only trimming takes traffic away.
+            // Other views have yet to read it; only trimming removes traffic.
             return Ok(0);
         }
         let group = group.unwrap_or_default();
@@ -298,7 +297,7 @@ impl Journal for RedisJournal {
     }
 
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
-        figures::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
+        status::status(&self.redis, self.key(lane)).await.map_err(self.explain(lane, ""))
     }
 
     async fn set_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
@@ -315,7 +314,7 @@ impl Journal for RedisJournal {
 
     fn bounds_hit(&self) -> BoundsHit {
         BoundsHit {
-            letters_shortened: self.letters_shortened(),
+            dead_letters_truncated: self.dead_letters_truncated(),
             connections_dropped: self.connections_dropped(),
             too_few_replicas: self.appenders.too_few_replicas(),
         }
@@ -329,22 +328,21 @@ impl RedisJournal {
         move |trouble| match trouble {
             RedisError::WrongType { .. } => JournalError::Damaged {
                 what: key.clone(),
-                reason: "the key holds no hash; delete it (DEL), and pause again what is to be paused"
-                    .to_owned(),
+                reason: "the key is not a hash; delete it (DEL), and repeat the pauses".to_owned(),
             },
             trouble => explain(trouble),
         }
     }
 
-    /// The words of a letter. One with thousands of fields, which only another program can have written, loses those
-    /// in the middle: the first say what it was, the last what became of it.
-    fn words_of_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
-        let mut words: Vec<&[u8]> = reply::words_of(fields).collect();
-        if words.len() > WORDS_PER_LETTER_MAX {
-            tracing::warn!(fields = words.len() / 2, "a letter has too many fields to be moved whole");
-            self.letters_shortened.fetch_add(1, Ordering::Relaxed);
+    /// The arguments of a dead letter. One with thousands of fields, as only another program can have written, loses
+    /// those in the middle: the first identify the entry, the last are ours.
+    fn args_of_dead_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
+        let mut words: Vec<&[u8]> = reply::args_of(fields).collect();
+        if words.len() > ARGS_PER_DEAD_LETTER_MAX {
+            tracing::warn!(fields = words.len() / 2, "dead letter has too many fields to be moved whole");
+            self.dead_letters_truncated.fetch_add(1, Ordering::Relaxed);
             let last = words.split_off(words.len() - 20);
-            words.truncate(WORDS_PER_LETTER_MAX - last.len());
+            words.truncate(ARGS_PER_DEAD_LETTER_MAX - last.len());
             words.extend(last);
         }
         words

@@ -1,19 +1,19 @@
-//! Entries that were skipped because they are older than the installation (J11): taken after all.
+//! Requeues entries that were skipped because they are older than the installation (J11).
 
+use crate::dead_letter::DeadLetter;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
-use crate::letter::Letter;
 use crate::notes::Skipped;
 use crate::port::{AppendToken, Journal, Lane};
 
-/// Entries handled at a time.
+/// Entries per request.
 const PAGE: usize = 500;
 
-/// Hands every entry that a group skipped, and that the journal still has, to that group as a dead letter that is due at
-/// once: a letter is applied once, by its place in the traffic lane, however often this is repeated. Returns how many;
-/// none if the group has skipped nothing.
-pub async fn take_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u64>, JournalError> {
+/// Appends every entry that a group skipped, and that the journal still has, to that group's dead letters, due at once.
+/// A dead letter is applied once, by its origin, so this may be repeated. Returns how many; none if the group has
+/// skipped nothing.
+pub async fn requeue_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u64>, JournalError> {
     let notes = journal.notes().await?;
     let Some(Skipped { before_ms, .. }) = Skipped::of_group(&notes, group) else {
         return Ok(None);
@@ -25,7 +25,7 @@ pub async fn take_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u
         page.retain(|stored| stored.id.ms < before_ms);
         let Some(last) = page.last() else { break };
         after = last.id;
-        let letter = |origin, original: &Fields| Letter {
+        let dead_letter = |origin, original: &Fields| DeadLetter {
             original: original.clone(),
             group: group.to_owned(),
             retry: 0,
@@ -34,11 +34,11 @@ pub async fn take_skipped(journal: &dyn Journal, group: &str) -> Result<Option<u
             failed_at: domain::UnixTime(0),
             due_at: domain::UnixTime(0),
         };
-        let letters: Vec<Fields> =
-            page.iter().map(|stored| letter(stored.id, &stored.fields).to_fields()).collect();
+        let dead_letters: Vec<Fields> =
+            page.iter().map(|stored| dead_letter(stored.id, &stored.fields).to_fields()).collect();
         token.number += 1;
-        journal.append(Lane::Dead, &letters, &token).await?;
-        taken += letters.len() as u64;
+        journal.append(Lane::Dead, &dead_letters, &token).await?;
+        taken += dead_letters.len() as u64;
     }
     for (name, _) in Skipped::notes_of(&notes, group) {
         journal.set_note(name, None).await?;

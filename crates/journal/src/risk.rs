@@ -1,6 +1,6 @@
-//! Risk events: which of them are reported, and as what.
+//! Risk events: which are reported, and their fields.
 //!
-//! Not every implausible announce is worth a report: a broken client sends one every few minutes, for ever.
+//! Not every implausible announce is reported: a broken client sends one every few minutes.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,8 @@ use parking_lot::Mutex;
 
 use crate::fields::Fields;
 
-/// The fields of a risk event: who, what was claimed, what was credited, and by which ceiling.
 pub fn fields_of(risk: &RiskEvent) -> Fields {
-    let mut fields = Fields::with_room();
+    let mut fields = Fields::with_entry_capacity();
     fields.push("kind", risk.kind.name());
     fields.push_text("ts", risk.at);
     fields.push_text("user", risk.user);
@@ -33,23 +32,23 @@ pub fn fields_of(risk: &RiskEvent) -> Fields {
     fields
 }
 
-/// The kind of a stored risk event. Older versions knew one kind only, and did not write it.
+/// The kind of a stored risk event. Older versions had one kind only and did not write it.
 pub fn kind_of(fields: &Fields) -> &[u8] {
     fields.get("kind").unwrap_or(RiskKind::ClientRate.name().as_bytes())
 }
 
-/// A user is reported at most this often for each kind of risk.
+/// Minimum interval between reports of one user and kind.
 const REPORT_EVERY: Seconds = Seconds(60);
 
-/// Users, each with a kind of risk, remembered at once; with more, those reported longest ago are forgotten first.
+/// Users, each with a kind of risk, tracked at once; beyond that, those reported longest ago are dropped first.
 pub const USERS_MAX: usize = 10_000;
 
-/// Remembers who was reported, and how often not.
+/// Limits the reports per user and kind.
 #[derive(Debug, Default)]
 pub struct RiskThrottle {
     reported: Mutex<HashMap<(UserId, RiskKind), Reported>>,
     unreported: AtomicU64,
-    unremembered: AtomicU64,
+    untracked: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +58,7 @@ struct Reported {
 }
 
 impl RiskThrottle {
-    /// Whether this one is to be reported: then how many went unreported before it.
+    /// Whether to report this event: then the number of unreported ones before it.
     pub fn admit(&self, user: UserId, kind: RiskKind, now: UnixTime) -> Option<u32> {
         let mut reported = self.reported.lock();
         if let Some(known) = reported.get_mut(&(user, kind)) {
@@ -78,24 +77,24 @@ impl RiskThrottle {
         if reported.len() < USERS_MAX {
             reported.insert((user, kind), Reported { at: now, unreported: 0 });
         } else {
-            self.unremembered.fetch_add(1, Ordering::Relaxed);
+            self.untracked.fetch_add(1, Ordering::Relaxed);
         }
         Some(0)
     }
 
-    /// How many users are remembered; at most [`USERS_MAX`].
-    pub fn remembered(&self) -> usize {
+    /// At most [`USERS_MAX`].
+    pub fn tracked(&self) -> usize {
         self.reported.lock().len()
     }
 
-    /// How many risks were not reported, because their user had been a moment before.
+    /// Events not reported because of [`REPORT_EVERY`].
     pub fn unreported(&self) -> u64 {
         self.unreported.load(Ordering::Relaxed)
     }
 
-    /// How many risks were reported of users for whom there was no room, and who may be reported again at once.
-    pub fn unremembered(&self) -> u64 {
-        self.unremembered.load(Ordering::Relaxed)
+    /// Events reported for users that did not fit into the table, and may be reported again at once.
+    pub fn untracked(&self) -> u64 {
+        self.untracked.load(Ordering::Relaxed)
     }
 }
 
@@ -117,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_users_is_bounded() {
+    fn the_number_of_tracked_users_is_bounded() {
         let throttle = RiskThrottle::default();
         for number in 1..=2 * USERS_MAX as u64 {
             throttle.admit(UserId::new(number).unwrap(), RiskKind::ClientRate, UnixTime(1000));
         }
-        assert!(throttle.remembered() <= USERS_MAX);
-        assert_eq!(throttle.unremembered(), USERS_MAX as u64);
+        assert!(throttle.tracked() <= USERS_MAX);
+        assert_eq!(throttle.untracked(), USERS_MAX as u64);
         throttle.admit(UserId::new(u64::MAX >> 1).unwrap(), RiskKind::ClientRate, UnixTime(2000));
-        assert_eq!(throttle.remembered(), 1);
+        assert_eq!(throttle.tracked(), 1);
     }
 }

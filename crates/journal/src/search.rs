@@ -1,7 +1,7 @@
-//! Looking for the entries of one user, or for risks of one kind.
+//! Search for the entries of one user, or for risk events of one kind.
 //!
-//! Nothing is indexed: entries come by the thousand each second and are looked for once in a while. So a search reads
-//! backwards from where it is told to, for as long as it may, and says where to go on.
+//! There is no index: thousands of entries are appended per second, searches are rare. A search scans backwards from a
+//! given entry, up to a bound, and returns where to continue.
 
 use domain::{InfoHash, Passkey, RiskKind, TorrentId, UserId};
 
@@ -10,63 +10,55 @@ use crate::id::EntryId;
 use crate::port::Stored;
 use crate::risk;
 
-/// Entries that are asked for first: enough that the question's own cost does not matter.
+/// First page: large enough that the request's own cost does not matter.
 pub(crate) const SCAN_PAGE_MIN: usize = 50;
-/// Entries that are asked for at a time: few enough that the store is not held up.
+/// Largest page: small enough not to block the store.
 pub(crate) const SCAN_PAGE_MAX: usize = 1000;
 
-/// Which entries are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sought {
-    /// Only of this user.
+pub struct EntryFilter {
     pub user: Option<UserId>,
-    /// Their passkey, for entries that name nobody else: other producers know no numbers.
+    /// The user's passkey, for entries without a user id, as other producers write them.
     pub passkey: Option<Passkey>,
-    /// Only on this torrent.
-    pub torrent: Option<SoughtTorrent>,
-    /// Only risks of this kind.
+    pub torrent: Option<TorrentFilter>,
+    /// Only risk events of this kind.
     pub kind: Option<RiskKind>,
 }
 
-/// A torrent, by whatever entries call it.
+/// A torrent, by id or by infohash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SoughtTorrent {
-    /// Its number.
+pub struct TorrentFilter {
     pub id: TorrentId,
-    /// Its names, for entries without a number.
+    /// For entries without a torrent id.
     pub info_hashes: Vec<InfoHash>,
 }
 
-/// How much is found and looked at, at the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchBounds {
-    /// Entries to be found.
+    /// Entries to return at most.
     pub found_max: usize,
-    /// Entries to be looked at.
+    /// Entries to scan at most.
     pub scanned_max: usize,
 }
 
-/// What a search has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The entries, newest first.
+pub struct SearchResult {
+    /// Newest first.
     pub entries: Vec<Stored>,
-    /// How many entries were looked at.
     pub scanned: usize,
-    /// Before which entry to go on; none if the oldest there is was looked at.
+    /// Entry before which to continue; none if the oldest entry was scanned.
     pub next: Option<EntryId>,
 }
 
-impl Sought {
-    /// Whether an entry is one of them.
-    pub fn is(&self, fields: &Fields) -> bool {
-        self.user.is_none_or(|user| self.is_by_user(user, fields))
-            && self.torrent.as_ref().is_none_or(|torrent| torrent.is(fields))
+impl EntryFilter {
+    pub fn matches(&self, fields: &Fields) -> bool {
+        self.user.is_none_or(|user| self.matches_user(user, fields))
+            && self.torrent.as_ref().is_none_or(|torrent| torrent.matches(fields))
             && self.kind.is_none_or(|kind| risk::kind_of(fields) == kind.name().as_bytes())
     }
 
-    /// A number says who it was; passkeys change hands.
-    fn is_by_user(&self, user: UserId, fields: &Fields) -> bool {
+    /// The user id takes precedence: a passkey may have belonged to another user before.
+    fn matches_user(&self, user: UserId, fields: &Fields) -> bool {
         match fields.get("user") {
             Some(written) => is_number(written, user.get()),
             None => self.passkey.is_some_and(|passkey| {
@@ -77,8 +69,8 @@ impl Sought {
     }
 }
 
-impl SoughtTorrent {
-    fn is(&self, fields: &Fields) -> bool {
+impl TorrentFilter {
+    fn matches(&self, fields: &Fields) -> bool {
         match fields.get("torrent") {
             Some(torrent) => is_number(torrent, self.id.get()),
             None => {
@@ -94,31 +86,30 @@ fn is_number(text: &[u8], number: u64) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| text.parse() == Ok(number))
 }
 
-impl Found {
-    /// Nothing yet, of what comes before this entry.
-    pub(crate) fn beginning_at(before: EntryId) -> Found {
-        Found { entries: Vec::new(), scanned: 0, next: Some(before) }
+impl SearchResult {
+    pub(crate) fn starting_before(before: EntryId) -> SearchResult {
+        SearchResult { entries: Vec::new(), scanned: 0, next: Some(before) }
     }
 
-    /// Whether to look any further.
+    /// Whether to scan further.
     pub(crate) fn has_room(&self, bounds: SearchBounds) -> bool {
         self.has_room_for_more(bounds) && self.scanned < bounds.scanned_max
     }
 
-    /// Whether another entry may be found.
+    /// Whether another match may be added.
     pub(crate) fn has_room_for_more(&self, bounds: SearchBounds) -> bool {
         self.entries.len() < bounds.found_max
     }
 
-    /// Looks at entries, newest first, until enough are found.
-    pub(crate) fn look_at(&mut self, page: Vec<Stored>, sought: &Sought, bounds: SearchBounds) {
+    /// Scans entries, newest first, until enough match.
+    pub(crate) fn scan(&mut self, page: Vec<Stored>, filter: &EntryFilter, bounds: SearchBounds) {
         for stored in page {
             if !self.has_room_for_more(bounds) {
                 return;
             }
             self.scanned += 1;
             self.next = Some(stored.id);
-            if sought.is(&stored.fields) {
+            if filter.matches(&stored.fields) {
                 self.entries.push(stored);
             }
         }
@@ -134,39 +125,47 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_somebodys_by_their_number_or_else_by_their_passkey() {
+    fn a_user_is_matched_by_id_or_else_by_passkey() {
         let passkey: Passkey = "0123456789abcdef".parse().unwrap();
-        let sought = Sought { user: UserId::new(7), passkey: Some(passkey), ..Sought::default() };
-        assert!(sought.is(&fields(&[("user", "7")])));
-        assert!(sought.is(&fields(&[("passkey", "0123456789ABCDEF")])));
-        assert!(!sought.is(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])), "it was theirs then");
-        assert!(!sought.is(&fields(&[("passkey", ""), ("user", "77")])));
-        assert!(!sought.is(&fields(&[("passkey", "none"), ("user", "\u{ff}")])));
-        assert!(!sought.is(&fields(&[])));
-        assert!(!Sought { passkey: None, ..sought }.is(&fields(&[("passkey", "0123456789abcdef")])));
+        let filter = EntryFilter { user: UserId::new(7), passkey: Some(passkey), ..EntryFilter::default() };
+        assert!(filter.matches(&fields(&[("user", "7")])));
+        assert!(filter.matches(&fields(&[("passkey", "0123456789ABCDEF")])));
+        assert!(
+            !filter.matches(&fields(&[("passkey", "0123456789abcdef"), ("user", "8")])),
+            "the passkey belonged to user 8 then"
+        );
+        assert!(!filter.matches(&fields(&[("passkey", ""), ("user", "77")])));
+        assert!(!filter.matches(&fields(&[("passkey", "none"), ("user", "\u{ff}")])));
+        assert!(!filter.matches(&fields(&[])));
+        assert!(
+            !EntryFilter { passkey: None, ..filter }.matches(&fields(&[("passkey", "0123456789abcdef")]))
+        );
     }
 
     #[test]
-    fn a_torrent_is_known_by_its_number_or_else_by_its_names() {
+    fn a_torrent_is_matched_by_id_or_else_by_infohash() {
         let torrent =
-            SoughtTorrent { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
-        let sought = Sought { user: UserId::new(7), torrent: Some(torrent), ..Sought::default() };
+            TorrentFilter { id: TorrentId::new(3).unwrap(), info_hashes: vec![InfoHash([0xab; 20])] };
+        let filter = EntryFilter { user: UserId::new(7), torrent: Some(torrent), ..EntryFilter::default() };
         let hash = "AB".repeat(20);
-        assert!(sought.is(&fields(&[("user", "7"), ("torrent", "3")])));
-        assert!(sought.is(&fields(&[("user", "7"), ("infohash", &hash)])));
-        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
-        assert!(!sought.is(&fields(&[("user", "7"), ("infohash", "ab")])));
-        assert!(!sought.is(&fields(&[("user", "8"), ("torrent", "3")])));
+        assert!(filter.matches(&fields(&[("user", "7"), ("torrent", "3")])));
+        assert!(filter.matches(&fields(&[("user", "7"), ("infohash", &hash)])));
+        assert!(!filter.matches(&fields(&[("user", "7"), ("infohash", &hash), ("torrent", "4")])));
+        assert!(!filter.matches(&fields(&[("user", "7"), ("infohash", "ab")])));
+        assert!(!filter.matches(&fields(&[("user", "8"), ("torrent", "3")])));
     }
 
     #[test]
-    fn a_risk_is_found_by_its_kind_and_one_without_is_about_a_rate() {
-        let of_kind = |kind| Sought { kind: Some(kind), ..Sought::default() };
+    fn a_risk_event_is_matched_by_kind_and_defaults_to_client_rate() {
+        let of_kind = |kind| EntryFilter { kind: Some(kind), ..EntryFilter::default() };
         let shared = fields(&[("kind", "shared_address"), ("user", "7")]);
-        assert!(of_kind(RiskKind::SharedAddress).is(&shared));
-        assert!(!of_kind(RiskKind::ClientRate).is(&shared));
-        assert!(of_kind(RiskKind::ClientRate).is(&fields(&[("user", "7")])), "as older versions wrote it");
-        let of_user = Sought { user: UserId::new(8), ..of_kind(RiskKind::SharedAddress) };
-        assert!(!of_user.is(&shared));
+        assert!(of_kind(RiskKind::SharedAddress).matches(&shared));
+        assert!(!of_kind(RiskKind::ClientRate).matches(&shared));
+        assert!(
+            of_kind(RiskKind::ClientRate).matches(&fields(&[("user", "7")])),
+            "as older versions wrote it"
+        );
+        let of_user = EntryFilter { user: UserId::new(8), ..of_kind(RiskKind::SharedAddress) };
+        assert!(!of_user.matches(&shared));
     }
 }

@@ -2,21 +2,21 @@
 //!
 //! # Guarantees
 //!
-//! - What was stored, delivered or moved survives the loss of power: each such commit waits for the disk.
-//!   Acknowledgements survive the death of the process; those of the last moment before a loss of power may be undone,
-//!   and their entries are then pending again.
-//! - Any number of processes may have the file open. Those of this process take turns in order; others wait for up to
-//!   five seconds.
-//! - Ids grow, also when the clock steps back and when everything was deleted.
-//! - A read wakes up at once when this handle appends, within a tenth of a second when another process does.
-//! - When a call fails, it has changed nothing, or says that nobody knows ([`JournalError::Unanswered`]).
+//! - What was stored, delivered or moved survives a power loss: each such commit waits for the disk. Acknowledgements
+//!   survive a crash of the process; the last ones before a power loss may be undone, and their entries are then
+//!   pending again.
+//! - Any number of processes may have the file open. Writers of this process queue in order; others wait for up to five
+//!   seconds.
+//! - Ids rise, also when the clock steps back and when everything was deleted.
+//! - A read wakes up at once when this handle appends, within 100 ms when another process does.
+//! - A failed call has changed nothing, or returns [`JournalError::Unanswered`].
 //!
-//! A read that is dropped before it returns may have been given entries: they are pending, as if the consumer had died.
+//! A read that is cancelled may have delivered entries: they are pending, as after a crash of the consumer.
 //!
 //! # Deliberately absent
 //!
-//! A bound on the length: what to trim, and when to sound the alarm, is decided by whoever runs the journal. The file
-//! does not shrink either; the room of what was trimmed is used again.
+//! A bound on the length: trimming and the alarm are up to the caller. The file does not shrink either; the space of
+//! trimmed entries is reused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,46 +37,43 @@ use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt,
 
 mod append;
 mod consumers;
-mod letters;
-mod look;
+mod dead_letters;
 mod place;
+mod query;
 mod read;
 mod trim;
 
-/// Which migrations ran.
 const MIGRATIONS_TABLE: &str = "journal_migrations";
 static MIGRATIONS: Migrator = sqlx::migrate!();
 
-/// The tables of the file, as this program wants them.
+/// The expected tables.
 pub fn schema() -> Schema {
     Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
 }
 
-/// Rows that SQLite's thread hands over before it waits for us: a batch, so that the two threads do not take turns at
-/// every few rows.
+/// Rows that SQLite's thread buffers for us: a batch, to avoid a thread switch every few rows.
 const ROW_BUFFER: usize = 1_024;
 
-/// A journal in a SQLite file.
 pub struct SqliteJournal {
     /// Commits wait for the disk.
     database: SqliteDatabase,
     /// Commits do not.
     acknowledging: SqliteDatabase,
     clock: Arc<dyn Clock>,
-    /// Whoever writes in this process holds it: SQLite's own way to wait for a writer knows no order.
-    turn: Mutex<()>,
-    /// Told of appends, by lane.
+    /// Held by every writer of this process: SQLite's own wait for a writer is unordered.
+    write_lock: Mutex<()>,
+    /// Notified of appends, by lane.
     appended: [Notify; Lane::ALL.len()],
 }
 
-/// A transaction that writes, and the turn to do so.
-struct Writing<'a> {
+/// A write transaction, and the lock for it.
+struct WriteTransaction<'a> {
     transaction: Transaction<'static, Sqlite>,
-    _turn: MutexGuard<'a, ()>,
+    _write_lock: MutexGuard<'a, ()>,
 }
 
 impl SqliteJournal {
-    /// Opens the file; makes it, its folder and its tables where they are missing.
+    /// Opens the file; creates it, its folder and its tables if missing.
     pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<SqliteJournal, JournalError> {
         let durable = SqliteOptions { durability: Durability::PowerLoss, ..SqliteOptions::default() };
         let database =
@@ -84,8 +81,7 @@ impl SqliteJournal {
         SqliteJournal::on(database, clock).await
     }
 
-    /// Keeps the journal in a file that is open already, as durable as it was opened; makes its tables where they are
-    /// missing.
+    /// Uses a file that is open already, with its durability; creates its tables if missing.
     pub async fn on(database: SqliteDatabase, clock: Arc<dyn Clock>) -> Result<SqliteJournal, JournalError> {
         let path = database.path().to_owned();
         let fast = SqliteOptions { durability: Durability::ProcessCrash, connections_max: 1 };
@@ -97,29 +93,28 @@ impl SqliteJournal {
         let options = database.pool.connect_options().as_ref().clone();
         database.pool.set_connect_options(options.row_buffer_size(ROW_BUFFER));
         let appended = Lane::ALL.map(|_| Notify::new());
-        Ok(SqliteJournal { database, acknowledging, clock, turn: Mutex::new(()), appended })
+        Ok(SqliteJournal { database, acknowledging, clock, write_lock: Mutex::new(()), appended })
     }
 
-    /// Where the journal is.
     pub fn path(&self) -> &Path {
         self.database.path()
     }
 
-    /// Finishes what is under way and closes the file.
+    /// Completes running transactions and closes the file.
     pub async fn close(&self) {
         self.acknowledging.close().await;
         self.database.close().await;
     }
 
-    async fn begin(&self) -> Result<Writing<'_>, JournalError> {
-        let turn = self.turn.lock().await;
+    async fn begin(&self) -> Result<WriteTransaction<'_>, JournalError> {
+        let write_lock = self.write_lock.lock().await;
         let transaction = self.database.begin_write().await.map_err(|error| self.explain(error))?;
-        Ok(Writing { transaction, _turn: turn })
+        Ok(WriteTransaction { transaction, _write_lock: write_lock })
     }
 
-    async fn commit(&self, writing: Writing<'_>) -> Result<(), JournalError> {
+    async fn commit(&self, writing: WriteTransaction<'_>) -> Result<(), JournalError> {
         writing.transaction.commit().await.map_err(|error| match error {
-            // The disk did not confirm: after a crash, SQLite may find the commit whole.
+            // The disk did not confirm: after a crash, the commit may turn out to be complete.
             sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => self.unanswered(error),
             sqlx::Error::Database(ref said) if is_io_error(said.as_ref()) => self.unanswered(error),
             error => self.explain(error),
@@ -159,7 +154,7 @@ impl SqliteJournal {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }
 
-    fn tell_of_append(&self, lane: Lane) {
+    fn notify_append(&self, lane: Lane) {
         self.appended_to(lane).notify_waiters();
     }
 
@@ -168,7 +163,7 @@ impl SqliteJournal {
     }
 }
 
-/// SQLITE_IOERR, whatever it was doing.
+/// SQLITE_IOERR and its extended codes.
 fn is_io_error(error: &dyn sqlx::error::DatabaseError) -> bool {
     const IO_ERROR: i32 = 10;
     let code = error.code().and_then(|code| code.parse::<i32>().ok());
@@ -192,12 +187,11 @@ fn no_group(group: &str) -> JournalError {
     JournalError::NoGroup { group: group.to_owned() }
 }
 
-/// A figure that is never negative.
-fn figure(number: i64) -> u64 {
+/// For counts, which are never negative.
+fn to_u64(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// How many rows to ask for.
 fn limit(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -209,7 +203,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError> {
-        self.make_group(lane, group, start).await
+        self.create_group(lane, group, start).await
     }
 
     async fn read(
@@ -221,7 +215,7 @@ impl Journal for SqliteJournal {
         wait: Duration,
     ) -> Result<Vec<Stored>, JournalError> {
         let reader = read::Reader { lane, group, consumer, count };
-        self.read_patiently(reader, wait).await
+        self.read_with_wait(reader, wait).await
     }
 
     async fn acknowledge(&self, lane: Lane, group: &str, ids: &[EntryId]) -> Result<(), JournalError> {
@@ -233,7 +227,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn keep_alive(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
-        self.see_consumer(lane, group, consumer).await
+        self.touch_consumer(lane, group, consumer).await
     }
 
     async fn take_over(
@@ -257,9 +251,9 @@ impl Journal for SqliteJournal {
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError> {
-        self.move_letters(from, to, group, letters).await
+        self.move_dead_letters(from, to, group, dead_letters).await
     }
 
     async fn list(&self, lane: Lane, after: EntryId, count: usize) -> Result<Vec<Stored>, JournalError> {
@@ -280,11 +274,11 @@ impl Journal for SqliteJournal {
     }
 
     async fn delete(&self, lane: Lane, group: Option<&str>, ids: &[EntryId]) -> Result<u64, JournalError> {
-        self.delete_letters(lane, group, ids).await
+        self.delete_dead_letters(lane, group, ids).await
     }
 
     async fn trim(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
-        self.trim_patiently(lane, before).await
+        self.trim_in_steps(lane, before).await
     }
 
     async fn status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
@@ -292,7 +286,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn check_writable(&self) -> Result<(), JournalError> {
-        let _turn = self.turn.lock().await;
+        let _write_lock = self.write_lock.lock().await;
         let outcome = self.database.check_writable().await;
         outcome.map_err(|error| JournalError::Unavailable { reason: error.to_string() })
     }

@@ -9,7 +9,7 @@ mod rig;
 use std::time::Duration;
 
 use domain::{Seconds, UnixTime};
-use journal::{Journal, Lane, Letter, ProcessName};
+use journal::{DeadLetter, Journal, Lane, ProcessName};
 use rig::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,29 +33,32 @@ async fn j5_a_bad_entry_goes_to_the_letters_and_blocks_nobody() {
     rig.append(&entries).await;
     let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(3600));
     rig.wait_lag_0().await;
-    let letters = rig.letters(Lane::Dead).await;
-    let reasons: Vec<&str> = letters.iter().map(|letter| letter.reason.as_str()).collect();
-    assert_eq!(letters.len(), 3, "{reasons:?}");
+    let dead_letters = rig.dead_letters(Lane::Dead).await;
+    let reasons: Vec<&str> = dead_letters.iter().map(|dead_letter| dead_letter.reason.as_str()).collect();
+    assert_eq!(dead_letters.len(), 3, "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("du: expected")), "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("passkey: expected")), "{reasons:?}");
     assert!(reasons.contains(&"the view says no"), "{reasons:?}");
-    assert!(letters.iter().all(|letter| letter.retry == 0 && letter.group == GROUP));
+    assert!(dead_letters.iter().all(|dead_letter| dead_letter.retry == 0 && dead_letter.group == GROUP));
     assert_eq!(rig.view.applied_uploads().len(), 17);
     running.stop().await;
 }
 
-/// Else every view would bury the same entry.
+/// Else every view would move_to_dead_letters the same entry.
 #[tokio::test(flavor = "multi_thread")]
 async fn j5_what_cannot_be_understood_is_buried_by_one_view_only() {
     let rig = Rig::new().await;
     rig.view.reject(2);
     rig.append(&[entry(1), fields_with(9, "du", "-1"), entry(2)]).await;
     let running = rig.start("a", |settings| {
-        (settings.answers_for_all, settings.retry_delay) = (false, domain::Seconds(3600));
+        (settings.handles_malformed, settings.retry_delay) = (false, domain::Seconds(3600));
     });
     rig.wait_lag_0().await;
-    let letters = rig.letters(Lane::Dead).await;
-    assert_eq!(letters.iter().map(|letter| letter.reason.as_str()).collect::<Vec<_>>(), ["the view says no"]);
+    let dead_letters = rig.dead_letters(Lane::Dead).await;
+    assert_eq!(
+        dead_letters.iter().map(|dead_letter| dead_letter.reason.as_str()).collect::<Vec<_>>(),
+        ["the view says no"]
+    );
     assert_eq!(running.counters.skipped(), 1);
     running.stop().await;
 }
@@ -66,10 +69,10 @@ async fn j6_letters_are_tried_again_and_given_up_in_the_end() {
     rig.view.reject(3);
     rig.append(&[entry(3), fields_with(4, "ts", "yesterday")]).await;
     let running = rig.start("a", |settings| settings.retry_max = 3);
-    rig.wait_for("both to have failed", async || rig.letters(Lane::Failed).await.len() == 2).await;
-    let failed = rig.letters(Lane::Failed).await;
-    assert!(failed.iter().all(|letter| letter.retry == 3), "{failed:?}");
-    assert!(rig.letters(Lane::Dead).await.is_empty());
+    rig.wait_for("both to have failed", async || rig.dead_letters(Lane::Failed).await.len() == 2).await;
+    let failed = rig.dead_letters(Lane::Failed).await;
+    assert!(failed.iter().all(|dead_letter| dead_letter.retry == 3), "{failed:?}");
+    assert!(rig.dead_letters(Lane::Dead).await.is_empty());
     assert_eq!(rig.view.attempts_of(3), 4, "once, and three times more");
     assert_eq!((running.counters.retried(), running.counters.failed()), (4, 2));
     running.stop().await;
@@ -81,11 +84,11 @@ async fn j6_a_letter_that_is_taken_after_all_is_gone() {
     rig.view.reject(3);
     rig.append(&[entry(3)]).await;
     let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(1));
-    rig.wait_for("the letter", async || rig.letters(Lane::Dead).await.len() == 1).await;
+    rig.wait_for("the dead letter", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
     rig.view.accept(3);
-    rig.wait_for("the letter to be taken", async || rig.letters(Lane::Dead).await.is_empty()).await;
+    rig.wait_for("the dead letter to be taken", async || rig.dead_letters(Lane::Dead).await.is_empty()).await;
     assert_eq!(rig.view.applied_uploads(), [3]);
-    assert!(rig.letters(Lane::Failed).await.is_empty());
+    assert!(rig.dead_letters(Lane::Failed).await.is_empty());
     running.stop().await;
 }
 
@@ -93,31 +96,31 @@ async fn j6_a_letter_that_is_taken_after_all_is_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn letters_of_others_are_left_alone_and_those_of_nobody_are_taken() {
     let rig = Rig::new().await;
-    let of_another = Letter { group: "another".to_owned(), ..letter_of(entry(8)) };
+    let of_another = DeadLetter { group: "another".to_owned(), ..dead_letter_of(entry(8)) };
     rig.append_to(Lane::Dead, &[of_another.to_fields(), entry(9)]).await;
     let running = rig.start("a", |_| {});
     rig.wait_for("the one of nobody", async || rig.view.applied_uploads() == [9]).await;
-    rig.wait_for("its letter to be gone", async || rig.letters(Lane::Dead).await.len() == 1).await;
-    assert_eq!(rig.letters(Lane::Dead).await[0].group, "another");
+    rig.wait_for("its dead letter to be gone", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
+    assert_eq!(rig.dead_letters(Lane::Dead).await[0].group, "another");
     running.stop().await;
 }
 
-/// What a dead consumer held is due in an hour, and so is what is new: neither keeps a due letter waiting, nor the dead
+/// What a dead consumer held is due in an hour, and so is what is new: neither keeps a due dead letter waiting, nor the dead
 /// consumers of the traffic lane from being found.
 #[tokio::test(flavor = "multi_thread")]
 async fn j7_letters_that_wait_hold_up_nothing_else() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
-    let later = |number| Letter { due_at: UnixTime(u32::MAX), ..letter_of(entry(number)) };
+    let later = |number| DeadLetter { due_at: UnixTime(u32::MAX), ..dead_letter_of(entry(number)) };
     rig.append_to(Lane::Dead, &[later(1).to_fields()]).await;
     let dead = ProcessName::new("dead", 1).consumer("letters", 0);
     rig.journal.read(Lane::Dead, GROUP, &dead, 20, Duration::ZERO).await.unwrap();
     rig.clock.advance(Seconds(120));
     let running = rig.start("a", |settings| settings.dead_after = Duration::from_secs(60));
-    rig.wait_for("the letter to be taken over", async || running.counters.taken_over() == 1).await;
+    rig.wait_for("the dead letter to be taken over", async || running.counters.taken_over() == 1).await;
     rig.append_to(Lane::Dead, &[later(2).to_fields()]).await;
-    rig.append_to(Lane::Dead, &[letter_of(entry(3)).to_fields()]).await;
-    rig.wait_for("the letter that is due", async || rig.view.applied_uploads() == [3]).await;
+    rig.append_to(Lane::Dead, &[dead_letter_of(entry(3)).to_fields()]).await;
+    rig.wait_for("the dead letter that is due", async || rig.view.applied_uploads() == [3]).await;
 
     let dead = ProcessName::new("dead", 1).consumer("reader-0", 0);
     rig.journal.set_note(VIEW, Some("paused")).await.unwrap();
@@ -127,7 +130,7 @@ async fn j7_letters_that_wait_hold_up_nothing_else() {
     rig.clock.advance(Seconds(120));
     rig.journal.set_note(VIEW, None).await.unwrap();
     rig.wait_for("the dead reader's entry", async || rig.view.applied_uploads() == [3, 4]).await;
-    assert_eq!(rig.letters(Lane::Dead).await.len(), 2);
+    assert_eq!(rig.dead_letters(Lane::Dead).await.len(), 2);
     running.stop().await;
 }
 
@@ -139,7 +142,7 @@ async fn a_store_that_is_down_stops_everything_and_buries_nothing() {
     let running = rig.start("a", |_| {});
     rig.wait_for("several attempts", async || running.counters.waits() >= 3).await;
     let status = rig.group_status().await;
-    assert_eq!((status.pending, rig.letters(Lane::Dead).await.len()), (10, 0));
+    assert_eq!((status.pending, rig.dead_letters(Lane::Dead).await.len()), (10, 0));
     assert!(rig.view.applied_uploads().is_empty());
     rig.view.set_down(false);
     rig.wait_lag_0().await;
@@ -156,8 +159,11 @@ async fn an_entry_that_upsets_the_store_is_found_among_many() {
     rig.append(&(0..100).map(entry).collect::<Vec<_>>()).await;
     let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(3600));
     rig.wait_lag_0().await;
-    let letters = rig.letters(Lane::Dead).await;
-    assert_eq!(letters.iter().map(|letter| letter.reason.as_str()).collect::<Vec<_>>(), ["upset"]);
+    let dead_letters = rig.dead_letters(Lane::Dead).await;
+    assert_eq!(
+        dead_letters.iter().map(|dead_letter| dead_letter.reason.as_str()).collect::<Vec<_>>(),
+        ["upset"]
+    );
     let expected: Vec<u64> = (0..100).filter(|number| *number != 37).collect();
     assert_eq!(rig.view.applied_uploads(), expected);
     running.stop().await;

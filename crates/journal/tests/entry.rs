@@ -417,7 +417,7 @@ fn an_empty_passkey_needs_a_user() {
     assert_eq!((entry.passkey, entry.user), (None, UserId::new(7)));
     let mut pairs = foreign();
     pairs[0].1.clear();
-    assert_eq!(parse(pairs), Err(BadEntry::Nobody));
+    assert_eq!(parse(pairs), Err(BadEntry::NoUser));
     assert_eq!(parse_without(&["user", "passkey"]), Err(BadEntry::Missing { field: "passkey" }));
 }
 
@@ -557,7 +557,7 @@ proptest! {
         ],
     ) {
         match parse_with(field, &value) {
-            Ok(_) | Err(BadEntry::Nobody) => {}
+            Ok(_) | Err(BadEntry::NoUser) => {}
             Err(BadEntry::WrongFamily) => prop_assert!(["ip", "af"].contains(&field)),
             Err(BadEntry::Malformed { field: named, .. }) => prop_assert_eq!(named, field),
             Err(BadEntry::Missing { field: named }) => prop_assert!(false, "{} is there", named),

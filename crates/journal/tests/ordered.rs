@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use domain::UnixTime;
 use domain::clock::ManualClock;
 use journal::{
-    AppendToken, Batch, ConsumerSettings, Fields, Journal, JournalError, Lane, OrderedConsumer, OrderedParts,
-    ProcessName, Rejected, SqliteJournal, StartAt, Turn, View, ViewError,
+    AppendToken, Batch, ConsumerSettings, Fields, Journal, JournalError, Lane, LeaderLease, OrderedConsumer,
+    OrderedParts, ProcessName, Rejected, SqliteJournal, StartAt, View, ViewError,
 };
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -67,15 +67,15 @@ impl View for Recorder {
 struct Given(AtomicBool);
 
 #[async_trait]
-impl Turn for Given {
+impl LeaderLease for Given {
     async fn take(&self) -> Result<bool, JournalError> {
-        Ok(self.is_ours())
+        Ok(self.is_held())
     }
-    fn is_ours(&self) -> bool {
+    fn is_held(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
     async fn release(&self) {}
-    fn renew_every(&self) -> Duration {
+    fn renew_interval(&self) -> Duration {
         Duration::from_millis(10)
     }
 }
@@ -118,7 +118,7 @@ impl Rig {
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
             retry_delay: domain::Seconds(0),
-            answers_for_all: false,
+            handles_malformed: false,
         };
         let (settings, seen) = watch::channel(settings);
         let (stop, stopped) = watch::channel(false);
@@ -126,7 +126,7 @@ impl Rig {
         let parts = OrderedParts {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             view: Arc::clone(&self.view) as Arc<dyn View>,
-            turn: Arc::clone(&turn) as Arc<dyn Turn>,
+            lease: Arc::clone(&turn) as Arc<dyn LeaderLease>,
             clock: Arc::new(domain::clock::SystemClock),
             process: ProcessName::new(node, 1),
         };

@@ -10,12 +10,12 @@ use testkit::{RedisBuilder, RedisCluster, RedisServer, eventually};
 
 /// Longer than anything here takes; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-const ONE: Replicas = Replicas { count: 1, patience: Duration::from_millis(300) };
+const ONE: Replicas = Replicas { count: 1, timeout: Duration::from_millis(300) };
 
 fn open(url: &str, mode: Mode) -> Arc<RedisJournal> {
     let redis = Redis::new(RedisSettings::from_url(url).unwrap()).unwrap();
     let keys = KeyNames::new(&BaseNames::default(), mode).unwrap();
-    Arc::new(RedisJournal::new(redis, keys).waiting_for(ONE))
+    Arc::new(RedisJournal::new(redis, keys).with_replicas(ONE))
 }
 
 fn quick() -> RedisBuilder {

@@ -85,28 +85,28 @@ async fn a_letter_that_cannot_be_written_is_not_acknowledged() {
     journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     let read = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
-    let letters: Vec<Transfer> =
+    let dead_letters: Vec<Transfer> =
         read.into_iter().map(|stored| Transfer { id: stored.id, fields: stored.fields }).collect();
     let pending = async || journal.status(Lane::Traffic).await.unwrap().groups[0].pending;
 
     server.cli(&["SET", "tracker:traffic:dlq", "x"]);
-    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap_err();
     assert!(matches!(&error, JournalError::Damaged { what, .. } if what == "tracker:traffic:dlq"), "{error}");
     assert_eq!(pending().await, 3);
     server.cli(&["DEL", "tracker:traffic:dlq"]);
 
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("raise maxmemory"), "{error}");
     assert_eq!(pending().await, 3);
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
 
     server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
-    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap_err();
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("replica"), "{error}");
     server.cli(&["REPLICAOF", "NO", "ONE"]);
 
-    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 3);
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 3);
     assert_eq!(pending().await, 0);
     assert_eq!(server.cli(&["XLEN", "tracker:traffic:dlq"]), "3");
 }
@@ -120,11 +120,11 @@ async fn a_letter_with_thousands_of_fields_still_moves() {
     journal.append(Lane::Dead, &[fields], &token(1)).await.unwrap();
     let stored = journal.list(Lane::Dead, EntryId::ZERO, 10).await.unwrap().remove(0);
     assert_eq!(stored.fields.len(), 9000);
-    let letter = Transfer { id: stored.id, fields: stored.fields };
-    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &[letter]).await.unwrap(), 1);
+    let dead_letter = Transfer { id: stored.id, fields: stored.fields };
+    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &[dead_letter]).await.unwrap(), 1);
     let moved = journal.list(Lane::Failed, EntryId::ZERO, 10).await.unwrap().remove(0);
     assert!(moved.fields.get("name0").is_some() && moved.fields.get("name8999").is_some());
-    assert_eq!(journal.letters_shortened(), 1);
+    assert_eq!(journal.dead_letters_truncated(), 1);
 }
 
 #[tokio::test]
@@ -186,8 +186,8 @@ async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
         settings.response_timeout = Duration::from_millis(300);
     });
     let transactions = || {
-        let figures = server.cli(&["INFO", "commandstats"]);
-        let line = figures.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
+        let status = server.cli(&["INFO", "commandstats"]);
+        let line = status.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
         line.map_or(0, |line| line.split(',').next().unwrap().parse::<u32>().unwrap())
     };
     append_patiently(&journal, &batch(0..1), 1).await;
@@ -243,8 +243,8 @@ async fn a_read_only_redis_is_waited_for() {
     server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
     let error = journal.append(Lane::Traffic, &batch(2..4), &token(2)).await.unwrap_err();
     assert!(matches!(&error, JournalError::Unavailable { reason } if reason.contains("replica")), "{error}");
-    let letter = Transfer { id: EntryId::at_ms(1), fields: batch(9..10).remove(0) };
-    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &[letter]).await;
+    let dead_letter = Transfer { id: EntryId::at_ms(1), fields: batch(9..10).remove(0) };
+    let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &[dead_letter]).await;
     assert!(error.is_ok_and(|moved| moved == 0), "nothing was pending, so nothing had to be written");
     assert_eq!(numbers(&journal).await, [0, 1]);
     server.cli(&["REPLICAOF", "NO", "ONE"]);

@@ -230,11 +230,11 @@ async fn a_damaged_entry_is_named_and_holds_up_what_is_behind_it() {
 async fn a_file_that_is_something_else_is_left_alone() {
     let file = File::new();
     std::fs::create_dir_all(file.path().parent().unwrap()).unwrap();
-    let letter = "Dear diary, ".repeat(1_000);
-    std::fs::write(file.path(), &letter).unwrap();
+    let dead_letter = "Dear diary, ".repeat(1_000);
+    std::fs::write(file.path(), &dead_letter).unwrap();
     let error = SqliteJournal::open(&file.path(), Arc::new(SystemClock)).await.err().unwrap();
     assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
-    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), letter);
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), dead_letter);
 }
 
 #[tokio::test]
@@ -271,9 +271,9 @@ async fn producers_of_long_ago_are_forgotten() {
     for number in 1..=STARTS {
         journal.append(Lane::Risk, &[Fields::new()], &start(number)).await.unwrap();
     }
-    let remembered: i64 =
+    let tracked: i64 =
         sqlx::query_scalar("SELECT count(*) FROM producers").fetch_one(&mut file.raw().await).await.unwrap();
-    assert_eq!(remembered, 1_000);
+    assert_eq!(tracked, 1_000);
     journal.append(Lane::Risk, &[Fields::new()], &start(STARTS - 900)).await.unwrap();
     assert_eq!(journal.status(Lane::Risk).await.unwrap().appended, STARTS);
 }

@@ -1,4 +1,4 @@
-//! Whose entry it is (L1), and whether it can be taken at all.
+//! Resolves the user and torrent of each entry (L1), and rejects entries without.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,23 @@ use journal::{Arrival, EntryId, Rejected, TrafficEntry};
 use crate::figures::AccountKey;
 use crate::run::ClientRef;
 
-/// Knows users by their passkeys and torrents by their infohashes.
+/// Finds users by passkey and torrents by infohash.
 ///
-/// Asked for entries that do not bring the numbers themselves. Looking up must not wait.
+/// Used for entries that do not contain the ids. Lookups must not block.
 #[async_trait]
 pub trait Directory: Send + Sync {
-    /// The user with this passkey.
     fn user_of(&self, passkey: &Passkey) -> Option<UserId>;
 
-    /// The torrent with this infohash.
     fn torrent_of(&self, info_hash: &InfoHash) -> Option<TorrentId>;
 
-    /// Waits until it knows whatever was registered before an entry was written at `written_ms`, in bounded time. False
-    /// if that cannot be found out now.
+    /// Waits until everything registered before `written_ms`, the time of an entry, is visible, in bounded time. False
+    /// if that cannot be ensured now.
     async fn catch_up(&self, _written_ms: u64) -> bool {
         true
     }
 }
 
-/// Whether the entry names a user and a torrent that are known.
+/// Whether user and torrent of the entry can be resolved.
 pub(crate) fn is_known(entry: &TrafficEntry, directory: &dyn Directory) -> bool {
     user_of(entry, directory).is_some() && torrent_of(entry, directory).is_some()
 }
@@ -41,10 +39,10 @@ fn torrent_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Torrent
     entry.torrent.or_else(|| directory.torrent_of(&entry.info_hash))
 }
 
-/// An entry whose user and torrent are known.
+/// An entry with its user and torrent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admitted {
-    /// Its position in the batch.
+    /// Position in the batch.
     pub(crate) index: usize,
     pub(crate) arrival: Arrival,
     pub(crate) user: UserId,
@@ -62,8 +60,7 @@ impl Admitted {
     }
 }
 
-/// The client that an entry of this user is of: the one our tracker named, or derived as our tracker would, for a client
-/// without a key.
+/// The client of an entry: as our tracker wrote it, or derived as for a client without a key.
 pub fn client_id_of(user: UserId, entry: &TrafficEntry) -> ClientId {
     match entry.totals {
         Some(totals) => totals.session.client,
@@ -71,7 +68,7 @@ pub fn client_id_of(user: UserId, entry: &TrafficEntry) -> ClientId {
     }
 }
 
-/// Finds out whose entries these are, but for those that were applied already; says why where nobody's.
+/// Resolves user and torrent of all entries not applied already; returns the others with a reason.
 pub(crate) fn admit(
     arrivals: &[Arrival],
     already: &BTreeSet<EntryId>,

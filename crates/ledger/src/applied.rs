@@ -1,6 +1,6 @@
-//! Which entries a consumer has applied, in few bytes: they are written with every batch (L6).
+//! Compact encoding of the entry ids that a consumer has applied: written with every batch (L6).
 //!
-//! Ids are sorted and coded as differences, in as many bytes as each needs; neighbours in the journal cost two.
+//! Ids are sorted and delta-encoded as varints; adjacent ids take two bytes.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,6 @@ use journal::EntryId;
 
 use crate::varint::{push_number, take_number};
 
-/// Writes ids.
 pub fn encode(ids: &BTreeSet<EntryId>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ids.len() * 2 + 8);
     let mut previous = EntryId::ZERO;
@@ -22,7 +21,7 @@ pub fn encode(ids: &BTreeSet<EntryId>) -> Vec<u8> {
     bytes
 }
 
-/// Reads ids; none if the bytes are anything else.
+/// None if the bytes are malformed.
 pub fn decode(mut bytes: &[u8]) -> Option<BTreeSet<EntryId>> {
     let mut ids = BTreeSet::new();
     let mut previous = EntryId::ZERO;
@@ -43,19 +42,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn l6_ids_survive_being_packed(pairs: Vec<(u64, u64)>) {
+        fn l6_ids_round_trip(pairs: Vec<(u64, u64)>) {
             let ids: BTreeSet<EntryId> = pairs.iter().map(|(ms, seq)| EntryId { ms: *ms, seq: *seq }).collect();
             prop_assert_eq!(decode(&encode(&ids)), Some(ids));
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+        fn decoding_never_panics(bytes: Vec<u8>) {
             let _ = decode(&bytes);
         }
     }
 
     #[test]
-    fn neighbours_cost_two_bytes() {
+    fn adjacent_ids_take_two_bytes() {
         let ids: BTreeSet<EntryId> = (0..1000).map(|seq| EntryId { ms: 1_794_742_234_000, seq }).collect();
         assert!(encode(&ids).len() < 2010);
     }

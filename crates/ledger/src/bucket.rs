@@ -1,21 +1,20 @@
-//! Token buckets: how many bytes can have been moved until a moment (J8).
+//! Token buckets: how many bytes can have been moved until a given time (J8).
 //!
-//! A bucket refills with time at its rate, up to its capacity. What a client claims for a span of time is granted as far
-//! as the tokens reach that were there before, and those that the span itself brings. Time is cumulative: announcing
-//! often earns no more than announcing once. A span that is granted at once, such as a whole session, may use all that it
-//! brought; only what is left of it then is capped.
+//! A bucket refills with time at its rate, up to its capacity. A claim for a span of time is granted from the tokens
+//! available before the span plus those that accumulate during it. So announcing often grants no more than announcing
+//! once. A span that is granted at once, such as a whole session, may use all tokens of the span; only what is left
+//! afterwards is capped.
 
 use domain::{RateCeiling, Seconds, UnixTime};
 
 use crate::run::Counters;
 
-/// Announces are counted in whole seconds, and clients hold figures back a little. Granted once, not with each announce.
+/// Announces have a resolution of one second, and clients report counters late. Granted once, not with each announce.
 const CLIENT_CAPACITY: Seconds = Seconds(10);
 /// The clients of a user report at different times, each for a whole interval, and after an outage of the tracker each
-/// for all of it: tokens must outlast that.
+/// for all of it: the capacity must cover that.
 const USER_CAPACITY: Seconds = Seconds(24 * 60 * 60);
 
-/// What a bucket holds and gains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketLimit {
     rate: RateCeiling,
@@ -42,27 +41,26 @@ impl BucketLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UserBucket {
     pub tokens: Bucket,
-    /// The earliest moment that it was refilled for.
+    /// The earliest time for which it was refilled.
     pub since: UnixTime,
 }
 
-/// A bucket. Full while nothing is spent.
+/// Full while nothing is spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
-    /// Until when time has refilled it; zero if it was never used.
+    /// Time of the last refill; zero if never used.
     pub at: UnixTime,
-    /// Bytes granted that time has not yet refilled.
+    /// Bytes granted that are not refilled yet.
     pub spent_up: u128,
     pub spent_down: u128,
 }
 
 impl Bucket {
-    /// Full, from a moment on.
     pub fn full_at(at: UnixTime) -> Bucket {
         Bucket { at, ..Bucket::default() }
     }
 
-    /// A user's first: with no more tokens than a client has, so that a new user cannot claim a day at once.
+    /// The first bucket of a user, with no more tokens than a client's, so that a new user cannot claim a day at once.
     pub fn of_new_user(at: UnixTime, limit: &BucketLimit) -> Bucket {
         let spent = limit.bytes(Seconds(limit.capacity.0.saturating_sub(CLIENT_CAPACITY.0)));
         Bucket { at, spent_up: spent, spent_down: spent }
@@ -72,7 +70,7 @@ impl Bucket {
         self.at == UnixTime(0)
     }
 
-    /// Grants what it can of bytes that were moved until a moment.
+    /// Grants as much as possible of bytes that were moved until a given time.
     pub fn grant(&mut self, until: UnixTime, wanted: Counters, limit: &BucketLimit) -> Counters {
         let refill = limit.bytes(until.since(self.at));
         let capacity = limit.bytes(limit.capacity);
@@ -83,8 +81,7 @@ impl Bucket {
         }
     }
 
-    /// Grants what it can of bytes that were moved in a span which lies before what has been refilled: an entry that came
-    /// late.
+    /// Grants as much as possible of bytes moved in a span before the last refill: for late entries.
     pub fn grant_late(&mut self, span: Seconds, wanted: Counters, limit: &BucketLimit) -> Counters {
         let until = self.at;
         self.at = until - span;
@@ -114,22 +111,26 @@ mod tests {
     }
 
     #[test]
-    fn j8_slack_is_granted_once_however_often_it_is_asked_for() {
+    fn j8_slack_is_granted_once() {
         let limit = BucketLimit::of_client(RATE);
         let mut bucket = Bucket::full_at(UnixTime(1000));
         let granted: u64 = (0..500).map(|_| bucket.grant(UnixTime(1000), up(999), &limit).uploaded).sum();
         assert_eq!(granted, 1000);
         assert_eq!(bucket.grant(UnixTime(1003), up(999), &limit).uploaded, 300);
-        assert_eq!(bucket.grant(UnixTime(1002), up(999), &limit).uploaded, 0, "time never runs back");
+        assert_eq!(
+            bucket.grant(UnixTime(1002), up(999), &limit).uploaded,
+            0,
+            "no refill for an earlier time"
+        );
     }
 
     #[test]
-    fn j8_tokens_pile_up_to_the_capacity_and_no_further() {
+    fn j8_tokens_accumulate_up_to_the_capacity() {
         let limit = BucketLimit::of_client(RATE);
         let mut bucket = Bucket::full_at(UnixTime(1000));
         bucket.grant(UnixTime(9000), up(0), &limit);
         assert_eq!(bucket.grant(UnixTime(9000), up(5000), &limit).uploaded, 1000);
-        // What was moved in a span is measured against that span, however long it is.
+        // A claim is measured against its own span, however long it is.
         assert_eq!(bucket.grant(UnixTime(9100), up(20_000), &limit).uploaded, 10_000);
     }
 

@@ -1,4 +1,4 @@
-//! How often each torrent was completed: read by trackers as they start, also by those that keep no accounts.
+//! Completions per torrent, read by trackers at the start, also by those without the ledger role.
 
 use database::Database;
 use domain::TorrentId;
@@ -8,11 +8,11 @@ use crate::rows::torrent_cell;
 use crate::sql::table::COMPLETIONS;
 use crate::sql::{Cell, read};
 
-/// Torrents in one page.
+/// Torrents per page.
 pub const COMPLETIONS_PAGE: u32 = 10_000;
 
-/// The torrents behind `after` that were completed, with how often; fewer than [`COMPLETIONS_PAGE`] mean that these were
-/// the last. An error where the database has no accounts.
+/// The torrents after `after` with completions; fewer than [`COMPLETIONS_PAGE`] mean the last page. An error if the
+/// database has no ledger.
 pub async fn completions(
     database: &Database,
     after: Option<TorrentId>,

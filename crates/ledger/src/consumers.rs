@@ -1,11 +1,13 @@
-//! Who applies entries, and which of them last (L6).
+//! The consumers of the ledger, and the entries each applied last (L6).
 //!
 //! # Guarantees
 //!
-//! - What a consumer applied is committed together with the amounts, under its name. Its row is locked while it does.
-//! - Fencing waits for that lock; afterwards the consumer applies nothing any more, not even after it was forgotten.
-//! - What a dead consumer had applied stays known for as long as sessions are kept. So entries that are taken over from
-//!   somebody who had taken them over, and died in turn, are still not applied twice.
+//! - The ids of applied entries are committed together with the amounts, under the consumer's name, while its row is
+//!   locked.
+//! - Fencing waits for that lock; afterwards the consumer applies nothing more, not even after its row is marked
+//!   forgotten.
+//! - The ids applied by a dead consumer are kept for the session retention time. So entries that are taken over twice,
+//!   because the second consumer died as well, are not applied twice.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -16,13 +18,11 @@ use journal::{EntryId, Lane, ViewError};
 
 use crate::applied;
 use crate::error::LedgerError;
-use crate::rows::{AppliedRow, NumberRow, PlaceRow, to_bits};
-use crate::sql::{Cell, Page, Statement, read};
+use crate::rows::{AppliedRow, EntryIdRow, NumberRow, to_bits};
+use crate::sql::{Cell, SqlTransaction, Statement, read};
 
-/// The longest name.
 const NAME_BYTES_MAX: usize = 200;
-/// Consumers that were forgotten and are still known, at the most: the newest. Bounds what a process that dies every
-/// second can leave behind.
+/// Forgotten consumers kept at most: the newest. Bounds what a process that crashes every second can leave behind.
 const FORGOTTEN_MAX: i64 = 1000;
 /// The lanes that views read.
 const LANES: [Lane; 2] = [Lane::Traffic, Lane::Dead];
@@ -44,8 +44,8 @@ static ADD: Lazy = LazyLock::new(|| {
     }
 });
 
-/// The greatest id there ever was is kept beside the ids: a lost group begins behind it, and it says at a glance which
-/// rows cannot hold any of a batch.
+/// The greatest id ever applied is stored beside the ids: a deleted group restarts after it, and it shows which rows
+/// cannot contain any entry of a batch.
 static SAVE: Lazy = LazyLock::new(|| {
     Statement::portable(
         "UPDATE ledger_consumers SET applied = ?, applied_max_ms = ?, applied_max_seq = ? \
@@ -87,7 +87,7 @@ static KEEP_RESUME: Lazy = LazyLock::new(|| {
     )
 });
 
-/// The newest one too many.
+/// The newest row beyond the limit.
 static TOO_MANY: Lazy = LazyLock::new(|| {
     Statement::portable(
         "SELECT forgotten_at AS number FROM ledger_consumers WHERE forgotten_at IS NOT NULL \
@@ -98,16 +98,14 @@ static TOO_MANY: Lazy = LazyLock::new(|| {
 static DROP: Lazy =
     LazyLock::new(|| Statement::portable("DELETE FROM ledger_consumers WHERE forgotten_at <= ?"));
 
-/// What a consumer has applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Applied {
-    /// Of its last batch.
+    /// Of the last batch.
     pub(crate) ids: BTreeSet<EntryId>,
-    /// The greatest there ever was.
+    /// The greatest ever applied.
     max: EntryId,
 }
 
-/// Names a consumer on a lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConsumerRef<'a> {
     pub(crate) name: &'a str,
@@ -119,9 +117,9 @@ impl ConsumerRef<'_> {
         [self.name.into(), self.lane.name().into()]
     }
 
-    /// Locks the consumer's row and gives what it applied last; none if there is no row yet.
-    pub(crate) async fn lock(&self, page: &mut Page) -> Result<Option<Applied>, ApplyError> {
-        let Some(row) = page.read::<AppliedRow>(&LOCK, &self.cells()).await?.pop() else {
+    /// Locks the consumer's row and returns what it applied last; none if there is no row yet.
+    pub(crate) async fn lock(&self, transaction: &mut SqlTransaction) -> Result<Option<Applied>, ApplyError> {
+        let Some(row) = transaction.read::<AppliedRow>(&LOCK, &self.cells()).await?.pop() else {
             return Ok(None);
         };
         if row.fenced != 0 {
@@ -130,23 +128,24 @@ impl ConsumerRef<'_> {
         Ok(Some(Applied { ids: ids_of(&row)?, max: row.place.entry_id() }))
     }
 
-    /// Makes the consumer's row, if there is none.
+    /// Creates the consumer's row, if missing.
     pub(crate) async fn add(&self, database: &Database) -> Result<(), LedgerError> {
         check_name(self.name)?;
         let [name, lane] = self.cells();
-        let mut page = Page::begin(database).await?;
-        page.write(&ADD, &[name, lane, Cell::Bytes(Vec::new())]).await?;
-        Ok(page.commit().await?)
+        let mut transaction = SqlTransaction::begin(database).await?;
+        transaction.write(&ADD, &[name, lane, Cell::Bytes(Vec::new())]).await?;
+        Ok(transaction.commit().await?)
     }
 
-    /// What others have applied of entries from `since` on.
+    /// Entries from `since` on that other consumers have applied.
     pub(crate) async fn applied_by_others(
         &self,
-        page: &mut Page,
+        transaction: &mut SqlTransaction,
         since: EntryId,
     ) -> Result<BTreeSet<EntryId>, LedgerError> {
         let [name, lane] = self.cells();
-        let rows: Vec<AppliedRow> = page.read(&OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
+        let rows: Vec<AppliedRow> =
+            transaction.read(&OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
         let mut applied = BTreeSet::new();
         for row in &rows {
             applied.extend(ids_of(row)?);
@@ -154,17 +153,16 @@ impl ConsumerRef<'_> {
         Ok(applied)
     }
 
-    /// Notes what has been applied now.
     pub(crate) async fn save(
         &self,
-        page: &mut Page,
+        transaction: &mut SqlTransaction,
         ids: &BTreeSet<EntryId>,
         before: &Applied,
     ) -> Result<(), sqlx::Error> {
         let max = ids.last().copied().unwrap_or_default().max(before.max);
         let [name, lane] = self.cells();
         let ids = Cell::Bytes(applied::encode(ids));
-        page.write(&SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
+        transaction.write(&SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
         Ok(())
     }
 }
@@ -182,46 +180,46 @@ fn check_name(name: &str) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Makes sure that a consumer applies nothing any more. Waits for what it is applying.
+/// After this returns, the consumer applies nothing more. Waits for the batch it is applying.
 pub(crate) async fn fence(database: &Database, name: &str) -> Result<(), LedgerError> {
     check_name(name)?;
     for lane in LANES {
-        let mut page = Page::begin(database).await?;
-        page.write(&FENCE, &[name.into(), lane.name().into(), Cell::Bytes(Vec::new())]).await?;
-        page.commit().await?;
+        let mut transaction = SqlTransaction::begin(database).await?;
+        transaction.write(&FENCE, &[name.into(), lane.name().into(), Cell::Bytes(Vec::new())]).await?;
+        transaction.commit().await?;
     }
     Ok(())
 }
 
-/// Notes that nothing of a consumer is pending any more.
+/// Marks a consumer without pending entries.
 pub(crate) async fn forget(database: &Database, name: &str, now: UnixTime) -> Result<(), LedgerError> {
-    let mut page = Page::begin(database).await?;
-    page.write(&FORGET, &[i64::from(now.0).into(), name.into()]).await?;
-    Ok(page.commit().await?)
+    let mut transaction = SqlTransaction::begin(database).await?;
+    transaction.write(&FORGET, &[i64::from(now.0).into(), name.into()]).await?;
+    Ok(transaction.commit().await?)
 }
 
-/// The last entry of the traffic lane that anybody applied.
+/// The last entry of the traffic lane that any consumer applied.
 pub(crate) async fn resume_after(database: &Database) -> Result<Option<EntryId>, LedgerError> {
-    let rows: Vec<PlaceRow> = read(database, &RESUME, &[]).await?;
-    let last = rows.first().map(PlaceRow::entry_id);
+    let rows: Vec<EntryIdRow> = read(database, &RESUME, &[]).await?;
+    let last = rows.first().map(EntryIdRow::entry_id);
     Ok(last.filter(|id| *id > EntryId::ZERO))
 }
 
-/// Drops consumers that were forgotten before `before`, and more of them if they are too many.
+/// Deletes consumers that were forgotten before `before`, and further ones beyond the limit.
 pub(crate) async fn drop_forgotten(database: &Database, before: UnixTime) -> Result<u64, LedgerError> {
-    let mut page = Page::begin(database).await?;
-    let too_many: Vec<NumberRow> = page.read(&TOO_MANY, &[FORGOTTEN_MAX.into()]).await?;
+    let mut transaction = SqlTransaction::begin(database).await?;
+    let too_many: Vec<NumberRow> = transaction.read(&TOO_MANY, &[FORGOTTEN_MAX.into()]).await?;
     let excess = too_many.first().map_or(0, |row| row.number);
-    if let Some(last) = page.read::<PlaceRow>(&RESUME, &[]).await?.first().map(PlaceRow::entry_id) {
+    if let Some(last) = transaction.read::<EntryIdRow>(&RESUME, &[]).await?.first().map(EntryIdRow::entry_id)
+    {
         let (ms, seq) = (Cell::from(to_bits(last.ms)), Cell::from(to_bits(last.seq)));
-        page.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
+        transaction.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
     }
-    let dropped = page.write(&DROP, &[i64::from(before.0).max(excess).into()]).await?;
-    page.commit().await?;
+    let dropped = transaction.write(&DROP, &[i64::from(before.0).max(excess).into()]).await?;
+    transaction.commit().await?;
     Ok(dropped)
 }
 
-/// Why a batch was not applied.
 #[derive(Debug)]
 pub(crate) enum ApplyError {
     Fenced,

@@ -1,39 +1,36 @@
-//! What a client is credited: a function of the set of its runs, and of nothing else.
+//! The credit of a client: a function of the set of its runs only.
 //!
 //! # Guarantees
 //!
-//! - The order in which runs became known, and what was known of them in between, leave no trace.
-//! - Each byte counts once, though two nodes heard the same client, and though a tracker forgot it meanwhile.
+//! - The order in which runs became known, and intermediate states, do not matter.
+//! - Each byte counts once, even if several nodes received the same announce, or a tracker lost the client's state.
 //! - Nothing counts beyond the client's token bucket ([`crate::bucket`]), which time alone refills (J8).
 //! - Nothing counts that was moved between a `stopped` and the next announce, nor of a client that is known only by a
 //!   `stopped`.
 //!
-//! # How
+//! # Algorithm
 //!
-//! Runs come in the order of the journal, which is exact for what one node heard, and nearly so for several. Those that
-//! are the same counters seen by several nodes at the same time are put together into a [`Stretch`]: those under one
-//! number, for nodes that hear of each other take the number over; those that several nodes began within a second,
-//! before they had heard of each other; and those that overlap and plausibly go on from each other. A stretch is
-//! credited by how far its counters went. Between two stretches lies time in which no tracker watched: if
-//! the counters went on, what they grew by is credited, too; if they went back, the client began anew and what it moved
-//! is unknown, so nothing is. All of it goes through one bucket, in the order of time.
+//! Runs are processed in the order of the journal, which is exact for one node, and nearly so for several. Runs that
+//! are the same counters reported by several nodes at the same time are joined into a [`Stretch`]: runs with the same
+//! number, because replication passes the number on; runs that began on several nodes within a second, before
+//! replication; and runs that overlap and plausibly continue each other. A stretch is credited by the growth of its
+//! counters. Between two stretches no tracker received announces: if the counters continued, the difference is credited
+//! as well; if they went back, the client restarted and nothing is credited for the time between. All of it passes one
+//! bucket, in the order of time.
 
 use domain::{NodeId, RateCeiling, Seconds, UnixTime};
 use journal::EntryId;
 
 use crate::bucket::{Bucket, BucketLimit};
+use crate::reported::Reported;
 use crate::run::{Counters, Run};
-use crate::told::Told;
 
-/// Nodes hear of each other within a part of a second, which may be in the next one.
-const AT_ONCE: Seconds = Seconds(1);
+/// Replication takes a fraction of a second, which may end in the next second.
+const SAME_MOMENT: Seconds = Seconds(1);
 
-/// What a client is credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Credit {
-    /// Bytes uploaded.
     pub uploaded: u128,
-    /// Bytes downloaded.
     pub downloaded: u128,
     /// Bytes uploaded according to the counters, beyond what the ceiling allows.
     pub withheld_uploaded: u128,
@@ -59,24 +56,23 @@ impl Credit {
     }
 }
 
-/// What a stretch brings: everything that is credited is a sum of these.
+/// Contribution of one stretch; the credit is the sum of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// How far its counters went, as far as the bucket allows.
+    /// Growth of its counters, as far as the bucket allows.
     pub(crate) moved: Counters,
-    /// How far they went beyond that.
+    /// Growth beyond that.
     pub(crate) withheld: Counters,
-    /// What they had grown by since the stretch before; none where there is none, where they began anew, and after a
-    /// `stopped`.
+    /// Growth since the previous stretch; none for the first stretch, after a restart, and after a `stopped`.
     pub(crate) bridge: Option<Bridge>,
-    /// Upload since a `stopped` of the stretch before.
+    /// Upload since a `stopped` of the previous stretch.
     pub(crate) uploaded_after_stop: u64,
     /// The bucket at the end of the stretch.
     pub(crate) bucket: Bucket,
 }
 
 impl Part {
-    /// Everything that its bridge and its counters claim, and what of it was withheld.
+    /// Everything that bridge and counters claim, and the withheld part of it.
     pub(crate) fn claimed_and_withheld(&self) -> (Counters, Counters) {
         let bridge = self.bridge.unwrap_or_default();
         let withheld = self.withheld.plus(bridge.withheld);
@@ -84,26 +80,25 @@ impl Part {
     }
 }
 
-/// What counters grew by while no tracker watched.
+/// Growth of counters while no tracker received announces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bridge {
-    /// So much of it is credited.
+    /// The credited part.
     pub granted: Counters,
-    /// So much is not, being beyond what the bucket allows for that time.
+    /// The part beyond what the bucket allows for that time.
     pub withheld: Counters,
 }
 
-/// What a client with these runs is credited, in all. `bucket` is the client's before the first of them.
+/// The credit for these runs. `bucket` is the client's before the first of them.
 pub fn credit(runs: &[Run], ceiling: RateCeiling, bucket: Bucket) -> Credit {
     credit_of(&parts_of(&stretches(runs, ceiling), ceiling, bucket))
 }
 
-/// What these parts come to.
 pub(crate) fn credit_of(parts: &[Part]) -> Credit {
     parts.iter().fold(Credit::default(), |credit, part| credit.with(part))
 }
 
-/// What each of these stretches brings, in their order. `bucket` is the client's before the first of them.
+/// The contribution of each stretch, in order. `bucket` is the client's before the first of them.
 pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Bucket) -> Vec<Part> {
     let limit = BucketLimit::of_client(ceiling);
     let mut bucket = bucket;
@@ -113,9 +108,9 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
         if bucket.is_unused() {
             bucket = Bucket::full_at(stretch.first);
         }
-        let Growth { before, within, uploaded_after_stop } = generation.go_on_with(stretch);
+        let Growth { before, within, uploaded_after_stop } = generation.extend_with(stretch);
         let (grown, reach) = without(stretch.uncredited_upload(), before, within);
-        // Also where nothing counts, time refills the bucket.
+        // Time refills the bucket even if nothing is granted.
         let granted = bucket.grant(stretch.first, grown.unwrap_or_default(), &limit);
         let bridge = grown.map(|grown| Bridge { granted, withheld: grown.minus(granted) });
         let moved = bucket.grant(stretch.last, reach, &limit);
@@ -124,15 +119,15 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
     parts
 }
 
-/// Takes upload that is not to be credited off what the counters grew by, first off what they reach.
+/// Subtracts upload that is not to be credited, first from the growth within the stretch.
 fn without(upload: u64, grown: Option<Counters>, reach: Counters) -> (Option<Counters>, Counters) {
     let less = |counters: Counters, upload: u64| counters.minus(Counters { uploaded: upload, downloaded: 0 });
     let rest = upload.saturating_sub(reach.uploaded);
     (grown.map(|grown| less(grown, rest)), less(reach, upload))
 }
 
-/// Stretches between which nothing shows that the counters began anew: whatever the nodes heard, and in which order, the
-/// client moved no more than the counters reach over.
+/// Stretches without evidence of a restart between them: whatever the nodes reported, and in which order, the client
+/// moved no more than the range of the counters.
 #[derive(Default)]
 struct Generation<'a> {
     high: Counters,
@@ -142,17 +137,17 @@ struct Generation<'a> {
 /// What a stretch adds to the counters of its generation.
 #[derive(Default)]
 struct Growth {
-    /// By how much they had grown when it began; none where they began anew, and after a `stopped`.
+    /// Growth before its start; none after a restart, and after a `stopped`.
     before: Option<Counters>,
-    /// How much further they reach in it.
+    /// Growth within it.
     within: Counters,
-    /// By how much the upload had grown when it began, after a `stopped`.
+    /// Growth of the upload before its start, after a `stopped`.
     uploaded_after_stop: u64,
 }
 
 impl<'a> Generation<'a> {
-    fn go_on_with(&mut self, stretch: &'a Stretch) -> Growth {
-        if self.runs.is_empty() || stretch.began_anew_after(&self.runs) {
+    fn extend_with(&mut self, stretch: &'a Stretch) -> Growth {
+        if self.runs.is_empty() || stretch.restarted_after(&self.runs) {
             *self = Generation { high: stretch.low, runs: stretch.runs.iter().collect() };
             return Growth { within: self.reach_of(stretch), ..Growth::default() };
         }
@@ -176,14 +171,14 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Runs that are the same counters, seen by one node or several.
+/// Runs that are the same counters, reported by one node or several.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretch {
     pub(crate) low: Counters,
     pub(crate) high: Counters,
     pub(crate) first: UnixTime,
     pub(crate) last: UnixTime,
-    /// The place of the last report in the journal.
+    /// The id of the last report.
     last_id: EntryId,
     pub(crate) is_settled: bool,
     /// In the order of the journal.
@@ -191,12 +186,12 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    pub(crate) fn beginning_with(run: Run) -> Stretch {
+    pub(crate) fn starting_with(run: Run) -> Stretch {
         let Run { low, high, first, last, last_id, is_settled, .. } = run;
         Stretch { low, high, first, last, last_id, is_settled, runs: vec![run] }
     }
 
-    /// Only where and when it ended, in one settled run.
+    /// Only its end, as one settled run.
     pub(crate) fn ended(self) -> Stretch {
         let stopped = self.is_stopped().then_some(self.last_id);
         let run = Run {
@@ -208,10 +203,10 @@ impl Stretch {
             last_id: self.last_id,
             is_settled: true,
             stopped,
-            told: Told::NOTHING,
+            reported: Reported::NONE,
             ..self.runs[0]
         };
-        Stretch::beginning_with(run)
+        Stretch::starting_with(run)
     }
 
     /// Whether the last report of these counters is a `stopped`.
@@ -219,40 +214,40 @@ impl Stretch {
         self.runs.iter().any(|run| run.stopped == Some(self.last_id))
     }
 
-    /// Whether any of these runs shows that counters were lower again after one of those.
-    fn began_anew_after(&self, earlier: &[&Run]) -> bool {
+    /// Whether any of these runs shows lower counters after one of the earlier runs.
+    fn restarted_after(&self, earlier: &[&Run]) -> bool {
         let is_lower_after =
             |run: &Run, earlier: &Run| run.comes_after(earlier) && run.low.since(earlier.high).is_none();
         self.runs.iter().any(|run| earlier.iter().any(|earlier| is_lower_after(run, earlier)))
     }
 
-    /// Whether these counters are known by nothing but `stopped`, said to trackers that did not know the client.
+    /// Whether these counters are known only from `stopped`, sent to trackers that did not know the client.
     fn is_only_stops(&self) -> bool {
         self.runs.iter().all(Run::is_only_stop)
     }
 
-    /// Bytes that the tracker wants not to be credited. Nodes that heard the same announce tell of the same bytes.
+    /// Upload that the tracker excluded from credit. Nodes that received the same announce report the same bytes.
     fn uncredited_upload(&self) -> u64 {
         let of_node = |node: u64| {
             let runs = self.runs.iter().filter(|run| run.key.node == node);
-            runs.fold(0, |sum: u64, run| sum.saturating_add(run.told.uncredited_upload))
+            runs.fold(0, |sum: u64, run| sum.saturating_add(run.reported.uncredited_upload))
         };
         self.runs.iter().map(|run| of_node(run.key.node)).max().unwrap_or_default()
     }
 
-    /// Whether a run, which began no earlier, is these counters as well.
+    /// Whether a run, which began no earlier, is part of these counters.
     fn includes(&self, run: &Run, ceiling: RateCeiling) -> bool {
         if self.is_settled {
             return false;
         }
-        if self.is_heard_elsewhere(run) || self.began_elsewhere_at_once(run) {
+        if self.is_reported_by_other_node(run) || self.began_on_other_node_at_once(run) {
             return self.is_near(run, ceiling);
         }
         if run.first_id > self.last_id {
             return false;
         }
-        // What the same node reported last, or else the beginning, is what the run must go on from, and plausibly so: else
-        // announcing to two nodes would be the way around the ceiling.
+        // The run must plausibly continue what the same node reported last, or else the beginning: otherwise announcing
+        // to two nodes would circumvent the ceiling.
         let same_node = self.runs.iter().rev().find(|known| known.key.node == run.key.node);
         let (counters, at) = same_node.map_or((self.low, self.first), |known| (known.high, known.last));
         let allowance = ceiling.allowance(run.first.since(at));
@@ -261,23 +256,23 @@ impl Stretch {
             .is_some_and(|moved| moved.uploaded <= allowance && moved.downloaded <= allowance)
     }
 
-    /// Whether another node wrote of this very run: nodes that hear of each other give a client's run one number.
-    fn is_heard_elsewhere(&self, run: &Run) -> bool {
+    /// Whether another node reported this run: replication gives a client's run one number.
+    fn is_reported_by_other_node(&self, run: &Run) -> bool {
         self.runs.iter().any(|known| known.key.run == run.key.run && known.key.node != run.key.node)
     }
 
-    /// Whether another node heard this client begin as well, neither knowing of the other yet: each gave the run a number
-    /// of its own. A node that has given these counters a number already means others by another.
-    fn began_elsewhere_at_once(&self, run: &Run) -> bool {
-        run.first <= self.first + AT_ONCE
+    /// Whether the client also began on another node before replication: each node gave the run a number of its own. A
+    /// node that has already numbered these counters means other counters by a second number.
+    fn began_on_other_node_at_once(&self, run: &Run) -> bool {
+        run.first <= self.first + SAME_MOMENT
             && self.runs.iter().any(|known| known.key.node != run.key.node)
             && !self.was_numbered_by(run.key.node)
-            && !self.was_over_before(run)
+            && !self.had_ended_before(run)
             && !self.contradicts(run)
     }
 
-    /// Whether a node gave these counters one of their numbers. A number belongs to the node that reported it first; others
-    /// take it over.
+    /// Whether a node gave these counters one of their numbers. A number belongs to the node that reported it first;
+    /// others adopt it.
     fn was_numbered_by(&self, node: u64) -> bool {
         self.runs.iter().any(|known| {
             let took_it_over =
@@ -286,18 +281,18 @@ impl Stretch {
         })
     }
 
-    /// Whether a run begins after these counters were over: the client had stopped, or it begins at zero at a node that
-    /// had heard them go on before, or at the next life of such a node. Begun at another node, it is the beginning of
-    /// these, which came late.
-    fn was_over_before(&self, run: &Run) -> bool {
+    /// Whether a run begins after the end of these counters: the client had stopped, or the run begins at zero on a
+    /// node that had reported them above zero before, or on a restart of such a node. On another node, it is their
+    /// beginning, reported late.
+    fn had_ended_before(&self, run: &Run) -> bool {
         let has_stopped =
             self.runs.iter().filter_map(|known| known.stopped).any(|stopped| stopped < run.first_id);
         let is_beginning = run.low == Counters::default() && run.low.since(self.high).is_none();
-        (has_stopped && !run.is_only_stop()) || (is_beginning && self.went_on_before(run))
+        (has_stopped && !run.is_only_stop()) || (is_beginning && self.continued_before(run))
     }
 
-    /// Whether the node of a run heard these counters above zero before it, in this life or in a former one.
-    fn went_on_before(&self, run: &Run) -> bool {
+    /// Whether the node of a run, or an earlier process of it, had reported these counters above zero before.
+    fn continued_before(&self, run: &Run) -> bool {
         let node = NodeId(run.key.node);
         self.runs.iter().filter(|known| known.high != Counters::default()).any(|known| {
             let is_former_life = node.is_restart_of(NodeId(known.key.node));
@@ -306,21 +301,21 @@ impl Stretch {
         })
     }
 
-    /// Whether a run ended later than one of these, and lower, or the other way round: counters only grow. Nodes write
-    /// what they heard at different moments; one of them writes it in order.
+    /// Whether a run ended later than one of these, and lower, or vice versa: counters only grow. Different nodes write
+    /// at different times; one node writes in order.
     fn contradicts(&self, run: &Run) -> bool {
         let ends_lower = |later: &Run, earlier: &Run| {
             let is_later = if later.key.node == earlier.key.node {
                 later.last_id > earlier.last_id
             } else {
-                later.last > earlier.last + AT_ONCE
+                later.last > earlier.last + SAME_MOMENT
             };
             is_later && later.high.since(earlier.high).is_none()
         };
         self.runs.iter().any(|known| ends_lower(run, known) || ends_lower(known, run))
     }
 
-    /// Whether a run can be these counters, heard a little sooner or later by clocks that differ a little.
+    /// Whether a run can be these counters, allowing for small clock differences.
     fn is_near(&self, run: &Run, ceiling: RateCeiling) -> bool {
         let allowance = ceiling.allowance(run.first.since(self.first));
         let moved = run.low.since(self.low).or_else(|| self.low.since(run.low));
@@ -328,8 +323,8 @@ impl Stretch {
     }
 
     fn include(&mut self, run: Run) {
-        // Later, lower counters are an announce that was overtaken, or a client that began anew unnoticed.
-        if run.first <= self.first + AT_ONCE {
+        // Later, lower counters are a reordered announce, or an undetected restart.
+        if run.first <= self.first + SAME_MOMENT {
             self.low = self.low.min(run.low);
         }
         self.high = self.high.max(run.high);
@@ -339,15 +334,15 @@ impl Stretch {
     }
 }
 
-/// Puts runs together into stretches, in the order of the journal.
+/// Joins runs into stretches, in the order of the journal.
 pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
     let mut ordered = runs.to_vec();
     ordered.sort_by_key(|run| (!run.is_settled, run.first_id, run.key));
     let mut stretches: Vec<Stretch> = Vec::new();
     for run in ordered {
-        match home_of(&run, &stretches, ceiling) {
+        match stretch_of(&run, &stretches, ceiling) {
             Some(home) => stretches[home].include(run),
-            None => stretches.push(Stretch::beginning_with(run)),
+            None => stretches.push(Stretch::starting_with(run)),
         }
     }
     stretches
@@ -355,14 +350,15 @@ pub(crate) fn stretches(runs: &[Run], ceiling: RateCeiling) -> Vec<Stretch> {
 
 /// The stretch that a run belongs to; none if it begins one.
 ///
-/// It is the newest, or, while those after it began at the same moment as the run, one that knows its number: a `stopped`
-/// sent to one node that has heard of it and to one that has not is a run of its own, and the run that it ended.
-fn home_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
+/// It is the newest, or, as long as later ones began at the same time as the run, one that contains its number: a
+/// `stopped` sent to one node that knows the client and to one that does not creates a run of its own beside the run
+/// that it ends.
+fn stretch_of(run: &Run, stretches: &[Stretch], ceiling: RateCeiling) -> Option<usize> {
     for (position, stretch) in stretches.iter().enumerate().rev() {
-        if stretch.is_heard_elsewhere(run) && stretch.includes(run, ceiling) {
+        if stretch.is_reported_by_other_node(run) && stretch.includes(run, ceiling) {
             return Some(position);
         }
-        if run.first > stretch.first + AT_ONCE {
+        if run.first > stretch.first + SAME_MOMENT {
             break;
         }
     }

@@ -1,62 +1,54 @@
-//! What can go wrong with the ledger, and whether waiting helps.
+//! Errors of the ledger, and which are retryable.
 
 use database::DatabaseError;
 use journal::ViewError;
 
-/// Why the ledger did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The database cannot be opened, or its tables cannot be brought up to date.
+    /// The database cannot be opened or migrated.
     #[error(transparent)]
     Open(#[from] DatabaseError),
-    /// The database did not do what it was asked.
     #[error("the ledger's database failed: {0}")]
     Sql(#[from] sqlx::Error),
-    /// Somebody wrote what cannot be read.
+    /// A row contains an invalid value.
     #[error("the ledger holds {what} that cannot be read: \"{value}\"; correct the row, or remove it")]
     Unreadable {
-        /// What it should be.
+        /// What the value should be.
         what: &'static str,
-        /// What is there.
         value: String,
     },
-    /// Somebody deletes rows of users or torrents while entries of theirs are applied. Not the entries' fault.
-    #[error("rows of the ledger vanish as fast as they are made: is somebody deleting users or torrents?")]
-    RowsVanish,
-    /// Entries name users or torrents that are not known, and whether they were registered since cannot be found out.
+    /// Rows of users or torrents are deleted while their entries are applied. Not caused by the entries.
     #[error(
-        "entries name unknown users or torrents, and the database does not say whether they were registered since"
+        "rows of the ledger are deleted as soon as they are created: stop the program that deletes rows from ledger_users or ledger_torrents"
     )]
-    Unregistered,
-    /// A multiplier that would never hold.
+    RowsDeleted,
+    /// Entries have unknown users or torrents, and the directory cannot be refreshed to check whether they were
+    /// registered since.
+    #[error(
+        "entries have unknown users or torrents, and the database cannot be asked whether they were registered since"
+    )]
+    DirectoryBehind,
     #[error("a multiplier must end after it starts")]
     EndsBeforeItStarts,
-    /// A note too long to keep.
     #[error("a note has at most {max} characters")]
-    NoteTooLong {
-        /// The most there may be.
-        max: usize,
-    },
-    /// Somebody wrote into the table of consumers.
-    #[error("what a consumer of the ledger has applied cannot be read: restore its row in ledger_consumers")]
+    NoteTooLong { max: usize },
+    /// The row of a consumer is damaged.
+    #[error("the column applied of a consumer cannot be read: restore its row in ledger_consumers")]
     DamagedConsumer,
-    /// A name too long, or with characters that do not belong into one.
-    #[error("the name of a consumer is 1 to 200 plain characters: \"{name}\" is none")]
-    ConsumerName {
-        /// The name.
-        name: String,
-    },
+    /// Too long, or with other characters than printable ASCII.
+    #[error("a consumer name has 1 to 200 printable ASCII characters: \"{name}\" is invalid")]
+    ConsumerName { name: String },
 }
 
 impl LedgerError {
-    /// Whether the same call may well succeed later, without anybody changing what is asked.
+    /// Whether the same call can succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             LedgerError::Open(error) => error.is_retryable(),
             LedgerError::Sql(error) => database::is_retryable(error),
-            // Nothing of this is the fault of an entry: all wait until an operator has seen to it.
-            LedgerError::RowsVanish
-            | LedgerError::Unregistered
+            // None of these is caused by an entry: all wait until an operator has corrected it.
+            LedgerError::RowsDeleted
+            | LedgerError::DirectoryBehind
             | LedgerError::DamagedConsumer
             | LedgerError::ConsumerName { .. } => true,
             _ => false,

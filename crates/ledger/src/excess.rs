@@ -1,39 +1,37 @@
-//! What was counted too much: because several nodes heard the same announce before they heard of each other, or
-//! because the bytes were withheld.
+//! Surplus to be taken back: because several nodes received the same announce before replication, or because bytes were
+//! withheld.
 //!
-//! What multipliers add and completions are added with each entry. A client that announces to three nodes in the same
-//! moment makes three entries, each of which tells everything it moved since its last announce. Bytes follow from
-//! counters ([`mod@crate::credit`]) and count once; this is what has to be taken back of the rest.
+//! Bonus and completions are added with each entry. A client that announces to three nodes at the same time causes
+//! three entries, each with everything it moved since its last announce. Bytes follow from counters
+//! ([`mod@crate::credit`]) and count once; this computes the surplus of the rest.
 //!
 //! # Guarantees
 //!
-//! - A function of the set of runs, as the credit is: the order of entries leaves no trace.
-//! - Of a stretch that one node heard, and of which nothing is withheld, nothing is taken back.
-//! - What is left of a stretch that several heard: the bonus that the counters claimed would have had, had they been
-//!   claimed once; as many completions as the node told that told most. Of bytes that are withheld, no bonus is left.
+//! - A function of the set of runs, like the credit: the order of entries does not matter.
+//! - Nothing is taken back of a stretch that one node reported and of which nothing is withheld.
+//! - Of a stretch that several nodes reported, these remain: the bonus as if the bytes had been claimed once, and the
+//!   largest number of completions of any node. Withheld bytes have no bonus.
 //!
 //! # Deliberately absent
 //!
-//! Single entries. Where multipliers changed, what is left is shared out in proportion. (Time is a union of spans, and
-//! needs none of this: [`crate::spans`].)
+//! Single entries. If multipliers changed, the remainder is proportional. (Time is a union of spans, and needs none of
+//! this: [`crate::spans`].)
 
 use std::collections::BTreeMap;
 
 use crate::credit::{Part, Stretch};
-use crate::told::{Claimed, Told};
+use crate::reported::{Claimed, Reported};
 
-/// What was counted too much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excess {
-    /// Completions.
     pub(crate) completions: i64,
-    /// What multipliers added to the bytes uploaded, in hundredths. Also the other way: see [`bonus_once`].
+    /// Bonus for bytes uploaded, in hundredths. May be negative: see [`bonus_once`].
     pub(crate) bonus_uploaded_x100: i128,
-    /// Likewise of bytes downloaded.
+    /// Likewise for bytes downloaded.
     pub(crate) bonus_downloaded_x100: i128,
 }
 
-/// What was counted too much of these stretches, which bring these parts.
+/// The surplus of these stretches and their contributions.
 pub(crate) fn excess(stretches: &[Stretch], parts: &[Part]) -> Excess {
     let pairs = stretches.iter().zip(parts);
     pairs.map(|(stretch, part)| excess_of(stretch, part)).fold(Excess::default(), Excess::with)
@@ -49,66 +47,66 @@ impl Excess {
     }
 }
 
-fn is_heard_by_several(stretch: &Stretch) -> bool {
+fn is_reported_by_several(stretch: &Stretch) -> bool {
     stretch.runs.windows(2).any(|pair| pair[0].key.node != pair[1].key.node)
 }
 
 fn excess_of(stretch: &Stretch, part: &Part) -> Excess {
     let (claimed, withheld) = part.claimed_and_withheld();
     let is_withheld = withheld != Default::default();
-    if !is_withheld && !is_heard_by_several(stretch) {
+    if !is_withheld && !is_reported_by_several(stretch) {
         return Excess::default();
     }
-    let told = stretch.runs.iter().fold(Told::NOTHING, |told, run| told.with(run.told));
-    let is_several = is_heard_by_several(stretch);
+    let reported = stretch.runs.iter().fold(Reported::NONE, |reported, run| reported.with(run.reported));
+    let is_several = is_reported_by_several(stretch);
     let left = |of: &Claimed, claimed: u64, withheld: u64| {
         let bonus = if is_several { bonus_once(of) } else { of.bonus_x100 };
         bonus.saturating_sub(share(bonus, withheld, claimed))
     };
-    let left_up = left(&told.uploaded, claimed.uploaded, withheld.uploaded);
-    let left_down = left(&told.downloaded, claimed.downloaded, withheld.downloaded);
-    let completions = if is_several { completions_once(stretch) } else { told.completions };
+    let left_up = left(&reported.uploaded, claimed.uploaded, withheld.uploaded);
+    let left_down = left(&reported.downloaded, claimed.downloaded, withheld.downloaded);
+    let completions = if is_several { completions_once(stretch) } else { reported.completions };
     Excess {
-        completions: told.completions.checked_signed_diff(completions).unwrap_or_default(),
-        bonus_uploaded_x100: told.uploaded.bonus_x100.saturating_sub(left_up),
-        bonus_downloaded_x100: told.downloaded.bonus_x100.saturating_sub(left_down),
+        completions: reported.completions.checked_signed_diff(completions).unwrap_or_default(),
+        bonus_uploaded_x100: reported.uploaded.bonus_x100.saturating_sub(left_up),
+        bonus_downloaded_x100: reported.downloaded.bonus_x100.saturating_sub(left_down),
     }
 }
 
-/// The share of an amount that belongs to `part` of `whole`, and no more than all of it.
+/// The share of an amount for `part` of `whole`, at most all of it.
 pub(crate) fn share(amount: i128, part: u64, whole: u64) -> i128 {
     if part == 0 || whole == 0 {
         return 0;
     }
     let (part, whole) = (u128::from(part.min(whole)), u128::from(whole));
-    // In two steps, of which neither goes beyond its bounds.
+    // In two steps, neither of which can overflow.
     let (times, rest) = (amount.unsigned_abs() / whole, amount.unsigned_abs() % whole);
     let magnitude = times * part + rest * part / whole;
     i128::try_from(magnitude).unwrap_or(i128::MAX) * amount.signum()
 }
 
-/// What multipliers would have added, had each byte been claimed once: as much a byte as they did.
+/// The bonus as if each byte had been claimed once, at the same rate per byte.
 ///
-/// Of a new client that two nodes hear at once, with counters that grew between them, the first bytes were claimed by
-/// nobody: each node began with what it heard first. They have their share, too, once anything is claimed.
+/// If a new client announces to two nodes at once, and its counters grow in between, no node claimed the first bytes:
+/// each started with the first counters it received. They get their share as well, once any bytes are claimed.
 fn bonus_once(claimed: &Claimed) -> i128 {
     let bytes = i128::from(claimed.bytes);
     if bytes == 0 {
         return claimed.bonus_x100;
     }
     let length = i128::from(claimed.over.length());
-    // In two steps, of which neither goes beyond its bounds: the remainder is below 64 bits, and so is the length.
+    // In two steps, neither of which can overflow: the remainder is below 64 bits, and so is the length.
     let (whole, rest) = (claimed.bonus_x100.div_euclid(bytes), claimed.bonus_x100.rem_euclid(bytes));
     let part = rest.unsigned_abs() * length.unsigned_abs() / bytes.unsigned_abs();
     whole.saturating_mul(length).saturating_add_unsigned(part)
 }
 
-/// The same counters were completed as often as the node told that told most.
+/// The largest number of completions that any node reported.
 fn completions_once(stretch: &Stretch) -> u64 {
     let mut by_node: BTreeMap<u64, u64> = BTreeMap::new();
-    for run in stretch.runs.iter().filter(|run| run.told.completions > 0) {
+    for run in stretch.runs.iter().filter(|run| run.reported.completions > 0) {
         let completions = by_node.entry(run.key.node).or_default();
-        *completions = completions.saturating_add(run.told.completions);
+        *completions = completions.saturating_add(run.reported.completions);
     }
     by_node.into_values().max().unwrap_or_default()
 }
@@ -122,18 +120,18 @@ mod tests {
     use domain::{RateCeiling, RunId, UnixTime};
     use journal::EntryId;
 
-    /// An announce at `at` with 1000 more bytes a second than at zero, of which the last `seconds` were told, at twice
-    /// their worth.
-    fn told(at: u64, seconds: u64) -> Told {
+    /// An announce at `at`, with counters that grow by 1000 bytes per second, that reports the last `seconds` with a
+    /// multiplier of two.
+    fn reported(at: u64, seconds: u64) -> Reported {
         let bytes = seconds * 1000;
-        Told {
+        Reported {
             uploaded: Claimed::up_to(at * 1000, bytes, i128::from(bytes) * 100),
             downloaded: Claimed::up_to(0, 0, 0),
-            ..Told::NOTHING
+            ..Reported::NONE
         }
     }
 
-    fn heard(node: u64, span: (u32, u32), told: &[Told]) -> Run {
+    fn run_of(node: u64, span: (u32, u32), reported: &[Reported]) -> Run {
         let at = |at: u32| Counters { uploaded: u64::from(at) * 1000, downloaded: 0 };
         Run {
             key: RunKey { run: RunId(1), node },
@@ -145,7 +143,7 @@ mod tests {
             last_id: EntryId { ms: u64::from(span.1), seq: node },
             is_settled: false,
             stopped: None,
-            told: told.iter().fold(Told::NOTHING, |sum, told| sum.with(*told)),
+            reported: reported.iter().fold(Reported::NONE, |sum, reported| sum.with(*reported)),
         }
     }
 
@@ -155,53 +153,62 @@ mod tests {
     }
 
     #[test]
-    fn what_one_node_heard_is_as_it_is() {
-        let twice = heard(1, (0, 100), &[told(100, 100), told(100, 100)]);
+    fn nothing_is_taken_back_of_one_node() {
+        let twice = run_of(1, (0, 100), &[reported(100, 100), reported(100, 100)]);
         assert_eq!(excess_of_runs(&[twice]), Excess::default());
     }
 
     #[test]
-    fn what_three_nodes_told_of_one_announce_is_left_once() {
-        let completed = Told { completions: 1, ..told(100, 100) };
-        let first = heard(1, (0, 100), &[told(0, 0), completed]);
-        let others = [2, 3].map(|node| heard(node, (100, 100), &[completed]));
+    fn one_announce_reported_by_three_nodes_remains_once() {
+        let completed = Reported { completions: 1, ..reported(100, 100) };
+        let first = run_of(1, (0, 100), &[reported(0, 0), completed]);
+        let others = [2, 3].map(|node| run_of(node, (100, 100), &[completed]));
         let expected = Excess { completions: 2, bonus_uploaded_x100: 200 * 1000 * 100, ..Excess::default() };
         assert_eq!(excess_of_runs(&[first, others[0], others[1]]), expected);
-        // As often as any one node told.
-        let again = heard(2, (100, 100), &[completed, Told { completions: 1, ..told(100, 0) }]);
+        // The largest number of any node.
+        let again = run_of(2, (100, 100), &[completed, Reported { completions: 1, ..reported(100, 0) }]);
         assert_eq!(excess_of_runs(&[first, again]).completions, 1);
     }
 
     #[test]
-    fn a_client_that_moves_from_node_to_node_keeps_all() {
-        let runs =
-            [heard(1, (0, 300), &[told(100, 100), told(300, 100)]), heard(2, (200, 200), &[told(200, 100)])];
+    fn a_client_that_moves_between_nodes_keeps_everything() {
+        let runs = [
+            run_of(1, (0, 300), &[reported(100, 100), reported(300, 100)]),
+            run_of(2, (200, 200), &[reported(200, 100)]),
+        ];
         assert_eq!(excess_of_runs(&runs), Excess::default());
     }
 
     #[test]
-    fn rows_from_before_have_told_nothing_and_lose_nothing() {
-        let former = heard(1, (0, 5000), &[]);
-        assert_eq!(excess_of_runs(&[former, heard(2, (4000, 5000), &[])]), Excess::default());
-        let now = [heard(1, (0, 5100), &[told(5100, 100)]), heard(2, (5100, 5100), &[told(5100, 100)])];
+    fn rows_of_older_versions_have_no_surplus() {
+        let former = run_of(1, (0, 5000), &[]);
+        assert_eq!(excess_of_runs(&[former, run_of(2, (4000, 5000), &[])]), Excess::default());
+        let now =
+            [run_of(1, (0, 5100), &[reported(5100, 100)]), run_of(2, (5100, 5100), &[reported(5100, 100)])];
         let excess = excess_of_runs(&now);
         assert_eq!(excess.bonus_uploaded_x100, 100 * 1000 * 100);
     }
 
-    /// Each node began with what it heard first, and took over what the other had heard since.
+    /// Each node started with the first counters it received, then adopted those of the other.
     #[test]
-    fn bytes_that_nobody_claimed_have_their_share_of_the_bonus() {
-        let runs = [heard(1, (0, 0), &[told(0, 0)]), heard(2, (1, 101), &[told(1, 0), told(101, 100)])];
+    fn unclaimed_bytes_have_their_share_of_the_bonus() {
+        let runs = [
+            run_of(1, (0, 0), &[reported(0, 0)]),
+            run_of(2, (1, 101), &[reported(1, 0), reported(101, 100)]),
+        ];
         assert_eq!(excess_of_runs(&runs).bonus_uploaded_x100, -1000 * 100);
-        // What they would have is not known before anything is claimed.
-        let unclaimed = [runs[0], heard(2, (1, 1), &[told(1, 0)])];
+        // The rate is unknown before anything is claimed.
+        let unclaimed = [runs[0], run_of(2, (1, 1), &[reported(1, 0)])];
         assert_eq!(excess_of_runs(&unclaimed), Excess::default());
     }
 
     #[test]
-    fn a_bonus_of_several_multipliers_is_cut_in_proportion_and_may_be_below_zero() {
-        let claimed =
-            |bytes, bonus_x100, to| Claimed { bytes, bonus_x100, over: crate::told::Reach { from: 0, to } };
+    fn a_bonus_of_several_multipliers_is_reduced_in_proportion_and_may_be_negative() {
+        let claimed = |bytes, bonus_x100, to| Claimed {
+            bytes,
+            bonus_x100,
+            over: crate::reported::CounterRange { from: 0, to },
+        };
         assert_eq!(bonus_once(&claimed(200, 100 * 50 + 100 * 200, 100)), 12_500);
         assert_eq!(bonus_once(&claimed(3, -100, 1)), -34);
         assert_eq!(bonus_once(&claimed(0, 0, 100)), 0);
@@ -209,14 +216,14 @@ mod tests {
             bonus_once(&claimed(u64::MAX, i128::from(u64::MAX) * 9900, u64::MAX)),
             i128::from(u64::MAX) * 9900
         );
-        // Nothing goes beyond its bounds, whatever is claimed.
+        // No input overflows.
         bonus_once(&claimed(1, i128::MAX, u64::MAX));
         bonus_once(&claimed(u64::MAX, i128::MIN, u64::MAX));
     }
 
     #[test]
-    fn j8_bytes_that_are_withheld_have_no_bonus() {
-        let run = Run { last: UnixTime(0), ..heard(1, (0, 100), &[told(100, 100)]) };
+    fn j8_withheld_bytes_have_no_bonus() {
+        let run = Run { last: UnixTime(0), ..run_of(1, (0, 100), &[reported(100, 100)]) };
         let ceiling = RateCeiling { bytes_per_s: 4000 };
         let stretches = stretches(&[run], ceiling);
         let parts = parts_of(&stretches, ceiling, Bucket::default());

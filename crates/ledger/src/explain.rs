@@ -1,79 +1,72 @@
-//! Why an account is what it is: which client brought what, stretch by stretch.
+//! The parts of an account: the contribution of each client, stretch by stretch.
 //!
 //! # Guarantees
 //!
-//! - The parts come to the account's raw bytes, exactly, however much of the journal is left: no entry is asked.
-//! - They are the very parts of which the credit is the sum ([`mod@crate::credit`]); nothing is worked out twice.
+//! - The parts add up to the account's raw bytes, exactly, however much of the journal was trimmed: no entry is read.
+//! - They are the same parts that the credit is the sum of ([`mod@crate::credit`]); nothing is computed twice.
 //!
 //! # Deliberately absent
 //!
-//! What nobody has kept: clients that were not heard of for longer than sessions are kept, clients beyond the bound of one
-//! answer, and clients from before sums were kept. All of them together are the [`Explanation::rest`]. What was credited
-//! under another ceiling than today's is in it, too, and may make it less than nothing.
+//! Data that is not stored: clients beyond the session retention time, clients beyond the limit of one reply, and
+//! clients from before sums were stored. Together they are the [`Explanation::rest`]. It also contains what was
+//! credited under another ceiling than the present one, and may be negative.
 
 use std::collections::BTreeSet;
 
 use domain::{ClientId, RateCeiling, UnixTime};
 
-use crate::books::{Client, Presence};
+use crate::account_state::{Client, ClientState};
 use crate::credit::{Bridge, Stretch, parts_of, stretches};
 use crate::figures::{Account, Figures};
 use crate::run::Counters;
 use crate::sums::{Moved, Sums};
 
-/// Why an account is what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The account.
     pub account: Account,
-    /// Its clients, those heard of last first.
+    /// Most recently seen first.
     pub clients: Vec<ExplainedClient>,
     /// Whether there are more clients than are listed.
     pub is_cut: bool,
-    /// What those brought that are not listed, and those of whom no more is known: zero if all are.
+    /// Contribution of clients that are not listed or not stored any more: zero if all are listed.
     pub rest: Moved,
 }
 
-/// What a client brought.
+/// The contribution of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedClient {
-    /// Which.
     pub client: ClientId,
-    /// What it is doing.
-    pub presence: Presence,
-    /// When it was last heard of.
+    pub state: ClientState,
+    /// When it was last seen.
     pub last: UnixTime,
-    /// Its counters, in the order of time.
+    /// In the order of time.
     pub stretches: Vec<ExplainedStretch>,
-    /// What is known only as a sum.
+    /// Amounts that no run accounts for.
     pub sums: Sums,
 }
 
-/// Counters that went on without a break, as far as trackers watched.
+/// Counters that grew without a restart, as far as trackers received announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainedStretch {
-    /// When they were first heard.
     pub first: UnixTime,
-    /// When they were last heard.
     pub last: UnixTime,
-    /// The lowest they were seen.
+    /// The lowest reported counters.
     pub low: Counters,
-    /// The highest they were seen.
+    /// The highest reported counters.
     pub high: Counters,
-    /// How many nodes heard them; lives of one tracker count each.
+    /// Nodes that reported them; each process start counts.
     pub nodes: usize,
-    /// Whether it is the end of those that were put away, and nothing more is known of it.
+    /// Whether it stands for the end of settled stretches, of which no more is known.
     pub is_settled: bool,
-    /// How far they went, as far as the client's rate limit allows: this is credited.
+    /// Growth of the counters, as far as the client's rate limit allows: this is credited.
     pub moved: Counters,
-    /// How far they went beyond that.
+    /// Growth beyond that.
     pub withheld: Counters,
-    /// What they had grown by since the stretch before; none if it is the first, if they began anew, and after a
-    /// `stopped`.
+    /// Growth since the previous stretch; none for the first, after a restart, and after a `stopped`.
     pub bridge: Option<Bridge>,
 }
 
-/// Explains an account by its clients, those heard of last first; `is_cut` if these are not all.
+/// Explains an account by its clients, most recently seen first; `is_cut` if these are not all.
 pub fn explain(
     account: Account,
     clients: Vec<(ClientId, Client)>,
@@ -82,7 +75,7 @@ pub fn explain(
 ) -> Explanation {
     let clients: Vec<ExplainedClient> =
         clients.into_iter().map(|(id, client)| explain_client(id, &client, ceiling)).collect();
-    let known = clients.iter().map(ExplainedClient::brought).fold(Moved::default(), Moved::with);
+    let known = clients.iter().map(ExplainedClient::contribution).fold(Moved::default(), Moved::with);
     let rest = in_all(&account.figures).without(known);
     Explanation { account, clients, is_cut, rest }
 }
@@ -98,7 +91,7 @@ fn explain_client(client: ClientId, known: &Client, ceiling: RateCeiling) -> Exp
     });
     ExplainedClient {
         client,
-        presence: known.presence,
+        state: known.state,
         last: known.latest.at,
         stretches: explained.collect(),
         sums: known.sums,
@@ -106,16 +99,15 @@ fn explain_client(client: ClientId, known: &Client, ceiling: RateCeiling) -> Exp
 }
 
 impl ExplainedClient {
-    /// What it brought in all.
-    pub fn brought(&self) -> Moved {
-        let stretches = self.stretches.iter().map(ExplainedStretch::brought);
-        stretches.fold(self.sums.brought(), Moved::with)
+    pub fn contribution(&self) -> Moved {
+        let stretches = self.stretches.iter().map(ExplainedStretch::contribution);
+        stretches.fold(self.sums.contribution(), Moved::with)
     }
 }
 
 impl ExplainedStretch {
-    /// What it brought, with what was bridged before it.
-    pub fn brought(&self) -> Moved {
+    /// Including the bridge before it.
+    pub fn contribution(&self) -> Moved {
         let bridged = self.bridge.unwrap_or_default().granted;
         let both = |moved: u64, bridged: u64| i128::from(moved) + i128::from(bridged);
         Moved {

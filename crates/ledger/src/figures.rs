@@ -1,56 +1,54 @@
-//! The figures: what is kept of a user, of a torrent, and of a user on a torrent.
+//! The amounts stored for a user, a torrent, and a user on a torrent.
 //!
-//! Amounts are exact far beyond 64 bits (L2). What multipliers add or take stands apart from the raw figures, in
-//! hundredths of a byte, so that nothing is ever rounded.
+//! Amounts are exact far beyond 64 bits (L2). The bonus of multipliers is stored apart from the raw amounts, in
+//! hundredths of a byte, so that nothing is rounded.
 
 use domain::{PeerId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
 use crate::spans::TimeSpent;
 
-/// Sums over entries. The same are kept of users, torrents and accounts.
+/// Sums over entries, for users, torrents and accounts alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Bytes uploaded, as they are.
+    /// Raw bytes uploaded.
     pub uploaded: u128,
-    /// Bytes downloaded, as they are.
+    /// Raw bytes downloaded.
     pub downloaded: u128,
-    /// What multipliers add to the bytes uploaded, in hundredths.
+    /// Bonus of multipliers for bytes uploaded, in hundredths.
     pub bonus_uploaded_x100: i128,
-    /// What multipliers add to the bytes downloaded, in hundredths; below zero where they take.
+    /// Bonus of multipliers for bytes downloaded, in hundredths; usually negative.
     pub bonus_downloaded_x100: i128,
-    /// Time spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
+    /// Wall-clock time for each user on each torrent, however many clients seed at the same time.
     pub seeding_s: u64,
-    /// Time spent leeching, likewise.
+    /// Likewise.
     pub leeching_s: u64,
-    /// How many times a user completed a torrent for the first time.
+    /// First completions of a torrent by a user.
     pub completed_count: u64,
-    /// How many times a user completed a torrent again.
+    /// Further completions of a torrent by the same user.
     pub repeated_count: u64,
-    /// When first heard of; none before.
     pub first_seen: Option<UnixTime>,
-    /// When last heard of.
     pub last_seen: Option<UnixTime>,
 }
 
 impl Figures {
-    /// Bytes uploaded, with what multipliers add.
+    /// Raw bytes plus bonus.
     pub fn credited_uploaded(&self) -> u128 {
         with_bonus(self.uploaded, self.bonus_uploaded_x100)
     }
 
-    /// Bytes downloaded, with what multipliers add or take.
+    /// Raw bytes plus bonus.
     pub fn credited_downloaded(&self) -> u128 {
         with_bonus(self.downloaded, self.bonus_downloaded_x100)
     }
 
-    /// What is credited as uploaded by what is credited as downloaded; none where nothing was downloaded.
+    /// Credited upload divided by credited download; none if nothing was downloaded.
     pub fn ratio(&self) -> Option<f64> {
         let (uploaded, downloaded) = (self.credited_uploaded(), self.credited_downloaded());
         (downloaded > 0).then(|| uploaded as f64 / downloaded as f64)
     }
 
-    /// Adds what one entry or one client brought.
+    /// Adds the gain of one entry or one client.
     pub(crate) fn add(&mut self, gain: &Gain) {
         self.uploaded = self.uploaded.saturating_add_signed(gain.uploaded);
         self.downloaded = self.downloaded.saturating_add_signed(gain.downloaded);
@@ -67,13 +65,13 @@ impl Figures {
     }
 }
 
-/// Never below zero; a part of a byte does not count.
+/// Never negative; fractions of a byte do not count.
 fn with_bonus(raw: u128, bonus_x100: i128) -> u128 {
     raw.saturating_add_signed(bonus_x100.div_euclid(100))
 }
 
-/// What an entry, or a client's runs, add to the figures. All may go down: a run that turns up late can show that
-/// counters had begun anew where they seemed to go on, or that several nodes told of the same time.
+/// What an entry, or a client's runs, add to the figures. All values may be negative: a late run can show that counters
+/// had restarted where they seemed to continue, or that several nodes reported the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gain {
     pub(crate) uploaded: i128,
@@ -87,49 +85,44 @@ pub(crate) struct Gain {
     pub(crate) seen_at: Option<UnixTime>,
 }
 
-/// Which of two entries is the later one.
+/// Order of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// When it was written, by a clock that is never set.
+    /// When it was written, in steady time.
     pub at: UnixTime,
-    /// Its place in the traffic lane.
+    /// The id in the traffic lane.
     pub origin: EntryId,
 }
 
-/// A user on a torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountKey {
-    /// The user.
     pub user: UserId,
-    /// The torrent.
     pub torrent: TorrentId,
 }
 
-/// What is kept of a user on a torrent.
+/// The data of a user on a torrent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// The sums.
     pub figures: Figures,
-    /// Bytes still wanted, by the latest entry; none if the client did not say.
+    /// From the latest entry; none if the client did not send it.
     pub left: Option<u64>,
-    /// How many of the user's clients seed it.
+    /// The user's clients that seed it.
     pub seeding_clients: u64,
-    /// How many of the user's clients leech it.
+    /// The user's clients that leech it.
     pub leeching_clients: u64,
-    /// When it was first completed (L5); it stays so.
+    /// Time of the first completion (L5).
     pub completed_at: Option<UnixTime>,
-    /// The latest entry.
     pub latest: Stamp,
-    /// The client that wrote the latest entry.
+    /// The client of the latest entry.
     pub peer_id: Option<PeerId>,
     /// When its clients seeded and leeched.
     pub time: TimeSpent,
-    /// When the last of its clients is gone unless it is heard of (A4), by a clock that is never set; none in accounts
-    /// from before this was kept.
+    /// When the last of its clients expires without a further announce (A4), in steady time; none in accounts of older
+    /// versions.
     pub present_until: Option<UnixTime>,
-    /// Whether any client ever announced before it had everything.
+    /// Whether any client ever announced with something left.
     pub has_leeched: bool,
-    /// Whether the site has turned its last client out.
+    /// Whether the site removed its last client.
     pub was_removed: bool,
 }
 
@@ -139,8 +132,7 @@ impl Account {
         self.seeding_clients > 0
     }
 
-    /// The account as it is at a moment: clients whose silence is too long by then are gone (A4), also where no entry
-    /// says so.
+    /// The account at a given time: expired clients do not count (A4), even if no entry reports their expiry.
     pub(crate) fn at(mut self, now: UnixTime) -> Account {
         if self.present_until.is_some_and(|until| until <= now) {
             (self.seeding_clients, self.leeching_clients) = (0, 0);
@@ -148,12 +140,11 @@ impl Account {
         self
     }
 
-    /// Whether any client of this user leeches it.
     pub fn is_leeching(&self) -> bool {
         self.leeching_clients > 0
     }
 
-    /// What further completions add to the figures: a user completes a torrent once, and again any number of times.
+    /// What further completions add to the figures: the first one to `completed_count`, the others to `repeated_count`.
     pub(crate) fn count_completions(&self, completions: i64) -> (i64, i64) {
         let Figures { completed_count, repeated_count, .. } = self.figures;
         let before = completed_count.saturating_add(repeated_count);
@@ -169,13 +160,13 @@ impl Account {
         self.completed_at.is_some()
     }
 
-    /// The program that wrote the latest entry, such as `-TR3000-`; empty where the peer id does not tell.
+    /// The client program of the latest entry, such as `-TR3000-`; empty if the peer id does not contain it.
     pub fn client(&self) -> String {
         self.peer_id.as_ref().map_or_else(String::new, client_of)
     }
 }
 
-/// The part of a peer id that names the program: `-TR3000-` of most, the first six characters of others.
+/// The part of a peer id that identifies the program: `-TR3000-` for most, the first six characters of others.
 pub fn client_of(peer_id: &PeerId) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'.';
     let length = if peer_id.0[0] == b'-' && peer_id.0[7] == b'-' { 8 } else { 6 };
@@ -187,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn l2_a_bonus_never_makes_less_than_nothing() {
+    fn l2_credited_amounts_are_never_negative() {
         let figures = Figures {
             uploaded: 3,
             downloaded: 10,

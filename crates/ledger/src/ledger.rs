@@ -2,14 +2,14 @@
 //!
 //! # Guarantees
 //!
-//! - A batch is one transaction: amounts, states, runs, and which entries were applied (L6).
-//! - Several consumers, in one process or many, never wait for each other in a circle: rows of users are locked first,
-//!   then those of torrents, each in the order of their numbers. Everything else belongs to one user.
-//! - What is rejected changes nothing.
+//! - A batch is one transaction: amounts, states, runs, and the ids of applied entries (L6).
+//! - Consumers, in one process or many, never deadlock: rows of users are locked first, then those of torrents, each in
+//!   numeric order. All other rows belong to one user.
+//! - Rejected entries change nothing.
 //!
 //! # Deliberately absent
 //!
-//! Retrying: whoever reads the journal waits and tries again, and says so ([`Batch::is_retry`]).
+//! Retries: the consumer loop waits and retries, and sets [`Batch::is_retry`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,40 +24,37 @@ use sqlx::migrate::Migrator;
 
 use crate::admit::{Admitted, Directory, admit, is_known};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
+use crate::dead_letters;
 use crate::error::LedgerError;
-use crate::letters;
 use crate::load::{self, Loaded};
 use crate::multiplier::Multipliers;
+use crate::multiplier_store::MultiplierCache;
 use crate::post::{Posted, Rules, post};
 use crate::prune::Pruner;
 use crate::risk::RiskSink;
 use crate::rows::{torrent_cell, user_cell};
 use crate::sql::table::{ADD_TORRENTS, ADD_USERS};
-use crate::sql::{Page, Rows};
-use crate::terms::TermsCache;
+use crate::sql::{Rows, SqlTransaction};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
 
-/// Which migrations ran. A name of our own, since other crates keep theirs in the same database.
+/// A table of our own, since other crates use the same database.
 const MIGRATIONS_TABLE: &str = "ledger_migrations";
-/// What makes the tables.
 pub static MIGRATIONS: Migrations<'static> =
     Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
-/// How often missing rows are added before giving up: once, unless somebody deletes them meanwhile.
+/// Attempts to add missing rows; one suffices unless they are deleted meanwhile.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// What a site decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LedgerSettings {
-    /// The highest rate at which a client is believed (J8).
+    /// The highest plausible rate of a client (J8).
     pub ceiling: RateCeiling,
-    /// The highest rate at which all clients of a user together are believed (J8).
+    /// The highest plausible rate of all clients of a user together (J8).
     pub user_ceiling: RateCeiling,
-    /// How long a peer may be silent before it is gone.
     pub silence: SilenceLimit,
-    /// How long clients and their runs are kept after they were last heard of.
+    /// Retention of clients and their runs after their last entry.
     pub session_retention: Seconds,
 }
 
@@ -72,29 +69,25 @@ impl Default for LedgerSettings {
     }
 }
 
-/// What the ledger has done since it was opened.
+/// Counters since the ledger was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerCounts {
-    /// Batches committed.
     pub batches: u64,
-    /// Entries applied.
     pub applied: u64,
-    /// Entries left out, since they had been applied before.
+    /// Entries left out because they had been applied before.
     pub repeated: u64,
-    /// Entries rejected.
     pub rejected: u64,
-    /// Entries that count without their bytes, because the runs they belong to are no longer kept.
+    /// Entries that count without their bytes, because their runs are no longer stored.
     pub late: u64,
-    /// Risk events found.
     pub risks: u64,
-    /// Runs put away, since a client had too many.
+    /// Runs settled because a client had too many.
     pub settled_runs: u64,
-    /// Clients dropped, since they had not been heard of for too long.
+    /// Clients deleted after the retention time.
     pub pruned_clients: u64,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct LedgerCounters {
     batches: AtomicU64,
     applied: AtomicU64,
     repeated: AtomicU64,
@@ -105,19 +98,18 @@ pub(crate) struct Tally {
     pub(crate) pruned_clients: AtomicU64,
 }
 
-/// Accounts in a database, kept by the entries of the journal.
+/// Accounts in a database, computed from the journal.
 pub struct Ledger {
     pub(crate) database: Database,
     pub(crate) settings: LedgerSettings,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) terms: TermsCache,
+    pub(crate) multiplier_cache: MultiplierCache,
     pub(crate) pruner: Pruner,
-    pub(crate) tally: Tally,
+    pub(crate) counters: LedgerCounters,
     directory: Arc<dyn Directory>,
     risk: Arc<dyn RiskSink>,
 }
 
-/// What came of one attempt to apply a batch.
 enum Attempt {
     Committed(Posted),
     NoConsumer,
@@ -125,7 +117,7 @@ enum Attempt {
 }
 
 impl Ledger {
-    /// Opens the ledger in a database; makes its tables where they are missing.
+    /// Opens the ledger in a database; creates its tables if missing.
     pub async fn open(
         database: Database,
         settings: LedgerSettings,
@@ -138,38 +130,36 @@ impl Ledger {
             database,
             settings,
             clock,
-            terms: TermsCache::default(),
+            multiplier_cache: MultiplierCache::default(),
             pruner: Pruner::default(),
-            tally: Tally::default(),
+            counters: LedgerCounters::default(),
             directory,
             risk,
         })
     }
 
-    /// The database it is kept in.
     pub fn database(&self) -> &Database {
         &self.database
     }
 
-    /// What it has done since it was opened.
     pub fn counts(&self) -> LedgerCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LedgerCounts {
-            batches: read(&self.tally.batches),
-            applied: read(&self.tally.applied),
-            repeated: read(&self.tally.repeated),
-            rejected: read(&self.tally.rejected),
-            late: read(&self.tally.late),
-            risks: read(&self.tally.risks),
-            settled_runs: read(&self.tally.settled_runs),
-            pruned_clients: read(&self.tally.pruned_clients),
+            batches: read(&self.counters.batches),
+            applied: read(&self.counters.applied),
+            repeated: read(&self.counters.repeated),
+            rejected: read(&self.counters.rejected),
+            late: read(&self.counters.late),
+            risks: read(&self.counters.risks),
+            settled_runs: read(&self.counters.settled_runs),
+            pruned_clients: read(&self.counters.pruned_clients),
         }
     }
 
     async fn apply_batch(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ApplyError> {
         let consumer = ConsumerRef { name: batch.consumer, lane: batch.lane };
-        self.know(batch).await?;
-        let multipliers = self.terms.current(&self.database, self.clock.now()).await?;
+        self.wait_for_directory(batch).await?;
+        let multipliers = self.multiplier_cache.current(&self.database, self.clock.now()).await?;
         for _ in 0..ATTEMPTS_MAX {
             match self.attempt(batch, consumer, &multipliers).await? {
                 Attempt::Committed(posted) => {
@@ -180,16 +170,16 @@ impl Ledger {
                 Attempt::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
             }
         }
-        Err(LedgerError::RowsVanish.into())
+        Err(LedgerError::RowsDeleted.into())
     }
 
-    /// An entry is judged by a directory that is no older than the entry: what was registered just before it counts.
-    async fn know(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
+    /// An entry is resolved by a directory that is no older than the entry: what was registered just before it counts.
+    async fn wait_for_directory(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
         let is_unknown = |arrival: &&Arrival| !is_known(&arrival.entry, self.directory.as_ref());
         let Some(newest) = batch.arrivals.iter().filter(is_unknown).map(|arrival| arrival.id.ms).max() else {
             return Ok(());
         };
-        self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::Unregistered)
+        self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::DirectoryBehind)
     }
 
     /// One transaction.
@@ -200,18 +190,18 @@ impl Ledger {
         multipliers: &Multipliers,
     ) -> Result<Attempt, ApplyError> {
         let now = self.clock.now();
-        let mut page = Page::begin(&self.database).await?;
-        let Some(before) = consumer.lock(&mut page).await? else {
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let Some(before) = consumer.lock(&mut transaction).await? else {
             return Ok(Attempt::NoConsumer);
         };
-        let already = already_applied(batch, consumer, &mut page, &before).await?;
+        let already = already_applied(batch, consumer, &mut transaction, &before).await?;
         let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref());
-        let mut books = match load::books(&mut page, &admitted).await? {
-            Loaded::Books(books) => books,
+        let mut state = match load::load(&mut transaction, &admitted).await? {
+            Loaded::State(state) => state,
             Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
         };
         if batch.lane == Lane::Dead {
-            letters::leave_out_applied(&mut page, &mut admitted).await?;
+            dead_letters::remove_applied(&mut transaction, &mut admitted).await?;
         }
         let rules = Rules {
             ceiling: self.settings.ceiling,
@@ -222,29 +212,30 @@ impl Ledger {
             now,
             steady_now: self.clock.steady(),
         };
-        let mut posted = post(&mut books, &admitted, &rules);
+        let mut posted = post(&mut state, &admitted, &rules);
         let applied = admitted.len() - posted.rejected.len();
         if batch.lane == Lane::Dead {
-            letters::save(&mut page, unrejected(&admitted, &posted.rejected), now).await?;
+            dead_letters::save(&mut transaction, unrejected(&admitted, &posted.rejected), now).await?;
         }
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
-        load::save(&mut page, &books, &posted.changes).await?;
-        consumer.save(&mut page, &taken(batch.arrivals, &posted.rejected), &before).await?;
-        page.commit().await?;
+        load::save(&mut transaction, &state, &posted.changes).await?;
+        consumer.save(&mut transaction, &applied_ids(batch.arrivals, &posted.rejected), &before).await?;
+        transaction.commit().await?;
         self.count(&posted, applied, batch.arrivals.len());
         Ok(Attempt::Committed(posted))
     }
 
-    /// Adds rows in a transaction of their own: so nobody ever waits for a row that is being made while holding
-    /// others.
+    /// In transactions of their own, so that no consumer waits for a new row while holding others.
     async fn add_rows(&self, users: &[UserId], torrents: &[TorrentId]) -> Result<(), LedgerError> {
-        let mut page = Page::begin(&self.database).await?;
-        page.write_many(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_cell(*id)]))).await?;
-        page.commit().await?;
-        let mut page = Page::begin(&self.database).await?;
-        page.write_many(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_cell(*id)]))).await?;
-        Ok(page.commit().await?)
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        transaction.write_many(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_cell(*id)]))).await?;
+        transaction.commit().await?;
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        transaction
+            .write_many(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_cell(*id)])))
+            .await?;
+        Ok(transaction.commit().await?)
     }
 
     fn report(&self, risks: &[RiskEvent]) {
@@ -255,13 +246,13 @@ impl Ledger {
 
     fn count(&self, posted: &Posted, applied: usize, arrived: usize) {
         let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
-        add(&self.tally.batches, 1);
-        add(&self.tally.applied, applied);
-        add(&self.tally.rejected, posted.rejected.len());
-        add(&self.tally.repeated, arrived - applied - posted.rejected.len());
-        add(&self.tally.late, posted.late);
-        add(&self.tally.risks, posted.risks.len());
-        add(&self.tally.settled_runs, posted.changes.gone_runs.len());
+        add(&self.counters.batches, 1);
+        add(&self.counters.applied, applied);
+        add(&self.counters.rejected, posted.rejected.len());
+        add(&self.counters.repeated, arrived - applied - posted.rejected.len());
+        add(&self.counters.late, posted.late);
+        add(&self.counters.risks, posted.risks.len());
+        add(&self.counters.settled_runs, posted.changes.removed_runs.len());
     }
 }
 
@@ -270,26 +261,27 @@ fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterat
     entries.iter().filter(move |entry| !positions.contains(&entry.index))
 }
 
-/// Which entries of a batch are applied once it is committed.
-fn taken(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
+/// The entries of a batch that are applied once it is committed.
+fn applied_ids(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
     let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
-    let taken = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
-    taken.map(|(_, arrival)| arrival.id).collect()
+    let applied_ids = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
+    applied_ids.map(|(_, arrival)| arrival.id).collect()
 }
 
-/// Which entries of a batch were applied before: by this consumer, if it did not learn of its commit, or by any other,
-/// if they were taken over, which letters may always be. Ids are never given twice, so asking too many does no harm.
+/// The entries of a batch that were applied before: by this consumer, if the reply to its commit was lost, or by
+/// others, if they were taken over, which is always possible for dead letters. Ids are never reused, so checking too
+/// many is harmless.
 async fn already_applied(
     batch: &Batch<'_>,
     consumer: ConsumerRef<'_>,
-    page: &mut Page,
+    transaction: &mut SqlTransaction,
     before: &Applied,
 ) -> Result<BTreeSet<EntryId>, LedgerError> {
     let mut already = before.ids.clone();
     let first = batch.arrivals.iter().map(|arrival| arrival.id).min();
     let may_be_others = batch.taken_from.is_some() || batch.lane == Lane::Dead;
     if let Some(first) = first.filter(|_| may_be_others) {
-        already.extend(consumer.applied_by_others(page, first).await?);
+        already.extend(consumer.applied_by_others(transaction, first).await?);
     }
     Ok(already)
 }

@@ -1,7 +1,7 @@
-//! Multipliers: times in which bytes count more or less than they are.
+//! Multipliers: periods in which bytes count more or less.
 //!
-//! Of those in force at an entry's `ts` the most generous wins, in each direction by itself: the largest for what was
-//! uploaded, the smallest for what was downloaded.
+//! Of the multipliers in force at an entry's `ts` the most generous one applies, in each direction separately: the
+//! largest for upload, the smallest for download.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,17 +9,13 @@ use std::str::FromStr;
 
 use domain::{TorrentId, UnixTime, UserId};
 
-/// More than this is a slip of the pen.
+/// Larger values are taken for typing errors.
 pub const PERCENT_MAX: u32 = 10_000;
 
-/// What a multiplier is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Everything.
     Site,
-    /// One torrent.
     Torrent(TorrentId),
-    /// One user.
     User(UserId),
 }
 
@@ -33,7 +29,7 @@ impl Scope {
         }
     }
 
-    /// The number of the torrent or the user; zero for the site.
+    /// The id of the torrent or user; zero for the site.
     pub const fn subject(self) -> u64 {
         match self {
             Scope::Site => 0,
@@ -42,7 +38,7 @@ impl Scope {
         }
     }
 
-    /// Puts name and number together again; none if they do not fit.
+    /// None if name and id do not match.
     pub fn from_parts(name: &str, subject: u64) -> Option<Scope> {
         match name {
             "site" => Some(Scope::Site),
@@ -63,25 +59,22 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A percentage from 0 to [`PERCENT_MAX`].
+/// From 0 to [`PERCENT_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u32);
 
 impl Percent {
-    /// As it is.
     pub const HUNDRED: Percent = Percent(100);
 
-    /// The percentage; none if it is too much.
+    /// None above [`PERCENT_MAX`].
     pub const fn new(percent: u32) -> Option<Percent> {
         if percent > PERCENT_MAX { None } else { Some(Percent(percent)) }
     }
 
-    /// The number.
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// So much of an amount.
     fn of(self, bytes: u64) -> u64 {
         let counted = u128::from(bytes) * u128::from(self.0) / 100;
         u64::try_from(counted).unwrap_or(u64::MAX)
@@ -106,34 +99,26 @@ impl fmt::Display for Percent {
     }
 }
 
-/// The text is no percentage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a percentage is a whole number from 0 to 10000")]
 pub struct NotAPercentage;
 
-/// A multiplier, before it has a number.
+/// A multiplier without id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMultiplier {
-    /// What it is for.
     pub scope: Scope,
-    /// How much of what is uploaded counts.
     pub upload: Percent,
-    /// How much of what is downloaded counts.
     pub download: Percent,
-    /// From when on.
     pub starts_at: UnixTime,
-    /// Until when, exclusively; none means until it is removed.
+    /// Exclusive; none means until it is ended.
     pub ends_at: Option<UnixTime>,
-    /// Why, for people.
+    /// Shown to operators.
     pub note: String,
 }
 
-/// A multiplier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multiplier {
-    /// Its number.
     pub id: u64,
-    /// What it says.
     pub terms: NewMultiplier,
 }
 
@@ -143,7 +128,7 @@ impl NewMultiplier {
     }
 }
 
-/// What counts for one entry.
+/// The multipliers for one entry, combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
     upload: Percent,
@@ -151,12 +136,12 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// How many bytes count as uploaded; a part of a byte does not.
+    /// Fractions of a byte do not count.
     pub fn uploaded(self, bytes: u64) -> u64 {
         self.upload.of(bytes)
     }
 
-    /// How many bytes count as downloaded, likewise.
+    /// Likewise.
     pub fn downloaded(self, bytes: u64) -> u64 {
         self.download.of(bytes)
     }
@@ -170,14 +155,13 @@ impl InForce {
     }
 }
 
-/// All multipliers, found by what they are for.
+/// All multipliers, by scope.
 #[derive(Clone, Debug, Default)]
 pub struct Multipliers {
     by_scope: HashMap<Scope, Vec<NewMultiplier>>,
 }
 
 impl Multipliers {
-    /// Sorts multipliers by what they are for.
     pub fn new(all: impl IntoIterator<Item = Multiplier>) -> Multipliers {
         let mut by_scope: HashMap<Scope, Vec<NewMultiplier>> = HashMap::new();
         for multiplier in all {
@@ -186,7 +170,7 @@ impl Multipliers {
         Multipliers { by_scope }
     }
 
-    /// What counts for an entry of this user on this torrent at this moment.
+    /// For an entry of this user on this torrent at this time.
     pub fn in_force(&self, user: UserId, torrent: TorrentId, at: UnixTime) -> InForce {
         let scopes = [Scope::Site, Scope::Torrent(torrent), Scope::User(user)];
         let all = || {
@@ -223,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_multiplier_holds_from_its_start_until_just_before_its_end() {
+    fn a_multiplier_is_in_force_from_its_start_until_before_its_end() {
         let multipliers = Multipliers::new([multiplier(Scope::Site, 200, 50, (100, Some(200)))]);
         assert_eq!(at(&multipliers, 99), (100, 100));
         assert_eq!(at(&multipliers, 100), (200, 50));

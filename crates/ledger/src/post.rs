@@ -1,11 +1,12 @@
-//! Posting: what a batch of entries does to the books.
+//! Posting: applies a batch of entries to the account state.
 //!
-//! A function of the books, the entries and the rules. Where our tracker wrote the entry, bytes follow from the runs
-//! ([`mod@crate::credit`]), so that it may come twice. Time is a union of spans ([`crate::spans`]). Everything else adds
-//! up, and counts on each entry being posted once (L6), which is the store's part; what several nodes told of the same
-//! announce is taken back by what the runs say (`excess`). So the books are a function of the set of entries: no order
-//! and no batches leave a trace, except where a limit is exceeded: what is withheld of a user, or of entries without
-//! totals, depends on what came first, and so does what is no longer kept of a client or an account with very many breaks.
+//! A function of the state, the entries and the rules. Bytes of entries from our own trackers follow from the runs
+//! ([`mod@crate::credit`]), so that an entry may come twice. Time is a union of spans ([`crate::spans`]). Everything
+//! else is added, and requires that each entry is posted once (L6), which the store ensures; what several nodes
+//! reported of the same announce is taken back according to the runs (`excess`). So the state is a function of the set
+//! of entries, independent of order and batches, except where a limit is exceeded: what is withheld of a user, or of
+//! entries without totals, depends on the order, and so does what is settled of a client or an account with very many
+//! interruptions.
 
 mod detect;
 mod gain;
@@ -19,22 +20,21 @@ use domain::{
 };
 use journal::{Rejected, TrafficEntry};
 
+use crate::account_state::{AccountState, Changes, Client, ClientState};
 use crate::admit::Admitted;
-use crate::books::{Books, Changes, Client, Presence};
 use crate::credit::{credit, credit_of, parts_of, stretches};
 use crate::excess::{Excess, excess};
 use crate::figures::{Account, AccountKey, Gain, Stamp};
 use crate::multiplier::Multipliers;
+use crate::reported::{Claimed, Reported};
 use crate::run::{ClientRef, Counters, Report, Run, RunKey};
 use crate::settle::settle;
 use crate::sums::Moved;
-use crate::told::{Claimed, Told};
 
-pub(crate) use gain::believed;
+pub(crate) use gain::plausible;
 use gain::{EntryGain, gain_of};
 use user_limit::Pending;
 
-/// What holds for a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
     /// Of one client.
@@ -42,45 +42,43 @@ pub(crate) struct Rules<'a> {
     /// Of all clients of a user.
     pub(crate) user_ceiling: RateCeiling,
     pub(crate) session_retention: Seconds,
-    /// How long a client may be silent before it has left.
     pub(crate) silence: SilenceLimit,
     pub(crate) multipliers: &'a Multipliers,
     pub(crate) now: UnixTime,
-    /// The same moment by a clock that is never set.
+    /// `now` in steady time.
     pub(crate) steady_now: UnixTime,
 }
 
-/// What posting did, besides to the books.
+/// Results of posting besides the new state.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     pub(crate) rejected: Vec<Rejected>,
-    /// Entries that count without their bytes, because the runs they belong to are no longer kept.
+    /// Entries that count without their bytes, because their runs are no longer stored.
     pub(crate) late: usize,
     pub(crate) risks: Vec<RiskEvent>,
     pub(crate) changes: Changes,
 }
 
-/// A client as it was before the batch, and what its entries in the batch bring by themselves.
-struct Before {
+/// A client before the batch, and the gains of its entries.
+struct ClientBefore {
     runs: Vec<Run>,
     /// The last entry of the batch.
     sample: Admitted,
     pending: Pending,
 }
 
-/// Posts entries.
-pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
+pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
     let mut posted = Posted::default();
-    let known_users = user_limit::known_users(books);
-    let mut before: BTreeMap<ClientRef, Before> = BTreeMap::new();
+    let known_users = user_limit::known_users(state);
+    let mut before: BTreeMap<ClientRef, ClientBefore> = BTreeMap::new();
     for entry in entries {
-        let age = age_of(books, entry, rules);
+        let age = age_of(state, entry, rules);
         if let Age::TooOld(reason) = age {
             posted.rejected.push(Rejected { index: entry.index, reason });
             continue;
         }
-        let client = books.clients.entry(entry.client()).or_default();
-        let known = before.entry(entry.client()).or_insert_with(|| Before {
+        let client = state.clients.entry(entry.client()).or_default();
+        let known = before.entry(entry.client()).or_insert_with(|| ClientBefore {
             runs: client.runs.clone(),
             sample: *entry,
             pending: Pending::default(),
@@ -89,63 +87,65 @@ pub(crate) fn post(books: &mut Books, entries: &[Admitted], rules: &Rules<'_>) -
         let gain = gain_of(entry, client, rules, &mut posted.risks);
         match age {
             Age::Late => posted.late += 1,
-            _ => hear(client, entry, &gain, rules),
+            _ => add_report(client, entry, &gain, rules),
         }
         known.pending.add_entry(entry, &gain, rules);
-        let account = books.accounts.entry(entry.account()).or_default();
+        let account = state.accounts.entry(entry.account()).or_default();
         detect::left_without_download(account, entry, rules, &mut posted.risks);
-        note_latest(account, client, entry, rules);
-        note_changes(&mut posted.changes, entry);
-        let earned = earn(account, &gain);
-        add(books, entry.account(), &earned);
+        update_latest(account, client, entry, rules);
+        mark_changed(&mut posted.changes, entry);
+        let earned = account_gain(account, &gain);
+        add(state, entry.account(), &earned);
     }
     let mut pending: BTreeMap<ClientRef, Pending> = BTreeMap::new();
     for (client, before) in before {
-        pending.insert(client, post_runs(books, client, before, rules, &mut posted));
+        pending.insert(client, post_runs(state, client, before, rules, &mut posted));
     }
-    let uploads = detect::Uploads::before(books, &pending);
-    user_limit::apply(books, pending, &known_users, rules, &mut posted);
-    uploads.ahead_of_download(books, rules, &mut posted.risks);
-    detect::completed_without_download(books, entries, rules, &mut posted.risks);
+    let uploads = detect::Uploads::before(state, &pending);
+    user_limit::apply(state, pending, &known_users, rules, &mut posted);
+    uploads.ahead_of_download(state, rules, &mut posted.risks);
+    detect::completed_without_download(state, entries, rules, &mut posted.risks);
     posted
 }
 
-/// How old an entry is.
 enum Age {
     /// Its run is known, or can be a new one.
     Fresh,
-    /// It is of a run that was put away, or joined with another: its bytes are not told from new ones.
+    /// Its run was settled or joined: its bytes cannot be distinguished from new ones.
     Late,
-    /// Older than anything that is kept.
+    /// Older than the retention time.
     TooOld(String),
 }
 
-fn age_of(books: &Books, entry: &Admitted, rules: &Rules<'_>) -> Age {
+fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
     let Some(totals) = entry.arrival.entry.totals else {
         return Age::Fresh;
     };
-    let client = books.clients.get(&entry.client());
+    let client = state.clients.get(&entry.client());
     let key = RunKey::new(totals.session.run, entry.arrival.entry.node);
     if client.is_some_and(|client| client.runs.iter().any(|run| run.key == key)) {
         return Age::Fresh;
     }
-    let at = heard_at(&entry.arrival.entry, rules);
+    let at = reported_at(&entry.arrival.entry, rules);
     if at < rules.now - rules.session_retention {
         let days = rules.session_retention.0 / (24 * 60 * 60);
-        return Age::TooOld(format!("ts: {at} is older than sessions are kept ({})", counted(days, "day")));
+        return Age::TooOld(format!(
+            "ts: {at} is older than the session retention ({})",
+            counted(days, "day")
+        ));
     }
     if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
 }
 
-/// When an entry was written, by a clock that is never set; by the wall clock where that one lies ahead, having been wrong
-/// when the node started.
+/// When an entry was written, in steady time; in wall time if the steady time is ahead because the clock was wrong when
+/// the node started.
 fn written_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     let (steady, wall) = (entry.steady_at(), entry.at);
     if steady > rules.steady_now + AHEAD_MAX { steady.min(wall) } else { steady }
 }
 
-/// When the client itself showed these counters: a peer that vanished is reported later than that.
-fn heard_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
+/// When the client reported these counters: a timeout or removal is written later.
+fn reported_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     let written_at = written_at(entry, rules);
     match entry.cause {
         Cause::Announce => written_at,
@@ -153,23 +153,25 @@ fn heard_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
     }
 }
 
-/// Takes the counters into the client's runs, and what else the entry tells; without counters, what it brings.
-fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
+/// Adds the counters and the other amounts of an entry to the client's runs; without counters, its bytes to the sums.
+fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
     let entry = &admitted.arrival.entry;
     let Some(totals) = entry.totals else {
-        let brought = Moved { uploaded: gain.raw.uploaded.into(), downloaded: gain.raw.downloaded.into() };
-        client.sums.foreign = client.sums.foreign.with(brought);
+        let contribution =
+            Moved { uploaded: gain.raw.uploaded.into(), downloaded: gain.raw.downloaded.into() };
+        client.sums.foreign = client.sums.foreign.with(contribution);
         return;
     };
     let key = RunKey::new(totals.session.run, entry.node);
     let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
     let report = Report {
         counters,
-        at: heard_at(entry, rules),
+        at: reported_at(entry, rules),
         id: admitted.arrival.origin,
         is_stop: entry.event == AnnounceEvent::Stopped && entry.cause == Cause::Announce,
-        // What an entry adds by itself, and what that reaches over: what another node adds of the same is too much.
-        told: Told {
+        // The amounts of the entry and the counter range they cover: what another node adds for the same range is
+        // surplus.
+        reported: Reported {
             uploaded: Claimed::up_to(counters.uploaded, entry.uploaded_delta, gain.bonus_uploaded_x100),
             downloaded: Claimed::up_to(
                 counters.downloaded,
@@ -186,56 +188,56 @@ fn hear(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rule
     }
 }
 
-/// The later entry wins: for the client what it does, for the account what is left and who said so.
-fn note_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rules: &Rules<'_>) {
-    let said = &entry.arrival.entry;
-    let stamp = Stamp { at: written_at(said, rules), origin: entry.arrival.origin };
+/// The later entry wins: for the client its state, for the account `left` and peer id.
+fn update_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rules: &Rules<'_>) {
+    let announce = &entry.arrival.entry;
+    let stamp = Stamp { at: written_at(announce, rules), origin: entry.arrival.origin };
     if stamp >= client.latest {
-        let presence = presence_after(said);
-        account.move_client(client.presence, presence);
-        client.presence = presence;
+        let client_state = state_after(announce);
+        account.move_client(client.state, client_state);
+        client.state = client_state;
         client.latest = stamp;
     }
-    if said.event != AnnounceEvent::Stopped {
-        let until = stamp.at + rules.silence.of(said.interval);
+    if announce.event != AnnounceEvent::Stopped {
+        let until = stamp.at + rules.silence.of(announce.interval);
         account.present_until = account.present_until.max(Some(until));
     }
-    account.has_leeched |= is_leeching(said);
+    account.has_leeched |= is_leeching(announce);
     if stamp >= account.latest {
-        account.was_removed = said.cause == Cause::Removal;
+        account.was_removed = announce.cause == Cause::Removal;
         account.latest = stamp;
-        account.left = said.left;
-        account.peer_id = Some(said.peer_id);
+        account.left = announce.left;
+        account.peer_id = Some(announce.peer_id);
     }
-    if said.event == AnnounceEvent::Completed {
-        account.completed_at = Some(account.completed_at.map_or(said.at, |first| first.min(said.at)));
+    if announce.event == AnnounceEvent::Completed {
+        account.completed_at = Some(account.completed_at.map_or(announce.at, |first| first.min(announce.at)));
     }
 }
 
-/// Whether the client itself says that it has not got everything. A goodbye that does not say what is left says nothing.
+/// Whether the client reported that something is left. A `stopped` without `left` does not count.
 fn is_leeching(entry: &TrafficEntry) -> bool {
     let is_silent = entry.event == AnnounceEvent::Stopped && entry.left.is_none();
     entry.cause == Cause::Announce && !is_silent && !entry.is_complete()
 }
 
-/// What the client does from now on (L3).
-fn presence_after(entry: &TrafficEntry) -> Presence {
+/// The state after an entry (L3).
+fn state_after(entry: &TrafficEntry) -> ClientState {
     match entry.event {
-        AnnounceEvent::Stopped => Presence::Gone,
-        _ if entry.is_complete() => Presence::Seeding,
-        _ => Presence::Leeching,
+        AnnounceEvent::Stopped => ClientState::Inactive,
+        _ if entry.is_complete() => ClientState::Seeding,
+        _ => ClientState::Leeching,
     }
 }
 
-fn note_changes(changes: &mut Changes, entry: &Admitted) {
+fn mark_changed(changes: &mut Changes, entry: &Admitted) {
     changes.users.insert(entry.user);
     changes.torrents.insert(entry.torrent);
     changes.accounts.insert(entry.account());
     changes.clients.insert(entry.client());
 }
 
-/// What an entry adds to the figures at once. Bytes follow once the whole batch is known.
-fn earn(account: &mut Account, gain: &EntryGain) -> Gain {
+/// The immediate gain of an entry. Bytes follow once the whole batch is known.
+fn account_gain(account: &mut Account, gain: &EntryGain) -> Gain {
     let (completed_count, repeated_count) = account.count_completions(i64::from(gain.is_completion));
     let mut earned = Gain {
         bonus_uploaded_x100: gain.bonus_uploaded_x100,
@@ -254,23 +256,22 @@ fn earn(account: &mut Account, gain: &EntryGain) -> Gain {
     earned
 }
 
-fn add(books: &mut Books, key: AccountKey, gain: &Gain) {
-    books.users.entry(key.user).or_default().add(gain);
-    books.torrents.entry(key.torrent).or_default().add(gain);
-    books.accounts.entry(key).or_default().figures.add(gain);
+fn add(state: &mut AccountState, key: AccountKey, gain: &Gain) {
+    state.users.entry(key.user).or_default().add(gain);
+    state.torrents.entry(key.torrent).or_default().add(gain);
+    state.accounts.entry(key).or_default().figures.add(gain);
 }
 
-/// Finds what a client's runs come to now, against what they came to before the batch, and takes back what was told more
-/// than once.
+/// Compares the credit of a client's runs with that before the batch, and takes back the surplus.
 fn post_runs(
-    books: &mut Books,
+    state: &mut AccountState,
     key: ClientRef,
-    before: Before,
+    before: ClientBefore,
     rules: &Rules<'_>,
     posted: &mut Posted,
 ) -> Pending {
-    let Before { runs, sample, mut pending } = before;
-    let client = books.clients.entry(key).or_default();
+    let ClientBefore { runs, sample, mut pending } = before;
+    let client = state.clients.entry(key).or_default();
     if client.runs == runs {
         return pending;
     }
@@ -303,12 +304,12 @@ fn post_runs(
             downloaded: difference(new.downloaded, kept.downloaded),
         });
     }
-    note_changed_runs(key, &runs, &client.runs, &mut posted.changes);
+    mark_changed_runs(key, &runs, &client.runs, &mut posted.changes);
     pending.add_runs(gained, taken_back(&excess(&was, &was_parts), &excess(&is, &is_parts)));
     pending
 }
 
-/// What was told too often, and not yet taken back.
+/// The surplus not yet taken back.
 fn taken_back(old: &Excess, new: &Excess) -> Excess {
     Excess {
         completions: new.completions.saturating_sub(old.completions),
@@ -317,11 +318,11 @@ fn taken_back(old: &Excess, new: &Excess) -> Excess {
     }
 }
 
-fn note_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
+fn mark_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
     let changed = after.iter().filter(|run| !before.contains(run));
     changes.runs.extend(changed.map(|run| (key, *run)));
-    let gone = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
-    changes.gone_runs.extend(gone.map(|run| (key, run.key)));
+    let removed = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
+    changes.removed_runs.extend(removed.map(|run| (key, run.key)));
 }
 
 /// Amounts of one client: sums of 64-bit numbers, far from the limit.
@@ -329,23 +330,23 @@ fn difference(new: u128, old: u128) -> i128 {
     new.checked_signed_diff(old).unwrap_or(i128::MAX)
 }
 
-/// Amounts of one client in one batch; beyond 64 bits, the most there is.
+/// Amounts of one client in one batch, capped at 64 bits.
 fn bytes(amount: i128) -> u64 {
     u64::try_from(amount.max(0)).unwrap_or(u64::MAX)
 }
 
-/// A risk event without figures.
+/// A risk event without amounts.
 fn risk_of(kind: RiskKind, entry: &Admitted, ceiling: RateCeiling) -> RiskEvent {
-    let said = &entry.arrival.entry;
+    let announce = &entry.arrival.entry;
     RiskEvent {
         kind,
         user: entry.user,
         torrent: Some(entry.torrent),
-        info_hash: said.info_hash,
-        peer_id: said.peer_id,
-        ip: said.ip,
-        at: said.at,
-        elapsed: said.since_last.unwrap_or_default(),
+        info_hash: announce.info_hash,
+        peer_id: announce.peer_id,
+        ip: announce.ip,
+        at: announce.at,
+        elapsed: announce.since_last.unwrap_or_default(),
         uploaded_claimed: 0,
         downloaded_claimed: 0,
         uploaded_credited: 0,

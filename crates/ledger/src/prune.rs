@@ -1,7 +1,7 @@
-//! Forgets clients that have not been heard of for a long time, a few at a time.
+//! Deletes clients after the retention time, step by step.
 //!
-//! Walks through all clients in the order of their keys, from where it stopped the last time: no index on a column
-//! that changes with every entry is needed, and no step takes long.
+//! Walks through all clients in key order, continuing where it stopped: no index on a column that changes with every
+//! entry is needed, and each step is short.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -9,22 +9,22 @@ use std::sync::{Mutex, PoisonError};
 
 use domain::{UnixTime, UserId};
 
-use crate::books::{Books, Changes, Presence};
+use crate::account_state::{AccountState, Changes, ClientState};
 use crate::consumers;
+use crate::dead_letters;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
-use crate::letters;
 use crate::load;
 use crate::rows::{ClientRow, client_key_cells};
 use crate::run::ClientRef;
 use crate::sql::table::CLIENTS_AFTER;
-use crate::sql::{Cell, Page, read};
+use crate::sql::{Cell, SqlTransaction, read};
 
-/// Clients looked at in one step.
+/// Clients per step.
 const STEP_ROWS: i64 = 1000;
 
-/// Where the walk is.
+/// Position of the walk.
 #[derive(Debug, Default)]
 pub(crate) struct Pruner(Mutex<Option<ClientRef>>);
 
@@ -38,36 +38,34 @@ impl Pruner {
     }
 }
 
-/// What one step did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Clients looked at.
     pub examined: u64,
-    /// Clients forgotten.
+    /// Clients deleted.
     pub clients: u64,
-    /// Consumers of whom it is no longer known what they applied.
+    /// Consumers deleted, with the ids they applied.
     pub consumers: u64,
-    /// Whether all clients have been looked at; the next step begins anew.
+    /// Whether all clients have been examined; the next step starts again.
     pub is_round_done: bool,
 }
 
 impl Ledger {
-    /// Looks at the next thousand clients and forgets those not heard of for longer than sessions are kept. Amounts
-    /// stay. Meant to be called every few seconds.
+    /// Examines the next thousand clients and deletes those past the retention time. Amounts stay. To be called every
+    /// few seconds.
     pub async fn prune(&self, now: UnixTime) -> Result<Pruned, LedgerError> {
         let before = now - self.settings.session_retention;
         let candidates = self.next_clients().await?;
         let is_round_done = (candidates.len() as i64) < STEP_ROWS;
         let stale: BTreeSet<ClientRef> =
             candidates.iter().filter(|(_, latest)| *latest < before).map(|(key, _)| *key).collect();
-        let clients = if stale.is_empty() { 0 } else { self.forget_clients(&stale, before).await? };
+        let clients = if stale.is_empty() { 0 } else { self.delete_clients(&stale, before).await? };
         self.pruner.move_to(candidates.last().map(|(key, _)| *key).filter(|_| !is_round_done));
         let mut consumers = 0;
         if is_round_done {
             consumers = consumers::drop_forgotten(&self.database, before).await?;
-            letters::forget(&self.database, before).await?;
+            dead_letters::forget(&self.database, before).await?;
         }
-        self.tally.pruned_clients.fetch_add(clients, Ordering::Relaxed);
+        self.counters.pruned_clients.fetch_add(clients, Ordering::Relaxed);
         Ok(Pruned { examined: candidates.len() as u64, clients, consumers, is_round_done })
     }
 
@@ -81,8 +79,8 @@ impl Ledger {
         rows.iter().map(latest).collect()
     }
 
-    /// Forgets clients that are still stale once their users are locked.
-    async fn forget_clients(
+    /// Deletes clients that are still past the retention time once their users are locked.
+    async fn delete_clients(
         &self,
         stale: &BTreeSet<ClientRef>,
         before: UnixTime,
@@ -90,28 +88,28 @@ impl Ledger {
         let users: BTreeSet<UserId> = stale.iter().map(|key| key.user).collect();
         let accounts: BTreeSet<AccountKey> =
             stale.iter().map(|key| AccountKey { user: key.user, torrent: key.torrent }).collect();
-        let mut page = Page::begin(&self.database).await?;
-        let mut books = Books::default();
-        load::lock_users(&mut page, &users, &mut books).await?;
-        load::find_accounts(&mut page, &accounts, &mut books).await?;
-        load::find_clients(&mut page, stale, &mut books).await?;
-        let changes = forget_stale(&mut books, before);
-        load::save(&mut page, &books, &changes).await?;
-        page.commit().await?;
-        Ok(changes.gone_clients.len() as u64)
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut state = AccountState::default();
+        load::lock_users(&mut transaction, &users, &mut state).await?;
+        load::find_accounts(&mut transaction, &accounts, &mut state).await?;
+        load::find_clients(&mut transaction, stale, &mut state).await?;
+        let changes = remove_stale(&mut state, before);
+        load::save(&mut transaction, &state, &changes).await?;
+        transaction.commit().await?;
+        Ok(changes.removed_clients.len() as u64)
     }
 }
 
-/// A client that fell silent without a word no longer seeds.
-fn forget_stale(books: &mut Books, before: UnixTime) -> Changes {
+/// A client that expired without an entry no longer seeds.
+fn remove_stale(state: &mut AccountState, before: UnixTime) -> Changes {
     let mut changes = Changes::default();
-    for (key, client) in books.clients.iter().filter(|(_, client)| client.latest.at < before) {
-        changes.gone_clients.insert(*key);
+    for (key, client) in state.clients.iter().filter(|(_, client)| client.latest.at < before) {
+        changes.removed_clients.insert(*key);
         let account = AccountKey { user: key.user, torrent: key.torrent };
-        if client.presence != Presence::Gone
-            && let Some(known) = books.accounts.get_mut(&account)
+        if client.state != ClientState::Inactive
+            && let Some(known) = state.accounts.get_mut(&account)
         {
-            known.move_client(client.presence, Presence::Gone);
+            known.move_client(client.state, ClientState::Inactive);
             changes.accounts.insert(account);
         }
     }

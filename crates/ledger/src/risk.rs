@@ -1,10 +1,10 @@
-//! Where the ledger reports risks (J8).
+//! Reporting of risk events (J8).
 
 use domain::RiskEvent;
 
-/// Takes risk events. Called after the figures are committed, with few events or none; must not block.
+/// Receives risk events after the figures are committed; must not block.
 pub trait RiskSink: Send + Sync {
-    /// Takes one event. `unreported` is zero: throttling belongs to the sink.
+    /// `unreported` is zero: throttling belongs to the sink.
     fn report(&self, risk: &RiskEvent);
 }
 

@@ -1,24 +1,24 @@
-//! Rows as the databases hold them, and as the books do.
+//! Conversion between rows and account state.
 //!
-//! Numbers of 64 bits without a sign (clients, nodes, counters) are kept as the signed numbers with the same bits:
-//! nothing is ever computed with them in SQL.
+//! Unsigned 64-bit numbers (clients, nodes, counters) are stored as signed numbers with the same bits: SQL never
+//! computes with them.
 
 use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
-use crate::books::{Client, Presence};
+use crate::account_state::{Client, ClientState};
 use crate::bucket::{Bucket, UserBucket};
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
-use crate::packed::{pack, unpack};
+use crate::reported::Reported;
 use crate::run::{ClientRef, Counters, Run, RunKey};
+use crate::run_encoding::{pack, unpack};
 use crate::spans;
 use crate::sql::{Cell, hex};
 use crate::sums;
-use crate::told::Told;
 
-/// The sums that users, torrents and accounts have alike.
+/// The columns that users, torrents and accounts have in common.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct SumsRow {
     uploaded: String,
@@ -41,7 +41,6 @@ pub(crate) struct FiguresRow {
     sums: SumsRow,
 }
 
-/// A user, with the bucket of all their clients.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct UserRow {
     #[sqlx(flatten)]
@@ -52,7 +51,6 @@ pub(crate) struct UserRow {
     bucket_down: i64,
 }
 
-/// A user on a torrent.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct AccountRow {
     user_id: i64,
@@ -72,7 +70,6 @@ pub(crate) struct AccountRow {
     history: i64,
 }
 
-/// A client.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct ClientRow {
     user_id: i64,
@@ -86,7 +83,6 @@ pub(crate) struct ClientRow {
     sums: Vec<u8>,
 }
 
-/// A run.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct RunRow {
     user_id: i64,
@@ -104,7 +100,6 @@ pub(crate) struct RunRow {
     told: Vec<u8>,
 }
 
-/// A multiplier.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct MultiplierRow {
     id: i64,
@@ -117,48 +112,44 @@ pub(crate) struct MultiplierRow {
     note: String,
 }
 
-/// One number.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct NumberRow {
     pub(crate) number: i64,
 }
 
-/// The place of an entry.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct PlaceRow {
+pub(crate) struct EntryIdRow {
     ms: i64,
     seq: i64,
 }
 
-impl PlaceRow {
+impl EntryIdRow {
     pub(crate) fn entry_id(&self) -> EntryId {
         EntryId { ms: from_bits(self.ms), seq: from_bits(self.seq) }
     }
 }
 
-/// The place of an entry that came as a letter.
 #[derive(Debug, sqlx::FromRow)]
-pub(crate) struct LetterRow {
+pub(crate) struct DeadLetterRow {
     origin_ms: i64,
     origin_seq: i64,
 }
 
-impl LetterRow {
+impl DeadLetterRow {
     pub(crate) fn origin(&self) -> EntryId {
         EntryId { ms: from_bits(self.origin_ms), seq: from_bits(self.origin_seq) }
     }
 }
 
-/// What a consumer has applied.
 #[derive(Debug, sqlx::FromRow)]
 pub(crate) struct AppliedRow {
     pub(crate) fenced: i64,
     pub(crate) applied: Vec<u8>,
     #[sqlx(flatten)]
-    pub(crate) place: PlaceRow,
+    pub(crate) place: EntryIdRow,
 }
 
-/// The column `history` of an account.
+/// Bits of the column `history` of an account.
 const HAS_LEECHED: i64 = 1;
 const WAS_REMOVED: i64 = 2;
 
@@ -171,7 +162,7 @@ const fn from_bits(number: i64) -> u64 {
     number.cast_unsigned()
 }
 
-/// A number as SQL holds it; beyond its limit, the limit.
+/// Saturates at the limit of SQL.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -203,13 +194,13 @@ fn sums_cells(figures: &Figures) -> [Cell; 10] {
     ]
 }
 
-/// A torrent, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn torrent_cells(id: TorrentId, figures: &Figures) -> [Cell; 11] {
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
     [torrent_cell(id), a, b, c, d, e, f, g, h, i, j]
 }
 
-/// A user, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> [Cell; 15] {
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
     let spent = |bytes: u128| Cell::Number(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -219,12 +210,11 @@ pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> 
     [user_cell(id), a, b, c, d, e, f, g, h, i, j, since, at, up, down]
 }
 
-/// An account's key.
 pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
     [user_cell(key.user), torrent_cell(key.torrent)]
 }
 
-/// An account, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 24] {
     let [user, torrent] = account_key_cells(key);
     let [a, b, c, d, e, f, g, h, i, j] = sums_cells(&account.figures);
@@ -264,32 +254,30 @@ fn stamp_cells(stamp: &Stamp) -> [Cell; 3] {
     [i64::from(stamp.at.0).into(), to_bits(stamp.origin.ms).into(), to_bits(stamp.origin.seq).into()]
 }
 
-/// A client's key.
 pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
     [user_cell(key.user), torrent_cell(key.torrent), to_bits(key.client.0).into()]
 }
 
-/// A client, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
     let [user, torrent, number] = client_key_cells(key);
     let [ts, ms, seq] = stamp_cells(&client.latest);
-    let presence = match client.presence {
-        Presence::Gone => 0,
-        Presence::Seeding => 1,
-        Presence::Leeching => 2,
+    let presence = match client.state {
+        ClientState::Inactive => 0,
+        ClientState::Seeding => 1,
+        ClientState::Leeching => 2,
     };
     let settled_until = i64::from(client.settled_until.0).into();
     let sums = Cell::Bytes(sums::pack(&client.sums));
     [user, torrent, number, Cell::Number(presence), ts, ms, seq, settled_until, sums]
 }
 
-/// A run's key.
 pub(crate) fn run_key_cells(client: &ClientRef, key: &RunKey) -> [Cell; 5] {
     let [user, torrent, number] = client_key_cells(client);
     [user, torrent, number, i64::from(key.run.0).into(), to_bits(key.node).into()]
 }
 
-/// A run, as its table lists it.
+/// In the column order of its table.
 pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
     let [user, torrent, number, key, node] = run_key_cells(client, &run.key);
     [
@@ -309,7 +297,7 @@ pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
     ]
 }
 
-/// A multiplier, but for its number.
+/// Without the id.
 pub(crate) fn multiplier_cells(terms: &NewMultiplier) -> [Cell; 7] {
     [
         terms.scope.name().into(),
@@ -416,16 +404,16 @@ fn client_ref_of(user: i64, torrent: i64, client: i64) -> Result<ClientRef, Ledg
 }
 
 impl ClientRow {
-    /// The client, without its runs.
+    /// Without the runs.
     pub(crate) fn client(&self) -> Result<(ClientRef, Client), LedgerError> {
         let presence = match self.presence {
-            0 => Presence::Gone,
-            1 => Presence::Seeding,
-            2 => Presence::Leeching,
+            0 => ClientState::Inactive,
+            1 => ClientState::Seeding,
+            2 => ClientState::Leeching,
             other => return Err(unreadable("presence", other)),
         };
         let client = Client {
-            presence,
+            state: presence,
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             settled_until: time_of(self.settled_until)?,
             sums: sums::unpack(&self.sums)
@@ -453,9 +441,9 @@ impl RunRow {
             first_id: EntryId::ZERO,
             last_id: EntryId::ZERO,
             stopped: None,
-            told: Told::NOTHING,
+            reported: Reported::NONE,
         };
-        unpack(&self.told, &mut run).ok_or_else(|| unreadable("what a run told", hex(&self.told)))?;
+        unpack(&self.told, &mut run).ok_or_else(|| unreadable("ledger_runs.told", hex(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }

@@ -1,34 +1,28 @@
-//! One run of one client, as far as it has been heard of.
+//! One run of one client, as far as reported.
 //!
-//! Within a run counters only grow, so all that has to be kept of them is where they were lowest and highest, and when
-//! the client was first and last heard. That makes a run the sum of a *set* of entries: their order does not matter,
-//! nor how often one comes. Beside the counters stand sums of what else the entries told ([`Told`]): their order does
-//! not matter either, but each has to come once.
+//! Within a run counters only grow, so only the lowest and highest counters, and the times of the first and last
+//! report, need to be stored. That makes a run a function of a *set* of entries: neither order nor repetition matters.
+//! Beside the counters are sums of what else the entries reported ([`Reported`]): order does not matter, but each entry
+//! must be added once.
 
 use domain::{ClientId, NodeId, RunId, Seconds, TorrentId, UnixTime, UserId};
 use journal::EntryId;
 
-use crate::told::Told;
+use crate::reported::Reported;
 
 /// A client on one torrent for one user.
 ///
-/// User and torrent are part of it, so that a forged or colliding client number can only touch its own account.
+/// Contains user and torrent, so that a forged or colliding client id can only affect its own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientRef {
-    /// Whose client.
     pub user: UserId,
-    /// On which torrent.
     pub torrent: TorrentId,
-    /// Which client.
     pub client: ClientId,
 }
 
-/// What a client's counters show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes uploaded.
     pub uploaded: u64,
-    /// Bytes downloaded.
     pub downloaded: u64,
 }
 
@@ -41,7 +35,6 @@ impl Counters {
         }
     }
 
-    /// Both together.
     pub fn plus(self, other: Counters) -> Counters {
         Counters {
             uploaded: self.uploaded.saturating_add(other.uploaded),
@@ -49,7 +42,7 @@ impl Counters {
         }
     }
 
-    /// What is left of each.
+    /// Saturating.
     pub fn minus(self, other: Counters) -> Counters {
         Counters {
             uploaded: self.uploaded.saturating_sub(other.uploaded),
@@ -65,7 +58,7 @@ impl Counters {
         }
     }
 
-    /// What was moved since they showed `earlier`; none if either went back.
+    /// What was moved since `earlier`; none if either went back.
     pub fn since(self, earlier: Counters) -> Option<Counters> {
         Some(Counters {
             uploaded: self.uploaded.checked_sub(earlier.uploaded)?,
@@ -74,66 +67,62 @@ impl Counters {
     }
 }
 
-/// Tells the runs of a client apart.
+/// Identifies a run of a client.
 ///
-/// The node belongs to it: two nodes that started in the same second may well give the same number.
+/// Contains the node: two nodes that started in the same second may assign the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey {
-    /// The run's number.
     pub run: RunId,
-    /// The node that gave it.
+    /// The node that assigned the number.
     pub node: u64,
 }
 
 impl RunKey {
-    /// The key of a run that a node wrote of; entries that name no node share one.
+    /// Entries without a node share one key.
     pub fn new(run: RunId, node: Option<NodeId>) -> RunKey {
         RunKey { run, node: node.map_or(0, |node| node.0) }
     }
 }
 
-/// A run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     pub key: RunKey,
-    /// What its counters showed first.
+    /// The first reported counters.
     pub low: Counters,
-    /// The highest its counters were seen.
+    /// The highest reported counters.
     pub high: Counters,
-    /// When the client was first heard.
+    /// Time of the first report.
     pub first: UnixTime,
-    /// When the client was last heard.
+    /// Time of the last report.
     pub last: UnixTime,
-    /// The place of the first report in the journal. Of one node's reports, places tell the order; times do not within a
-    /// second, nor where its clock was set back.
+    /// Id of the first report. Ids order the reports of one node; times do not, within a second or if its clock was set
+    /// back.
     pub first_id: EntryId,
-    /// The place of the last report.
+    /// Id of the last report.
     pub last_id: EntryId,
-    /// Whether it stands for everything before it: see [`crate::settle`].
+    /// Whether it stands for all runs before it: see [`crate::settle`].
     pub is_settled: bool,
-    /// The place of the last `stopped` that the client itself sent.
+    /// Id of the last `stopped` that the client itself sent.
     pub stopped: Option<EntryId>,
-    /// What its entries told besides.
-    pub told: Told,
+    pub reported: Reported,
 }
 
-/// What one entry says of a run.
+/// What one entry reports of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     pub counters: Counters,
-    /// When the client showed these counters.
+    /// When the client sent these counters.
     pub at: UnixTime,
-    /// The entry's place in the journal.
+    /// The entry's id.
     pub id: EntryId,
-    /// Whether the client said `stopped`. A timeout or a removal is no such thing: the client may go on.
+    /// Whether the client sent `stopped`. Timeouts and removals do not count: the client may continue.
     pub is_stop: bool,
-    pub told: Told,
+    pub reported: Reported,
 }
 
 impl Run {
-    /// A run with one report.
     pub fn starting(key: RunKey, report: &Report) -> Run {
-        let Report { counters, at, id, is_stop, told } = *report;
+        let Report { counters, at, id, is_stop, reported } = *report;
         Run {
             key,
             low: counters,
@@ -144,13 +133,12 @@ impl Run {
             last_id: id,
             is_settled: false,
             stopped: is_stop.then_some(id),
-            told,
+            reported,
         }
     }
 
-    /// Adds a report.
     pub fn add(&mut self, report: &Report) {
-        let Report { counters, at, id, is_stop, told } = *report;
+        let Report { counters, at, id, is_stop, reported } = *report;
         self.high = self.high.max(counters);
         self.last = self.last.max(at);
         self.last_id = self.last_id.max(id);
@@ -159,14 +147,14 @@ impl Run {
             return;
         }
         if id < self.first_id {
-            // Later reports with lower counters were overtaken by others: they show nothing new.
+            // Later reports with lower counters were reordered and contain nothing new.
             (self.low, self.first, self.first_id) = (counters, at, id);
         }
-        self.told = self.told.with(told);
+        self.reported = self.reported.with(reported);
     }
 
-    /// Whether it surely began after another had ended: of one tracker, also over its lives, by the places in the journal;
-    /// of two nodes, which may write late, if a second lies between, if the client had stopped, or begins at zero.
+    /// Whether it certainly began after another had ended: on one tracker, restarts included, by the ids; on two nodes,
+    /// which may write late, if more than a second lies between, if the client had stopped, or if it begins at zero.
     pub fn comes_after(&self, other: &Run) -> bool {
         let (node, other_node) = (NodeId(self.key.node), NodeId(other.key.node));
         let is_one_tracker = node == other_node || node.is_restart_of(other_node);
@@ -176,7 +164,7 @@ impl Run {
         self.first_id > other.last_id && (is_one_tracker || is_apart)
     }
 
-    /// Whether nothing but a `stopped` is known of it: the tracker did not know the client.
+    /// Whether it consists of a single `stopped`: the tracker did not know the client.
     pub fn is_only_stop(&self) -> bool {
         !self.is_settled && self.first_id == self.last_id && self.stopped == Some(self.first_id)
     }

@@ -1,10 +1,10 @@
-//! Keeps the number of a client's runs bounded, without changing what it is credited, nor what is taken back of it.
+//! Bounds the number of a client's runs, without changing its credit or the surplus taken back.
 //!
-//! A client that begins anew every minute has forty thousand runs a month. First, stretches of which the later went on
-//! from the earlier are joined: a tracker that restarts a thousand times leaves one run of a client that did not. Of the
-//! rest, all but the newest, no more is needed than where their counters ended: one *settled* run stands for them, which
-//! tells nothing more. The price is that an entry of a run that was put away can no longer be told from a new one: it
-//! counts without its bytes ([`mod@crate::post`]). Those of a joined run are in the joined one anyway.
+//! A client that restarts every minute has forty thousand runs a month. First, stretches that continue each other are
+//! joined: a tracker that restarts a thousand times leaves one run of a client that did not. Of the others, except the
+//! newest, only the final counters are needed: one *settled* run stands for them. As a consequence an entry of a
+//! settled run cannot be distinguished from a new one: it counts without its bytes ([`mod@crate::post`]). Entries of a
+//! joined run are part of the joined one anyway.
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,25 @@ use crate::bucket::Bucket;
 use crate::credit::{Part, Stretch, parts_of, stretches};
 use crate::run::{Counters, Run};
 
-/// Runs of one client beyond which the oldest are put away.
+/// Runs of one client beyond which the oldest are settled.
 pub const RUNS_MAX: usize = 64;
-/// How many are kept then, so that not every further run causes the same work.
+/// Runs kept then, so that not every further run causes the same work.
 const RUNS_KEPT: usize = 32;
 
-/// What was put away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Runs that ended until then may be gone.
+    /// Runs that ended until then may be removed.
     pub until: UnixTime,
-    /// The client's bucket before the oldest run that is left.
+    /// The client's bucket before the oldest remaining run.
     pub bucket: Bucket,
 }
 
-/// Puts the oldest runs away if there are more than [`RUNS_MAX`]; none if nothing was done. `bucket` is the client's
+/// Settles the oldest runs if there are more than [`RUNS_MAX`]; none if nothing was settled. `bucket` is the client's
 /// before the first run.
 ///
-/// A stretch goes as a whole, or not at all: what is left of a part would be put together with later runs by other
-/// rules. The newest one stays, because further runs may belong to it; of one that is too long by itself, runs of the
-/// same node become one, as if that node had never forgotten the client.
+/// A stretch is settled as a whole, or not at all: parts of it would be joined with later runs by other rules. The
+/// newest one stays, because further runs may belong to it; if it is too long by itself, runs of the same node are
+/// joined, as if that node had kept the client's state.
 pub fn settle(runs: &mut Vec<Run>, ceiling: RateCeiling, bucket: Bucket) -> Option<Settled> {
     if runs.len() <= RUNS_MAX {
         return None;
@@ -45,8 +44,8 @@ pub fn settle(runs: &mut Vec<Run>, ceiling: RateCeiling, bucket: Bucket) -> Opti
         stretches: all.into_iter().zip(parts).collect(),
         settled: Settled { until: UnixTime(0), bucket },
     };
-    settling.join_stretches_that_went_on();
-    settling.put_away_oldest();
+    settling.join_continued_stretches();
+    settling.settle_oldest();
     settling.join_runs_of_newest();
     *runs = settling.stretches.into_iter().flat_map(|(stretch, _)| stretch.runs).collect();
     (settling.settled.until > UnixTime(0)).then_some(settling.settled)
@@ -60,39 +59,39 @@ struct Settling {
 }
 
 impl Settling {
-    /// From the oldest on, as far as needed. The newest stays as it is.
-    fn join_stretches_that_went_on(&mut self) {
+    /// From the oldest on, as far as needed. The newest is unchanged.
+    fn join_continued_stretches(&mut self) {
         let mut position = 0;
         while self.count > RUNS_KEPT && position + 2 < self.stretches.len() {
             let (earlier, later) = (&self.stretches[position], &self.stretches[position + 1]);
-            if !went_on(earlier, later) {
+            if !is_continuation(earlier, later) {
                 position += 1;
                 continue;
             }
             let Some((gone, gone_part)) = self.stretches.remove(position) else { break };
-            let (heir, part) = &mut self.stretches[position];
-            // One run of each: which node heard the counters no longer matters where all that went on is one stretch.
-            self.count -= gone.runs.len() + heir.runs.len() - 1;
-            self.settled.until = self.settled.until.max(heir.last);
+            let (successor, part) = &mut self.stretches[position];
+            // One run for both: which node reported the counters does not matter within a joined stretch.
+            self.count -= gone.runs.len() + successor.runs.len() - 1;
+            self.settled.until = self.settled.until.max(successor.last);
             part.moved = part.moved.plus(gone_part.moved).plus(part.bridge.unwrap_or_default().granted);
             part.bridge = gone_part.bridge;
-            *heir = joined(&gone, heir);
+            *successor = joined(&gone, successor);
         }
     }
 
-    fn put_away_oldest(&mut self) {
+    fn settle_oldest(&mut self) {
         while self.count > RUNS_KEPT && self.stretches.len() > 1 {
             let Some((oldest, part)) = self.stretches.pop_front() else { break };
             self.count -= oldest.runs.len();
             self.settled.until = self.settled.until.max(oldest.last);
             self.settled.bucket = part.bucket;
             if self.stretches.len() == 1 || self.count <= RUNS_KEPT {
-                // Its end is all that the next one has to go on from.
+                // The next stretch only needs its end.
                 self.stretches.push_front((oldest.ended(), Part { bucket: part.bucket, ..Part::default() }));
                 self.count += 1;
                 break;
             }
-            // The next one goes, too, and with it the question of what it went on from.
+            // The next one is settled as well, so this end is not needed.
         }
     }
 
@@ -107,9 +106,9 @@ impl Settling {
     }
 }
 
-/// Whether one run may stand for both: the later went on from the earlier, and nothing was withheld of either or
-/// between them.
-fn went_on((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, Part)) -> bool {
+/// Whether one run may stand for both: the later continues the earlier, and nothing was withheld of either or between
+/// them.
+fn is_continuation((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, Part)) -> bool {
     let nothing = Counters::default();
     let is_whole = |part: &Part| part.withheld == nothing;
     let bridge_is_whole = part.bridge.is_some_and(|bridge| bridge.withheld == nothing);
@@ -117,11 +116,10 @@ fn went_on((earlier, earlier_part): &(Stretch, Part), (later, part): &(Stretch, 
     !is_settled && bridge_is_whole && is_whole(earlier_part) && is_whole(part)
 }
 
-/// One run that stands for two stretches.
 fn joined(earlier: &Stretch, later: &Stretch) -> Stretch {
     let runs = || earlier.runs.iter().chain(&later.runs);
     let newest = later.runs[later.runs.len() - 1];
-    let told = runs().fold(crate::told::Told::NOTHING, |told, run| told.with(run.told));
+    let reported = runs().fold(crate::reported::Reported::NONE, |reported, run| reported.with(run.reported));
     let run = Run {
         low: earlier.low,
         high: later.high,
@@ -130,28 +128,28 @@ fn joined(earlier: &Stretch, later: &Stretch) -> Stretch {
         first_id: runs().map(|run| run.first_id).min().unwrap_or(newest.first_id),
         last_id: runs().map(|run| run.last_id).max().unwrap_or(newest.last_id),
         stopped: later.runs.iter().filter_map(|run| run.stopped).max(),
-        told,
+        reported,
         ..newest
     };
-    Stretch::beginning_with(run)
+    Stretch::starting_with(run)
 }
 
-/// Makes one of the oldest two runs of the same node; none if each node has but one.
+/// Joins the oldest two runs of the same node; none if each node has only one.
 fn join_two_of_a_node(runs: &mut Vec<Run>) -> Option<UnixTime> {
     runs.sort_by_key(|run| (run.first_id, run.key));
-    let has_heir = |(position, run): &(usize, &Run)| {
+    let has_successor = |(position, run): &(usize, &Run)| {
         runs[position + 1..].iter().any(|later| later.key.node == run.key.node)
     };
-    let (oldest, _) = runs.iter().enumerate().find(has_heir)?;
+    let (oldest, _) = runs.iter().enumerate().find(has_successor)?;
     let gone = runs.remove(oldest);
-    let heir = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
-    heir.low = heir.low.min(gone.low);
-    heir.high = heir.high.max(gone.high);
-    heir.first = heir.first.min(gone.first);
-    heir.last = heir.last.max(gone.last);
-    heir.first_id = heir.first_id.min(gone.first_id);
-    heir.last_id = heir.last_id.max(gone.last_id);
-    heir.stopped = heir.stopped.max(gone.stopped);
-    heir.told = heir.told.with(gone.told);
+    let successor = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
+    successor.low = successor.low.min(gone.low);
+    successor.high = successor.high.max(gone.high);
+    successor.first = successor.first.min(gone.first);
+    successor.last = successor.last.max(gone.last);
+    successor.first_id = successor.first_id.min(gone.first_id);
+    successor.last_id = successor.last_id.max(gone.last_id);
+    successor.stopped = successor.stopped.max(gone.stopped);
+    successor.reported = successor.reported.with(gone.reported);
     Some(gone.last)
 }

@@ -1,28 +1,26 @@
-//! Time spent on a torrent as a set of spans: wall clock, however many clients and nodes report the same time.
+//! Time spent on a torrent as a set of spans: wall-clock time, however many clients and nodes report it.
 //!
 //! # Guarantees
 //!
-//! - A moment counts once: the length is that of the union of all spans.
-//! - The order in which spans come does not matter, nor how often one comes, as long as no more than [`SPANS_MAX`] gaps
-//!   lie between them. Beyond that the oldest span is closed: what lies before its end adds nothing any more.
+//! - Each second counts once: the length is that of the union of all spans.
+//! - Neither order nor repetition matters, as long as there are no more than [`SPANS_MAX`] gaps. Beyond that the oldest
+//!   span is closed: nothing is counted before its end.
 
 use domain::UnixTime;
 
 use crate::varint::{push_number, take_number};
 
-/// A client that announces regularly makes one span; each absence begins another.
+/// A client that announces regularly has one span; each absence starts another.
 pub const SPANS_MAX: usize = 32;
 
-/// A union of spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// Nothing before this moment is counted any more.
+    /// Nothing before this time is counted.
     floor: u32,
     /// Disjoint, not touching, in order.
     spans: Vec<Span>,
 }
 
-/// From a moment to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     from: u32,
@@ -82,14 +80,13 @@ impl Spans {
     }
 }
 
-/// The time a user spent on a torrent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeSpent {
     pub seeding: Spans,
     pub leeching: Spans,
 }
 
-/// No bytes mean no time.
+/// Empty if no time was spent.
 pub(crate) fn pack(time: &TimeSpent) -> Vec<u8> {
     let mut bytes = Vec::new();
     if *time != TimeSpent::default() {
@@ -99,7 +96,7 @@ pub(crate) fn pack(time: &TimeSpent) -> Vec<u8> {
     bytes
 }
 
-/// None if the bytes are anything else.
+/// None if the bytes are malformed.
 pub(crate) fn unpack(mut bytes: &[u8]) -> Option<TimeSpent> {
     if bytes.is_empty() {
         return Some(TimeSpent::default());
@@ -164,14 +161,14 @@ mod tests {
         }
 
         #[test]
-        fn spans_survive_being_packed(spans in prop::collection::vec((any::<u32>(), 0..60_u32), 0..100)) {
+        fn packed_spans_round_trip(spans in prop::collection::vec((any::<u32>(), 0..60_u32), 0..100)) {
             let spans: Vec<_> = spans.into_iter().map(|(from, length)| (from.min(u32::MAX - 60), length)).collect();
             let time = TimeSpent { seeding: insert_all(&spans).0, leeching: Spans::default() };
             prop_assert_eq!(unpack(&pack(&time)), Some(time));
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+        fn unpacking_never_panics(bytes: Vec<u8>) {
             let _ = unpack(&bytes);
         }
     }

@@ -1,12 +1,10 @@
-//! The three databases behind one door: the same statements, each in its own words.
+//! One interface for the three databases.
 //!
-//! # How
-//!
-//! - A [`Statement`] holds the text for each kind. Most are portable and written once; those that read or write many
-//!   rows are made from the description of their table ([`table`]).
-//! - Values go in as [`Cell`]s, rows come out as structs of plain numbers and texts ([`crate::rows`]).
+//! - A [`Statement`] holds the SQL for each. Most are portable and written once; those that read or write many rows are
+//!   generated from the description of their table ([`table`]).
+//! - Parameters are [`Cell`]s, rows are structs of numbers and strings ([`crate::rows`]).
 //! - Many rows take one round trip: arrays and `UNNEST` on PostgreSQL, one JSON text on SQLite and MariaDB. MariaDB
-//!   looks for each column of a JSON row from the row's beginning, so wide rows are written into the statement there.
+//!   searches each column of a JSON row from the row's beginning, so wide rows are written into the statement there.
 
 mod mysql;
 mod postgres;
@@ -19,27 +17,26 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, MySql, Postgres, Sqlite, Transaction};
 
-/// Where SQLite is given many rows as one text.
+/// Placeholder for many rows on SQLite.
 const ROWS_AS_JSON: &str = "json_each(?)";
-/// Where MariaDB is given many rows in the statement itself.
+/// Placeholder for many rows on MariaDB.
 const ROWS_AS_TEXT: &str = "/* rows */";
 
-/// Connections see what others commit meanwhile, unless told otherwise.
+/// One snapshot; the default isolation level is read committed.
 const POSTGRES_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-/// Likewise; the first of both holds for the next transaction only.
+/// Likewise; `SET TRANSACTION` applies to the next transaction only.
 const MYSQL_READING: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY";
 
-/// A value on its way into a statement.
+/// A parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Number(i64),
-    /// No number.
+    /// For numbers only.
     Null,
     Text(String),
     Bytes(Vec<u8>),
 }
 
-/// Bytes as digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     push_hex(&mut digits, bytes);
@@ -75,7 +72,7 @@ impl From<&str> for Cell {
     }
 }
 
-/// The cells of many rows, one row behind the other.
+/// The cells of many rows, row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     width: usize,
@@ -83,7 +80,6 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Rows of as many cells as each gives.
     pub(crate) fn new<const WIDTH: usize>(rows: impl IntoIterator<Item = [Cell; WIDTH]>) -> Rows {
         Rows { width: WIDTH, cells: rows.into_iter().flatten().collect() }
     }
@@ -100,19 +96,18 @@ impl Rows {
         self.cells.iter().skip(position).step_by(self.width)
     }
 
-    /// `[[1,"23"],[4,null]]`. Texts are digits and plain characters only, so nothing is to be escaped; bytes are texts of
-    /// their digits.
+    /// `[[1,"23"],[4,null]]`. Strings contain only characters that need no escape; bytes are hexadecimal strings.
     fn to_json(&self) -> String {
-        format!("[{}]", self.to_text(&Spelling { row: ["[", "]"], quote: '"', null: "null", bytes: "" }))
+        format!("[{}]", self.to_text(&RowFormat { row: ["[", "]"], quote: '"', null: "null", bytes: "" }))
     }
 
     /// `(1,'23'),(4,NULL)`, likewise; bytes are `x'0f'`.
     fn to_values(&self) -> String {
-        self.to_text(&Spelling { row: ["(", ")"], quote: '\'', null: "NULL", bytes: "x" })
+        self.to_text(&RowFormat { row: ["(", ")"], quote: '\'', null: "NULL", bytes: "x" })
     }
 
-    fn to_text(&self, spelling: &Spelling) -> String {
-        let [open, close] = spelling.row;
+    fn to_text(&self, format: &RowFormat) -> String {
+        let [open, close] = format.row;
         let mut out = String::with_capacity(self.cells.len() * 12);
         for (number, row) in self.iter().enumerate() {
             if number > 0 {
@@ -123,7 +118,7 @@ impl Rows {
                 if position > 0 {
                     out.push(',');
                 }
-                push_cell(&mut out, cell, spelling);
+                push_cell(&mut out, cell, format);
             }
             out.push_str(close);
         }
@@ -131,40 +126,39 @@ impl Rows {
     }
 }
 
-/// How rows are written as text.
-struct Spelling {
+struct RowFormat {
     row: [&'static str; 2],
     quote: char,
     null: &'static str,
-    /// What stands before the digits of bytes.
+    /// Prefix of hexadecimal bytes.
     bytes: &'static str,
 }
 
-fn push_cell(out: &mut String, cell: &Cell, spelling: &Spelling) {
+fn push_cell(out: &mut String, cell: &Cell, format: &RowFormat) {
     use std::fmt::Write as _;
-    let quote = spelling.quote;
+    let quote = format.quote;
     match cell {
-        Cell::Number(number) => write!(out, "{number}").expect("memory takes every write"),
-        Cell::Null => out.push_str(spelling.null),
+        Cell::Number(number) => write!(out, "{number}").expect("writing to memory cannot fail"),
+        Cell::Null => out.push_str(format.null),
         Cell::Bytes(bytes) => {
-            out.push_str(spelling.bytes);
+            out.push_str(format.bytes);
             out.push(quote);
             push_hex(out, bytes);
             out.push(quote);
         }
         Cell::Text(text) => {
             out.push(quote);
-            out.extend(text.chars().filter(|letter| is_plain(*letter)));
+            out.extend(text.chars().filter(|character| is_plain(*character)));
             out.push(quote);
         }
     }
 }
 
-fn is_plain(letter: char) -> bool {
-    letter.is_ascii_graphic() && !matches!(letter, '"' | '\'' | '\\')
+fn is_plain(character: char) -> bool {
+    character.is_ascii_graphic() && !matches!(character, '"' | '\'' | '\\')
 }
 
-/// What is asked, in each database's words.
+/// SQL for each database.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) sqlite: String,
@@ -173,19 +167,19 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// One that all three understand, but for how places are marked.
+    /// The same SQL for all three, except for the placeholders.
     pub(crate) fn portable(text: &str) -> Statement {
         Statement { sqlite: text.to_owned(), postgres: numbered(text), mysql: text.to_owned() }
     }
 
-    /// One that locks the rows it reads, where there are such locks: SQLite has one writer at a time.
+    /// Locks the rows it reads, except on SQLite, which has one writer at a time.
     pub(crate) fn locking(text: &str) -> Statement {
         let locking = format!("{text} FOR UPDATE");
         Statement { sqlite: text.to_owned(), postgres: numbered(&locking), mysql: locking }
     }
 }
 
-/// PostgreSQL numbers its places.
+/// PostgreSQL numbers its placeholders.
 fn numbered(text: &str) -> String {
     let mut parts = text.split('?');
     let mut numbered = parts.next().unwrap_or_default().to_owned();
@@ -195,7 +189,7 @@ fn numbered(text: &str) -> String {
     numbered
 }
 
-/// A row that can be read from each of the three.
+/// A row type for all three.
 pub(crate) trait AnyRow:
     for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + Send + Unpin
 {
@@ -210,46 +204,46 @@ impl<T> AnyRow for T where
 {
 }
 
-/// A transaction. Dropped without a commit, it leaves nothing behind.
-pub(crate) enum Page {
+/// A transaction; rolled back if dropped without a commit.
+pub(crate) enum SqlTransaction {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
     MySql(Transaction<'static, MySql>),
 }
 
-impl Page {
-    /// Begins to write.
-    pub(crate) async fn begin(database: &Database) -> Result<Page, sqlx::Error> {
+impl SqlTransaction {
+    /// Begins a write transaction.
+    pub(crate) async fn begin(database: &Database) -> Result<SqlTransaction, sqlx::Error> {
         Ok(match database {
-            Database::Sqlite(file) => Page::Sqlite(file.begin_write().await?),
-            Database::Postgres(pool) => Page::Postgres(pool.begin().await?),
-            Database::MySql(pool) => Page::MySql(pool.begin().await?),
+            Database::Sqlite(file) => SqlTransaction::Sqlite(file.begin_write().await?),
+            Database::Postgres(pool) => SqlTransaction::Postgres(pool.begin().await?),
+            Database::MySql(pool) => SqlTransaction::MySql(pool.begin().await?),
         })
     }
 
-    /// Begins to read: everything as it is at one moment, whatever others write meanwhile.
-    pub(crate) async fn begin_reading(database: &Database) -> Result<Page, sqlx::Error> {
+    /// Begins a read transaction on one snapshot.
+    pub(crate) async fn begin_reading(database: &Database) -> Result<SqlTransaction, sqlx::Error> {
         Ok(match database {
-            Database::Sqlite(file) => Page::Sqlite(file.pool.begin().await?),
-            Database::Postgres(pool) => Page::Postgres(pool.begin_with(POSTGRES_READING).await?),
-            Database::MySql(pool) => Page::MySql(pool.begin_with(MYSQL_READING).await?),
+            Database::Sqlite(file) => SqlTransaction::Sqlite(file.pool.begin().await?),
+            Database::Postgres(pool) => SqlTransaction::Postgres(pool.begin_with(POSTGRES_READING).await?),
+            Database::MySql(pool) => SqlTransaction::MySql(pool.begin_with(MYSQL_READING).await?),
         })
     }
 
-    /// Reads rows.
     pub(crate) async fn read<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
         cells: &[Cell],
     ) -> Result<Vec<T>, sqlx::Error> {
         match self {
-            Page::Sqlite(page) => sqlite::read(page, &statement.sqlite, cells).await,
-            Page::Postgres(page) => postgres::read(page, &statement.postgres, cells).await,
-            Page::MySql(page) => mysql::read(page, &statement.mysql, cells).await,
+            SqlTransaction::Sqlite(transaction) => sqlite::read(transaction, &statement.sqlite, cells).await,
+            SqlTransaction::Postgres(transaction) => {
+                postgres::read(transaction, &statement.postgres, cells).await
+            }
+            SqlTransaction::MySql(transaction) => mysql::read(transaction, &statement.mysql, cells).await,
         }
     }
 
-    /// Reads the rows with these keys.
     pub(crate) async fn read_many<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
@@ -259,22 +253,28 @@ impl Page {
             return Ok(Vec::new());
         }
         match self {
-            Page::Sqlite(page) => sqlite::read_many(page, &statement.sqlite, keys).await,
-            Page::Postgres(page) => postgres::read_many(page, &statement.postgres, keys).await,
-            Page::MySql(page) => mysql::read_many(page, &statement.mysql, keys).await,
+            SqlTransaction::Sqlite(transaction) => {
+                sqlite::read_many(transaction, &statement.sqlite, keys).await
+            }
+            SqlTransaction::Postgres(transaction) => {
+                postgres::read_many(transaction, &statement.postgres, keys).await
+            }
+            SqlTransaction::MySql(transaction) => mysql::read_many(transaction, &statement.mysql, keys).await,
         }
     }
 
-    /// Changes rows; says how many.
+    /// Returns the number of changed rows.
     pub(crate) async fn write(
         &mut self,
         statement: &'static Statement,
         cells: &[Cell],
     ) -> Result<u64, sqlx::Error> {
         match self {
-            Page::Sqlite(page) => sqlite::write(page, &statement.sqlite, cells).await,
-            Page::Postgres(page) => postgres::write(page, &statement.postgres, cells).await,
-            Page::MySql(page) => mysql::write(page, &statement.mysql, cells).await,
+            SqlTransaction::Sqlite(transaction) => sqlite::write(transaction, &statement.sqlite, cells).await,
+            SqlTransaction::Postgres(transaction) => {
+                postgres::write(transaction, &statement.postgres, cells).await
+            }
+            SqlTransaction::MySql(transaction) => mysql::write(transaction, &statement.mysql, cells).await,
         }
     }
 
@@ -288,23 +288,28 @@ impl Page {
             return Ok(());
         }
         match self {
-            Page::Sqlite(page) => sqlite::write_many(page, &statement.sqlite, rows).await,
-            Page::Postgres(page) => postgres::write_many(page, &statement.postgres, rows).await,
-            Page::MySql(page) => mysql::write_many(page, &statement.mysql, rows).await,
+            SqlTransaction::Sqlite(transaction) => {
+                sqlite::write_many(transaction, &statement.sqlite, rows).await
+            }
+            SqlTransaction::Postgres(transaction) => {
+                postgres::write_many(transaction, &statement.postgres, rows).await
+            }
+            SqlTransaction::MySql(transaction) => {
+                mysql::write_many(transaction, &statement.mysql, rows).await
+            }
         }
     }
 
-    /// Makes it all last.
     pub(crate) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
-            Page::Sqlite(page) => page.commit().await,
-            Page::Postgres(page) => page.commit().await,
-            Page::MySql(page) => page.commit().await,
+            SqlTransaction::Sqlite(transaction) => transaction.commit().await,
+            SqlTransaction::Postgres(transaction) => transaction.commit().await,
+            SqlTransaction::MySql(transaction) => transaction.commit().await,
         }
     }
 }
 
-/// Reads rows outside of any transaction.
+/// Reads rows outside of a transaction.
 pub(crate) async fn read<T: AnyRow>(
     database: &Database,
     statement: &'static Statement,
@@ -321,7 +326,7 @@ pub(crate) async fn read<T: AnyRow>(
     }
 }
 
-/// Reads the rows with these keys outside of any transaction.
+/// Reads the rows with these keys outside of a transaction.
 pub(crate) async fn read_many<T: AnyRow>(
     database: &Database,
     statement: &'static Statement,
@@ -346,14 +351,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_numbered_for_postgres() {
+    fn placeholders_are_numbered_for_postgres() {
         let statement = Statement::locking("SELECT a FROM b WHERE c = ? AND d > ?");
         assert_eq!(statement.postgres, "SELECT a FROM b WHERE c = $1 AND d > $2 FOR UPDATE");
         assert_eq!(statement.sqlite, "SELECT a FROM b WHERE c = ? AND d > ?");
     }
 
     #[test]
-    fn rows_are_written_as_text_that_nothing_can_break() {
+    fn rows_as_text_cannot_inject_sql() {
         let rows = Rows::new([[Cell::Number(-1), Cell::from("a\"b\\c'\n")], [Cell::Null, Cell::from("")]]);
         assert_eq!(rows.to_json(), r#"[[-1,"abc"],[null,""]]"#);
         assert_eq!(rows.to_values(), "(-1,'abc'),(NULL,'')");

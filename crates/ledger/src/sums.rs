@@ -1,27 +1,24 @@
-//! What is known of a client only as a sum: no run tells of it.
+//! Amounts of a client that no run accounts for.
 //!
-//! Three things are: what runs had brought that were put away ([`mod@crate::settle`]), what other producers' entries
-//! brought, which have no totals, and what was withheld because the user's clients together claimed too much. All are in
-//! the account; kept here as well, they say which part of it is whose. Beside them stands the client's token bucket.
+//! These are: the contributions of settled runs ([`mod@crate::settle`]), of entries of other producers, which have no
+//! totals, and what was withheld because of the user's limit. All are part of the account; they are also stored here to
+//! attribute them to the client. The client's token buckets are stored beside them.
 //!
-//! Rows from before this was kept have no sums: what such a client brought is in the account, and nobody knows which part.
+//! Clients of older versions have no sums: their contribution is in the account, without attribution.
 
 use domain::UnixTime;
 
 use crate::bucket::Bucket;
 use crate::varint::{push_number, take_number};
 
-/// Bytes that were credited. Below zero where something was taken back that had been credited before.
+/// Credited bytes. Negative if more was taken back than credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Bytes uploaded.
     pub uploaded: i128,
-    /// Bytes downloaded.
     pub downloaded: i128,
 }
 
 impl Moved {
-    /// Both together.
     #[must_use]
     pub fn with(self, other: Moved) -> Moved {
         Moved {
@@ -30,7 +27,6 @@ impl Moved {
         }
     }
 
-    /// What is left of it without `other`.
     #[must_use]
     pub fn without(self, other: Moved) -> Moved {
         Moved {
@@ -40,32 +36,29 @@ impl Moved {
     }
 }
 
-/// What is known of a client only as a sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// What runs had brought that were put away.
+    /// Contributions of settled runs.
     pub settled: Moved,
-    /// What entries without totals brought, which other producers wrote.
+    /// Contributions of entries without totals, from other producers.
     pub foreign: Moved,
-    /// What was not credited because of the limit over all clients of the user.
+    /// Not credited because of the limit over all clients of the user.
     pub withheld: Moved,
-    /// The client's bucket before the oldest run that is kept.
+    /// The client's bucket before the oldest stored run.
     pub bucket: Bucket,
     /// The client's bucket for entries without totals.
     pub foreign_bucket: Bucket,
 }
 
 impl Sums {
-    /// What they add to the account.
-    pub fn brought(&self) -> Moved {
+    pub fn contribution(&self) -> Moved {
         self.settled.with(self.foreign).without(self.withheld)
     }
 }
 
-/// How many numbers there are.
 const NUMBERS: usize = 12;
 
-/// Writes sums, in few bytes: a mask says which numbers follow. No bytes mean that all are zero.
+/// A bit mask marks the non-zero numbers that follow. Empty if all are zero.
 pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
     let Sums { settled, foreign, withheld, bucket, foreign_bucket } = sums;
     let spent = |bytes: u128| i128::try_from(bytes).unwrap_or(i128::MAX);
@@ -90,7 +83,7 @@ pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
     let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
     push_number(&mut bytes, present.clone().fold(0, |mask, (position, _)| mask | 1 << position));
     for (_, number) in present {
-        // Small numbers either way are small ones.
+        // Zigzag encoding.
         let folded = (number << 1 ^ number >> 127).cast_unsigned();
         push_number(&mut bytes, folded as u64);
         push_number(&mut bytes, (folded >> 64) as u64);
@@ -98,7 +91,7 @@ pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
     bytes
 }
 
-/// Reads sums; none if the bytes are anything else.
+/// None if the bytes are malformed.
 pub(crate) fn unpack(mut bytes: &[u8]) -> Option<Sums> {
     if bytes.is_empty() {
         return Some(Sums::default());
@@ -170,19 +163,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_survive_being_packed(numbers: [i128; NUMBERS], shift in 0..127) {
+        fn packed_sums_round_trip(numbers: [i128; NUMBERS], shift in 0..127) {
             let sums = sums(numbers.map(|number| number >> shift));
             prop_assert_eq!(unpack(&pack(&sums)), Some(sums));
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
+        fn unpacking_never_panics(bytes: Vec<u8>) {
             let _ = unpack(&bytes);
         }
     }
 
     #[test]
-    fn most_clients_need_no_bytes_and_the_most_has_room_in_its_column() {
+    fn most_clients_need_no_bytes_and_the_longest_encoding_fits_the_column() {
         assert!(pack(&Sums::default()).is_empty());
         for number in [i128::MIN, i128::MAX] {
             let most = sums([number; NUMBERS]);

@@ -1,6 +1,5 @@
-//! Numbers in as many bytes as each needs: seven bits a byte, the lowest first; the eighth says that more follow.
+//! Variable-length integers (LEB128).
 
-/// Writes a number.
 pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -9,7 +8,7 @@ pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a number; none if the bytes are anything else.
+/// None if the bytes are malformed.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

@@ -33,7 +33,7 @@ async fn assert_credited(ledger: &Ledger, world: &World) {
     }
 }
 
-/// What the books come to when everything comes in order, once, on SQLite.
+/// What the state come to when everything comes in order, once, on SQLite.
 async fn in_order(world: &World) -> (Place, Ledger) {
     let place = Place::sqlite();
     let ledger = open(&place).await;
@@ -98,7 +98,7 @@ async fn l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir(place: Plac
     // All of it is still pending: nothing was acknowledged. It comes in other pieces.
     let pending: Vec<Arrival> = applied.iter().chain(unapplied).copied().collect();
     for chunk in pending.chunks(77) {
-        let taken = Batch { taken_from: Some("dead"), ..batch("heir", chunk) };
+        let taken = Batch { taken_from: Some("dead"), ..batch("successor", chunk) };
         assert_eq!(ledger.apply(&taken).await.unwrap(), []);
     }
     ledger.forget("dead").await.unwrap();
@@ -212,9 +212,9 @@ async fn l6_a_dead_letter_is_applied_once_wherever_it_turns_up(place: Place) {
     for (number, chunk) in letters.chunks(90).enumerate() {
         let from_dlq = Batch { lane: Lane::Dead, ..batch("a", chunk) };
         assert_eq!(ledger.apply(&from_dlq).await.unwrap(), []);
-        // Its consumer dies before the letters are deleted; its heir does not say whose they were.
+        // Its consumer dies before the letters are deleted; its successor does not say whose they were.
         if number == 1 {
-            let again = Batch { lane: Lane::Dead, ..batch("heir", chunk) };
+            let again = Batch { lane: Lane::Dead, ..batch("successor", chunk) };
             assert_eq!(ledger.apply(&again).await.unwrap(), []);
         }
     }

@@ -13,7 +13,7 @@ use domain::{ClientId, NodeId, PeerId, RateCeiling, RunId, Seconds, SessionId, U
 use journal::{Totals, TrafficEntry};
 use ledger::run::Counters;
 use ledger::settle::RUNS_MAX;
-use ledger::{Explanation, Ledger, LedgerSettings, Moved, Presence};
+use ledger::{ClientState, Explanation, Ledger, LedgerSettings, Moved};
 
 use support::simulator::{BEGIN, SPAN_MAX, Size, World, arrivals_of, entry, simulate};
 use support::{Known, Place, Risks, apply, key, open, open_with};
@@ -23,15 +23,15 @@ const SIZE: Size = Size { nodes: 2, users: 3, torrents: 2, clients_per_account: 
 const LONG: Size =
     Size { nodes: 1, users: 1, torrents: 1, clients_per_account: 2, announces_per_client: 700 };
 const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");
-const NOTHING: Moved = Moved { uploaded: 0, downloaded: 0 };
+const NONE: Moved = Moved { uploaded: 0, downloaded: 0 };
 
 async fn explanation(ledger: &Ledger, owner: u64, on: u64) -> Explanation {
     ledger.explain(key(owner, on), 100).await.unwrap().unwrap()
 }
 
 /// What the parts come to, with the rest or without.
-fn brought(explanation: &Explanation) -> Moved {
-    explanation.clients.iter().map(|client| client.brought()).fold(NOTHING, Moved::with)
+fn contribution(explanation: &Explanation) -> Moved {
+    explanation.clients.iter().map(|client| client.contribution()).fold(NONE, Moved::with)
 }
 
 fn in_account(explanation: &Explanation) -> Moved {
@@ -48,11 +48,11 @@ async fn assert_explained(ledger: &Ledger, world: &World) {
         let explanation = explanation(ledger, *owner, *on).await;
         let credited = Moved { uploaded: *uploaded as i128, downloaded: *downloaded as i128 };
         assert_eq!(
-            (in_account(&explanation), brought(&explanation)),
+            (in_account(&explanation), contribution(&explanation)),
             (credited, credited),
             "{owner} on {on}"
         );
-        assert_eq!((explanation.rest, explanation.is_cut), (NOTHING, false));
+        assert_eq!((explanation.rest, explanation.is_cut), (NONE, false));
     }
 }
 
@@ -69,7 +69,7 @@ async fn l6_the_parts_of_an_explanation_sum_to_the_account(place: Place) {
             while !is_over.load(Ordering::Relaxed) {
                 for owner in 1..=SIZE.users {
                     if let Some(explanation) = ledger.explain(key(owner, 1), 100).await.unwrap() {
-                        assert_eq!(brought(&explanation), in_account(&explanation), "{explanation:#?}");
+                        assert_eq!(contribution(&explanation), in_account(&explanation), "{explanation:#?}");
                     }
                 }
             }
@@ -101,12 +101,11 @@ async fn l6_what_was_put_away_is_known_as_a_sum(place: Place) {
     assert!(ledger.counts().settled_runs > 0);
     assert_explained(&ledger, &world).await;
     let explanation = explanation(&ledger, 1, 1).await;
-    let put_away: Vec<_> =
-        explanation.clients.iter().filter(|client| client.sums.settled != NOTHING).collect();
+    let put_away: Vec<_> = explanation.clients.iter().filter(|client| client.sums.settled != NONE).collect();
     assert!(!put_away.is_empty());
     for client in put_away {
         assert!(client.stretches[0].is_settled && client.stretches.len() <= RUNS_MAX, "{client:#?}");
-        assert_eq!(client.stretches[0].brought(), NOTHING);
+        assert_eq!(client.stretches[0].contribution(), NONE);
     }
 }
 
@@ -133,7 +132,7 @@ fn slow() -> LedgerSettings {
     LedgerSettings { ceiling: RateCeiling { bytes_per_s: 10 }, ..LedgerSettings::default() }
 }
 
-/// A client that a tracker forgot twice, and that moved more than can be believed once; one that began anew; and one of
+/// A client that a tracker forgot twice, and that moved more than can be plausible once; one that began anew; and one of
 /// another producer.
 fn story() -> Vec<TrafficEntry> {
     vec![
@@ -155,10 +154,13 @@ async fn an_explanation_tells_what_was_bridged_withheld_and_brought_by_others(pl
     assert_eq!(ledger.explain(key(1, 1), 100).await.unwrap(), None);
     apply(&ledger, "a", &arrivals_of(story())).await;
     let all = explanation(&ledger, 1, 1).await;
-    assert_eq!((all.rest, all.account.figures.uploaded), (NOTHING, 50 + 250 + 200 + 30 + 3000 + 10_100));
+    assert_eq!((all.rest, all.account.figures.uploaded), (NONE, 50 + 250 + 200 + 30 + 3000 + 10_100));
     let [other, first, anew] = all.clients.as_slice() else { panic!("{all:#?}") };
     assert_eq!((other.sums.foreign, other.stretches.len()), (moved(13_100), 0));
-    assert_eq!((first.client, first.presence, first.brought()), (ClientId(7), Presence::Seeding, moved(500)));
+    assert_eq!(
+        (first.client, first.state, first.contribution()),
+        (ClientId(7), ClientState::Seeding, moved(500))
+    );
     let spans: Vec<_> = first.stretches.iter().map(|one| (one.first.0 - BEGIN, one.last.0 - BEGIN)).collect();
     assert_eq!(spans, [(0, 10), (110, 110), (120, 120)]);
     assert_eq!(first.stretches.iter().map(|one| one.nodes).collect::<Vec<_>>(), [2, 1, 1]);
@@ -170,9 +172,9 @@ async fn an_explanation_tells_what_was_bridged_withheld_and_brought_by_others(pl
     let bridges: Vec<_> =
         first.stretches.iter().map(|one| one.bridge.map(|over| (over.granted, over.withheld))).collect();
     assert_eq!(bridges, [None, Some((up(250), up(0))), Some((up(200), up(400)))]);
-    assert_eq!((anew.stretches[1].bridge, anew.brought()), (None, moved(30)));
+    assert_eq!((anew.stretches[1].bridge, anew.contribution()), (None, moved(30)));
 
-    // Of those that are not listed, only what they come to is told.
+    // Of those that are not listed, only what they come to is reported.
     let cut = ledger.explain(key(1, 1), 2).await.unwrap().unwrap();
     assert_eq!((cut.clients.len(), cut.is_cut, cut.rest), (2, true, moved(30)));
     drop(ledger);
@@ -192,7 +194,7 @@ async fn what_forgotten_clients_brought_is_the_rest(place: Place) {
     assert_eq!(ledger.prune(days(31)).await.unwrap().clients, 2);
     let left = explanation(&ledger, 1, 1).await;
     assert_eq!((left.clients.len(), left.is_cut, left.rest), (1, false, moved(13_130)));
-    assert_eq!(brought(&left).with(left.rest), in_account(&left));
+    assert_eq!(contribution(&left).with(left.rest), in_account(&left));
 }
 
 on_every_database!(

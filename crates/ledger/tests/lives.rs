@@ -8,7 +8,7 @@
 //! # Deliberately absent
 //!
 //! A client that begins, moves something, leaves and begins anew in the next life of the tracker, the last two within one
-//! second: entries tell no more than seconds, and it cannot be told from one that two nodes heard begin at once.
+//! second: entries tell no more than seconds, and it cannot be reported from one that two nodes heard begin at once.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write;
@@ -22,9 +22,9 @@ use fastrand::Rng;
 use journal::EntryId;
 use ledger::Bucket;
 use ledger::credit::credit;
+use ledger::reported::Reported;
 use ledger::run::{Counters, Report, Run, RunKey};
-use ledger::told::Told;
-use swarm::{Announce, Families, Heard, HeardTotals, PeerLists, Rules, SlotLimits, Swarms};
+use swarm::{Announce, Families, PeerLists, RemoteAnnounce, RemoteTotals, Rules, SlotLimits, Swarms};
 
 const TORRENT: InfoHash = InfoHash([7; 20]);
 const BEGIN_MS: u64 = 1_794_000_000_000;
@@ -49,7 +49,7 @@ const HISTORIES: u64 = 400;
 struct Word {
     node: u64,
     session: SessionId,
-    heard: Heard,
+    heard: RemoteAnnounce,
 }
 
 /// A tracker from its start to its end.
@@ -158,7 +158,7 @@ impl World {
         for word in self.journal.iter().skip(life.read).take(count) {
             life.read += 1;
             if word.node != life.node {
-                life.swarms.learn(&word.heard, now, &RULES);
+                life.swarms.apply_remote(&word.heard, now, &RULES);
             }
         }
     }
@@ -169,7 +169,7 @@ impl World {
         let Some(life) = &mut self.life else { return false };
         let announce = client.announce(event, totals, v6, now);
         let outcome = life.swarms.announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
-        let heard = Heard {
+        let heard = RemoteAnnounce {
             info_hash: TORRENT,
             user: announce.user,
             peer_id: announce.peer_id,
@@ -182,7 +182,7 @@ impl World {
             at: now,
             since_last: Some(outcome.since_last),
             silence_max: Seconds(0),
-            totals: Some(HeardTotals { run: outcome.session.run, uploaded: totals.0, downloaded: totals.1 }),
+            totals: Some(RemoteTotals { run: outcome.session.run, uploaded: totals.0, downloaded: totals.1 }),
         };
         let word = Word { node: life.node, session: outcome.session, heard };
         life.queue.push(word);
@@ -325,7 +325,7 @@ fn runs_of(journal: &[Word]) -> Vec<Run> {
         let key = RunKey { run: word.session.run, node: word.node };
         let is_stop = word.heard.event == AnnounceEvent::Stopped;
         let id = EntryId { ms: 1, seq: id as u64 };
-        let report = Report { counters, at: word.heard.at, id, is_stop, told: Told::NOTHING };
+        let report = Report { counters, at: word.heard.at, id, is_stop, reported: Reported::NONE };
         match runs.iter_mut().find(|run| run.key == key) {
             Some(run) => run.add(&report),
             None => runs.push(Run::starting(key, &report)),

@@ -63,12 +63,12 @@ async fn the_accounts_on_a_torrent_come_newest_first_page_by_page(place: Place) 
 async fn what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ended(place: Place) {
     let hands = ManualClock::at(UnixTime(BEGIN + 150));
     let ledger = open_with(&place, boundless(), Known::default(), hands, Risks::default()).await;
-    let told = async |at: u32| {
-        let terms = ledger.past_terms().await.unwrap();
+    let reported = async |at: u32| {
+        let terms = ledger.past_multipliers().await.unwrap();
         let in_force = terms.in_force(key(1, 1), UnixTime(BEGIN + at));
         in_force.map(|terms| (terms.uploaded(1001), terms.downloaded(1001), terms.uploaded(u64::MAX)))
     };
-    assert_eq!(told(0).await, Some((1001, 1001, u64::MAX)));
+    assert_eq!(reported(0).await, Some((1001, 1001, u64::MAX)));
     let feast = NewMultiplier {
         scope: Scope::Site,
         upload: Percent::new(150).unwrap(),
@@ -78,14 +78,14 @@ async fn what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ende
         note: "feast".to_owned(),
     };
     let added = ledger.add_multiplier(feast).await.unwrap();
-    assert_eq!(told(99).await, Some((1001, 1001, u64::MAX)));
-    assert_eq!(told(100).await, Some((1501, 0, u64::MAX)));
+    assert_eq!(reported(99).await, Some((1001, 1001, u64::MAX)));
+    assert_eq!(reported(100).await, Some((1501, 0, u64::MAX)));
     assert!(!ledger.end_multiplier(added.id + 1).await.unwrap());
-    assert_eq!(told(200).await, Some((1001, 1001, u64::MAX)), "nothing was removed");
+    assert_eq!(reported(200).await, Some((1001, 1001, u64::MAX)), "nothing was removed");
     assert!(ledger.end_multiplier(added.id).await.unwrap());
     assert!(!ledger.end_multiplier(added.id).await.unwrap(), "it has ended");
-    assert_eq!(told(150).await, Some((1501, 0, u64::MAX)), "it was in force");
-    assert_eq!(told(151).await, Some((1001, 1001, u64::MAX)));
+    assert_eq!(reported(150).await, Some((1501, 0, u64::MAX)), "it was in force");
+    assert_eq!(reported(151).await, Some((1001, 1001, u64::MAX)));
     assert_eq!(ledger.multipliers().await.unwrap()[0].terms.ends_at, Some(UnixTime(BEGIN + 151)));
 }
 

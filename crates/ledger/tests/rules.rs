@@ -14,7 +14,7 @@ use domain::{
 };
 use journal::{Arrival, EntryId, Totals, TrafficEntry, View, ViewError};
 use ledger::{
-    HitAndRunPolicy, LedgerError, LedgerSettings, NewMultiplier, Percent, Presence, Scope, Standing,
+    ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
 };
 
 use sqlx::migrate::Migrator;
@@ -228,13 +228,13 @@ async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
     assert_eq!(owing.len(), 1);
     assert_eq!(
         (owing[0].0.torrent, owing[0].2),
-        (torrent(1), Standing::HitAndRun { since: UnixTime(BEGIN + 100) })
+        (torrent(1), HitAndRunStatus::HitAndRun { since: UnixTime(BEGIN + 100) })
     );
     // Coming back makes it owed again, and being there for long enough clears it.
     let on = arrivals_of(vec![foreign(110, AnnounceEvent::Started, 0), foreign(150, AnnounceEvent::None, 0)]);
     apply(&ledger, "a", &on).await;
     let owing = ledger.hit_and_runs(user(1), &policy).await.unwrap();
-    assert!(matches!(owing[0].2, Standing::Owing { seeding_s_left: 1..=150 }), "{owing:?}");
+    assert!(matches!(owing[0].2, HitAndRunStatus::Owing { seeding_s_left: 1..=150 }), "{owing:?}");
     apply(&ledger, "a", &arrivals_of(vec![foreign(400, AnnounceEvent::None, 0)])).await;
     assert_eq!(ledger.hit_and_runs(user(1), &policy).await.unwrap(), []);
 }
@@ -282,8 +282,8 @@ async fn accounts_come_in_pages_and_sessions_with_their_runs(place: Place) {
     assert_eq!(sessions.len(), 2);
     let (client, session) = &sessions[0];
     assert_eq!(
-        (*client, session.presence, session.runs.len()),
-        (ClientId(u64::MAX - 7), Presence::Seeding, 2)
+        (*client, session.state, session.runs.len()),
+        (ClientId(u64::MAX - 7), ClientState::Seeding, 2)
     );
     assert_eq!((session.runs[0].low.uploaded, session.runs[0].high.uploaded), (5, 9));
     assert!(
@@ -447,7 +447,7 @@ async fn l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once(place: 
 
     let ledger = open(&place).await;
     assert_eq!(ledger.sessions_of(user(1), torrent(1)).await.unwrap(), sessions);
-    assert_eq!(sessions[0].1.runs.iter().map(|run| run.told.completions).sum::<u64>(), 2);
+    assert_eq!(sessions[0].1.runs.iter().map(|run| run.reported.completions).sum::<u64>(), 2);
     apply(&ledger, "b", &arrivals[5..]).await;
     let sums = figures(&ledger, 1).await;
     assert_eq!((sums.leeching_s, sums.seeding_s, sums.completed_count), (100, 300, 1));
@@ -456,7 +456,7 @@ async fn l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once(place: 
     assert_eq!(ledger.torrent(torrent(1)).await.unwrap(), Some(sums));
 }
 
-/// The tables as they were before runs kept what was told.
+/// The tables as they were before runs kept what was reported.
 async fn open_as_it_was(place: &Place) {
     let first =
         |all: &Migrator| Migrator { migrations: all.migrations[..1].to_vec().into(), ..Migrator::DEFAULT };
@@ -473,7 +473,7 @@ async fn a_database_from_before_runs_kept_what_was_told_goes_on(place: Place) {
     damage(&place, "INSERT INTO ledger_runs VALUES (1, 1, -8, 7, 1, 0, 1000, 0, 0, 1794000000, 1794000100, 0), (1, 1, -8, 7, 2, 0, 1000, 0, 0, 1794000000, 1794000100, 0)").await;
     let ledger = open(&place).await;
     let sessions = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
-    assert!(sessions[0].1.runs.iter().all(|run| run.told.is_nothing()), "{sessions:?}");
+    assert!(sessions[0].1.runs.iter().all(|run| run.reported.is_none()), "{sessions:?}");
     apply(&ledger, "a", &arrivals_of(heard_by_three())[6..]).await;
     let sums = figures(&ledger, 1).await;
     assert_eq!((sums.uploaded, sums.seeding_s), (4000, 300));

@@ -58,9 +58,9 @@ impl Config {
     /// Which replicas an entry waits for.
     pub fn replicas(&self) -> Replicas {
         // Less than the time that Redis has for its answer, or Redis would seem to be down whenever a replica is.
-        let patience = Duration::from_millis(self.redis.response_timeout_ms.into()) / 5;
-        let patience = patience.min(REPLICA_WAIT_MAX);
-        Replicas { count: self.journal.wait_replicas, patience }
+        let timeout = Duration::from_millis(self.redis.response_timeout_ms.into()) / 5;
+        let timeout = timeout.min(REPLICA_WAIT_MAX);
+        Replicas { count: self.journal.wait_replicas, timeout }
     }
 
     /// How the audit trail is kept.
@@ -131,7 +131,7 @@ pub struct Opened<T> {
 /// Opens the journal. Redis need not be there yet.
 pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened<Arc<dyn Journal>>> {
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
-        let journal = Arc::new(RedisJournal::new(redis.clone(), names).waiting_for(config.replicas()));
+        let journal = Arc::new(RedisJournal::new(redis.clone(), names).with_replicas(config.replicas()));
         return Ok(Opened { store: journal, redis: Some(redis) });
     }
     let path = data.join("journal.db");

@@ -241,7 +241,7 @@ impl Engine {
             && tokio::time::timeout(patience, &mut *flushing).await.is_err()
         {
             flushing.abort();
-            let lost = self.queue.give_up();
+            let lost = self.queue.abandon();
             error!(
                 lost,
                 "the journal did not take everything in time; these announces are not accounted for"
@@ -287,11 +287,11 @@ impl Engine {
         let settings = self.mirror_settings.subscribe();
         let consumer = side
             .consumer(&parts.journal, parts.node, settings, parts.stopped.clone())
-            .on_group_made(parts.record_group("mirror"));
+            .on_group_created(parts.record_group("mirror"));
         self.shown.redis.push(("mirror", side.redis.clone()));
         self.shown.views.push(("mirror", consumer.counters()));
         self.add(summarise_now_and_then("mirror", consumer.counters(), parts.stopped.clone()));
-        self.add(side.clone().sweep(consumer.settled(), parts.stopped.clone()));
+        self.add(side.clone().sweep(consumer.recovered(), parts.stopped.clone()));
         self.add(side.clone().listen(parts.stopped.clone()));
         self.add(consumer.run());
         self.shown.mirror = Some(side);
@@ -313,7 +313,7 @@ impl Engine {
             settings,
             parts.stopped.clone(),
         )
-        .on_group_made(parts.record_group(name));
+        .on_group_created(parts.record_group(name));
         self.shown.views.push((name, consumer.counters()));
         self.add(summarise_now_and_then(name, consumer.counters(), parts.stopped.clone()));
         self.add(consumer.run());
@@ -411,7 +411,7 @@ async fn summarise_now_and_then(
         let is_end = sleep_or_stop(SUMMARY_EVERY, &mut stopped).await;
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let applied = count(&counters.applied);
-        let (buried, failed) = (count(&counters.buried), count(&counters.failed));
+        let (buried, failed) = (count(&counters.moved_to_dead_letters), count(&counters.failed));
         if applied + buried + failed != told {
             told = applied + buried + failed;
             info!(
@@ -419,7 +419,7 @@ async fn summarise_now_and_then(
                 applied,
                 buried,
                 skipped = count(&counters.skipped),
-                revived = count(&counters.revived),
+                revived = count(&counters.restored),
                 failed,
                 taken_over = count(&counters.taken_over),
                 waits = count(&counters.transient_failures),
@@ -455,7 +455,7 @@ impl Config {
         group: &str,
         consumers: u32,
         batch_max: u32,
-        answers_for_all: bool,
+        handles_malformed: bool,
     ) -> ConsumerSettings {
         let journal = &self.journal;
         ConsumerSettings {
@@ -468,7 +468,7 @@ impl Config {
             dead_after: DEAD_AFTER,
             retry_max: journal.retry_max,
             retry_delay: Seconds(journal.retry_delay_s),
-            answers_for_all,
+            handles_malformed,
         }
     }
 

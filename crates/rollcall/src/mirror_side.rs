@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domain::{LogThrottle, PeerId, Seconds, TorrentId};
-use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, Turn, View};
+use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, LeaderLease, View};
 use keyspace::{Lease, MirrorKey, MirrorNames, Redis, RedisError};
 use keyspace::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 use tokio::sync::watch;
@@ -51,7 +51,7 @@ pub struct MirrorSide {
     pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
     /// The layout as the consumer sees it.
     view: Arc<dyn View>,
-    turn: Arc<dyn Turn>,
+    turn: Arc<dyn LeaderLease>,
     hurry: Arc<watch::Sender<bool>>,
 }
 
@@ -98,7 +98,7 @@ impl MirrorSide {
             return Ok(None);
         };
         let process = node.process().to_string();
-        let turn: Arc<dyn Turn> =
+        let turn: Arc<dyn LeaderLease> =
             Arc::new(Lease::new(redis.clone(), names.lease().to_owned(), process.clone(), LEASE_LENGTH));
         let parts = MirrorParts {
             redis: redis.clone(),
@@ -125,7 +125,7 @@ impl MirrorSide {
         let parts = OrderedParts {
             journal: Arc::clone(journal),
             view: Arc::clone(&self.view),
-            turn: Arc::clone(&self.turn),
+            lease: Arc::clone(&self.turn),
             clock: system_clock(),
             process: node.process().clone(),
         };

@@ -1,4 +1,4 @@
-//! What goes into an announce and what comes out.
+//! Input and output of an announce.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,55 +6,46 @@ use domain::{
     AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId, counted,
 };
 
-use crate::leeching::SlotLimits;
+use crate::leech_counts::SlotLimits;
 
-/// The most peers one announce can be given, whatever the configuration says.
+/// Upper bound of the configured number.
 pub const WANTED_MAX: usize = 200;
 
-/// The most clients a user can run on one torrent, whatever the configuration says.
+/// Upper bound of the configured number.
 pub const CLIENTS_PER_USER_MAX: usize = 16;
 
-/// Which addresses the asker can be given.
+/// The address families of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Families {
-    /// Both: an HTTP reply has room for `peers` and `peers6`.
+    /// HTTP: `peers` and `peers6`.
     Both,
-    /// IPv4 only: the reply to a UDP packet that came over IPv4.
+    /// The reply to a UDP packet over IPv4.
     V4,
-    /// IPv6 only: the reply to a UDP packet that came over IPv6.
+    /// The reply to a UDP packet over IPv6.
     V6,
 }
 
-/// An announce that was let in.
+/// An admitted announce.
 #[derive(Clone, Copy, Debug)]
 pub struct Announce {
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// Whose announce it is.
     pub user: UserId,
-    /// Which client.
     pub peer_id: PeerId,
-    /// The client's key.
     pub key: ClientKey,
-    /// Where the client is. A mapped IPv4 address has been unmapped.
+    /// A mapped IPv4 address has been unmapped.
     pub ip: IpAddr,
-    /// Where it listens.
     pub port: u16,
-    /// Its running total of bytes uploaded.
+    /// Running total of bytes uploaded.
     pub uploaded: u64,
-    /// Its running total of bytes downloaded.
+    /// Running total of bytes downloaded.
     pub downloaded: u64,
-    /// What it still wants; none if it did not say.
+    /// None if the client did not send it.
     pub left: Option<u64>,
-    /// Why it announces.
     pub event: AnnounceEvent,
-    /// How many peers it wants, at most [`WANTED_MAX`].
+    /// At most [`WANTED_MAX`].
     pub wanted: usize,
-    /// Which addresses it can be given.
     pub families: Families,
-    /// How many may leech at once.
     pub slots: SlotLimits,
-    /// When.
     pub now: UnixTime,
 }
 
@@ -65,36 +56,34 @@ impl Announce {
     }
 }
 
-/// The rules that announces are judged by; they may change while the server runs.
+/// May change at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// A peer that is silent this long is gone: interval + grace (T3).
+    /// A peer without an announce for this long expires: interval + grace (T3).
     pub silence_max: Seconds,
-    /// Announces sooner than this after the last one get no peers.
+    /// Earlier announces get no peers.
     pub min_interval: Seconds,
-    /// How many clients a user may run on one torrent.
+    /// Clients of one user on one torrent.
     pub clients_per_user_max: u8,
-    /// The highest rate at which counters are believed to grow (J8).
+    /// The highest plausible growth of counters (J8).
     pub ceiling: RateCeiling,
-    /// How many peer ids a user may use on one torrent within an hour; zero means any number.
+    /// Peer ids of a user on one torrent within an hour; zero means no limit.
     pub peer_ids_per_hour_max: u8,
     /// Whether upload is credited that was claimed while no other user leeched.
     pub credit_upload_without_leechers: bool,
 }
 
-/// What a client's counters claim it moved since its last announce.
+/// Growth of a client's counters since its last announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Bytes uploaded.
     pub uploaded: u64,
-    /// Bytes downloaded.
     pub downloaded: u64,
 }
 
-/// What an announce led to.
+/// Result of an announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The swarm after the announce.
+    /// After the announce.
     pub counts: SwarmCounts,
     /// Bytes uploaded since the last announce of this session.
     pub uploaded_delta: u64,
@@ -102,28 +91,25 @@ pub struct Outcome {
     pub downloaded_delta: u64,
     /// Time since the last announce of this session, zero for the first.
     pub since_last: Seconds,
-    /// The session.
     pub session: SessionId,
-    /// The key that the session's client is derived from: the first that it sent, should it send several.
+    /// The key that the session's client is derived from: the first that it sent.
     pub key: ClientKey,
-    /// Whether the client came back sooner than it may; it was credited, but got no peers.
+    /// Whether the announce came before the min interval; it was credited, but got no peers.
     pub too_soon: bool,
-    /// Whether this announce completed the download, whether or not it says so; a repeated `completed` does not, nor that
-    /// of a client that was never heard leeching, or that downloaded nothing and whose user
-    /// seeds already.
+    /// Whether this announce completed the download, with or without the event. False for a repeated `completed`, for a
+    /// client that was never a leecher, and for one that downloaded nothing while its user seeds already.
     pub completed: bool,
-    /// What the counters claimed, where that is more than was credited (J8).
+    /// The claim, if it is more than was credited (J8).
     pub implausible: Option<Claim>,
-    /// Upload that was claimed although no other user leeched since the last announce; zero if there is nothing to
-    /// remark.
+    /// Upload claimed although no other user leeched since the last announce.
     pub upload_without_leechers: u64,
-    /// How much of that is not credited.
+    /// The part of it that is not credited.
     pub uncredited_upload: u64,
-    /// How many peer ids the user has used on this torrent within the hour, where this announce brought a new one.
+    /// Peer ids that the user has used on this torrent within the hour, if this announce has a new one.
     pub peer_ids: u8,
-    /// Whether the user has used up the peer lists for new peers; the announce got none.
+    /// Whether the user's budget of peer lists for new peers is used up; the announce got none.
     pub list_withheld: bool,
-    /// Whether it is a `stopped` of a peer that was not in the swarm.
+    /// A `stopped` of a peer that was not in the swarm.
     pub unknown_stop: bool,
 }
 
@@ -149,34 +135,18 @@ impl Outcome {
     }
 }
 
-/// Why an announce cannot be taken, though the user and the torrent are fine.
+/// Why an announce of an admitted user on an admitted torrent is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnnounceError {
-    /// The user runs as many clients on this torrent as allowed.
     #[error("you already run {} on this torrent, which is the limit; stop one of them first", counted(*limit, "client"))]
-    TooManyClients {
-        /// How many are allowed.
-        limit: u8,
-    },
-    /// The user leeches as many torrents as allowed.
+    TooManyClients { limit: u8 },
     #[error("{}", too_many_leeches(*limit))]
-    TooManyLeeches {
-        /// How many are allowed.
-        limit: u32,
-    },
-    /// As many peers leech this torrent as allowed.
+    TooManyLeeches { limit: u32 },
     #[error("{}", torrent_full(*limit))]
-    TorrentFull {
-        /// How many are allowed.
-        limit: u32,
-    },
-    /// The user has used too many peer ids on this torrent within an hour.
+    TorrentFull { limit: u32 },
     #[error("you used {} on this torrent within an hour, more than the limit; try again later", counted(*count, "peer id"))]
-    TooManyPeerIds {
-        /// How many.
-        count: u8,
-    },
-    /// There is no place for another peer or torrent.
+    TooManyPeerIds { count: u8 },
+    /// No capacity for another peer or torrent.
     #[error("the tracker has no room for more peers; try again later")]
     NoRoom,
 }
@@ -196,67 +166,54 @@ fn too_many_leeches(limit: u32) -> String {
 
 fn torrent_full(limit: u32) -> String {
     match limit {
-        0 => "nobody may download this torrent at the moment: see its page on the site".to_owned(),
+        0 => "this torrent cannot be downloaded at the moment: see its page on the site".to_owned(),
         _ => format!(
             "as many peers download this torrent as may at once ({limit}); your client will try again later"
         ),
     }
 }
 
-/// How many peers a swarm has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmCounts {
-    /// Peers that have everything.
     pub seeders: u32,
-    /// Peers that do not.
     pub leechers: u32,
-    /// How many users completed the torrent.
+    /// Users who completed the torrent.
     pub snatches: u32,
 }
 
-/// Compact addresses, as they go onto the wire. Kept and reused by the caller, so that answering allocates nothing.
+/// Compact addresses as sent. Reused by the caller, so that a reply allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct PeerLists {
-    /// Six bytes a peer (BEP 23).
+    /// Six bytes per peer (BEP 23).
     pub v4: Vec<u8>,
-    /// Eighteen bytes a peer (BEP 7).
+    /// Eighteen bytes per peer (BEP 7).
     pub v6: Vec<u8>,
 }
 
 impl PeerLists {
-    /// Empties both lists.
     pub fn clear(&mut self) {
         self.v4.clear();
         self.v6.clear();
     }
 }
 
-/// A peer that left a swarm without saying so.
+/// A peer that left a swarm without a `stopped`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// Whose peer it was.
     pub user: UserId,
-    /// Which client.
     pub peer_id: PeerId,
-    /// Where it was last; `0.0.0.0:0` if it never had an address that could be handed out.
+    /// Its last address; `0.0.0.0:0` if it never had a usable one.
     pub address: SocketAddr,
-    /// Its last totals.
     pub uploaded: u64,
-    /// Its last totals.
     pub downloaded: u64,
-    /// Whether it had everything.
     pub seeder: bool,
-    /// When it last announced.
     pub last_announce: UnixTime,
-    /// Its session.
     pub session: SessionId,
-    /// Its key.
     pub key: ClientKey,
-    /// How long it could be silent, if that was longer than usual; else zero.
+    /// Its allowed silence, if longer than the default; else zero.
     pub silence_max: Seconds,
 }
 
-/// The address of a peer that cannot be reached.
+/// The address of an unreachable peer.
 pub(crate) const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);

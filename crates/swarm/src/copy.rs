@@ -1,51 +1,46 @@
-//! Swarms as bytes, so that they outlive the process: what a shard holds, swarm by swarm.
+//! Swarms as bytes, for the snapshot: the contents of a shard, swarm by swarm.
 //!
-//! All numbers are little-endian. A swarm is its infohash, its snatches (4 bytes), the number of its peers (4 bytes) and
-//! the peers. A peer is its user, totals (8 bytes each), peer id (20), key, last announce, run and facts (4 bytes each);
-//! then its IPv4 address (6) and its IPv6 address (18), as far as the facts say that it has them.
+//! All numbers are little-endian. A swarm is its infohash, its snatches (4 bytes), the number of its peers (4 bytes)
+//! and the peers. A peer is its user, totals (8 bytes each), peer id (20), key, last announce, run and flags (4 bytes
+//! each); then its IPv4 address (6) and its IPv6 address (18), if the flags have them.
 //!
 //! # Deliberately absent
 //!
-//! Checksums, versions and files: whoever stores the bytes sees to it that they come back as they were. Should they not,
-//! reading them says so and never panics.
+//! Checksums, versions and files: these are up to the caller. Malformed bytes are an error, never a panic.
 
 use domain::{ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
 use crate::members::Member;
+use crate::packed_state::PackedState;
 use crate::peer::Peer;
-use crate::place::Place;
 
-/// The bytes are no copy of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are no copy of a shard")]
+#[error("the bytes are not a copy of a shard")]
 pub struct BadCopy;
 
-/// What was brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Swarms.
     pub swarms: u64,
-    /// Peers.
     pub peers: u64,
-    /// Peers for which there was no room, or that were there already.
+    /// Peers without capacity, or that existed already.
     pub left_out: u64,
 }
 
 const IS_SEEDER: u32 = 1 << 0;
 const HAS_COMPLETED: u32 = 1 << 1;
 const LAST_WAS_V6: u32 = 1 << 2;
-const HEARD_ELSEWHERE: u32 = 1 << 3;
+const IS_REMOTE: u32 = 1 << 3;
 const HAS_V4: u32 = 1 << 4;
 const HAS_V6: u32 = 1 << 5;
-/// How long it may be silent, if longer than usual, in steps of ten minutes; zero means as usual.
+/// Allowed silence, if longer than the default, in steps of ten minutes; else zero.
 const SILENCE_SHIFT: u32 = 6;
 const SILENCE_STEPS_MAX: u32 = 0x3ff;
 const SILENCE_STEP_S: u32 = 600;
-/// The upper half holds the seconds since the other address family was heard; all ones mean never.
+/// The upper half holds the seconds since the last announce over the other address family; all ones mean never.
 const OTHER_FAMILY_SHIFT: u32 = 16;
 const OTHER_FAMILY_NEVER: u32 = 0xffff;
 
-/// What comes before the peers of a swarm.
+/// Header before the peers of a swarm.
 pub(crate) struct SwarmHead {
     pub(crate) info_hash: InfoHash,
     pub(crate) snatches: u32,
@@ -64,33 +59,32 @@ impl SwarmHead {
     }
 }
 
-/// A peer with everything that is known of it.
 pub(crate) struct PeerCopy {
     pub(crate) peer: Peer,
     pub(crate) member: Member,
     pub(crate) is_seeder: bool,
-    /// How long it may be silent, if longer than usual; else zero.
+    /// Allowed silence, if longer than the default; else zero.
     pub(crate) silence_max: Seconds,
 }
 
 impl PeerCopy {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let PeerCopy { peer, member, is_seeder, silence_max } = self;
-        let place = peer.place;
-        let fact = |holds: bool, bit: u32| if holds { bit } else { 0 };
-        let facts = fact(*is_seeder, IS_SEEDER)
-            | fact(place.has_completed(), HAS_COMPLETED)
-            | fact(place.last_was_v6(), LAST_WAS_V6)
-            | fact(place.was_heard_elsewhere(), HEARD_ELSEWHERE)
-            | fact(member.has_v4(), HAS_V4)
-            | fact(member.has_v6(), HAS_V6)
+        let packed = peer.packed;
+        let flag = |holds: bool, bit: u32| if holds { bit } else { 0 };
+        let flags = flag(*is_seeder, IS_SEEDER)
+            | flag(packed.has_completed(), HAS_COMPLETED)
+            | flag(packed.last_was_v6(), LAST_WAS_V6)
+            | flag(packed.is_remote(), IS_REMOTE)
+            | flag(member.has_v4(), HAS_V4)
+            | flag(member.has_v6(), HAS_V6)
             | silence_max.0.div_ceil(SILENCE_STEP_S).min(SILENCE_STEPS_MAX) << SILENCE_SHIFT
-            | place.other_family_s().unwrap_or(OTHER_FAMILY_NEVER) << OTHER_FAMILY_SHIFT;
+            | packed.other_family_s().unwrap_or(OTHER_FAMILY_NEVER) << OTHER_FAMILY_SHIFT;
         for number in [peer.user.get(), peer.uploaded, peer.downloaded] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&peer.peer_id.0);
-        for number in [peer.key.0, peer.last_announce.0, peer.run.0, facts] {
+        for number in [peer.key.0, peer.last_announce.0, peer.run.0, flags] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         if member.has_v4() {
@@ -106,40 +100,40 @@ impl PeerCopy {
         let (uploaded, downloaded) = (bytes.u64()?, bytes.u64()?);
         let peer_id = PeerId(bytes.take()?);
         let (key, last_announce, run) = (bytes.u32()?, bytes.u32()?, bytes.u32()?);
-        let facts = bytes.u32()?;
+        let flags = bytes.u32()?;
         let member = Member {
             slot: 0,
-            v4: if facts & HAS_V4 > 0 { bytes.take()? } else { [0; 6] },
-            v6: if facts & HAS_V6 > 0 { bytes.take()? } else { [0; 18] },
+            v4: if flags & HAS_V4 > 0 { bytes.take()? } else { [0; 6] },
+            v6: if flags & HAS_V6 > 0 { bytes.take()? } else { [0; 18] },
         };
         let peer = Peer {
             user,
             uploaded,
             downloaded,
-            place: place_of(facts, swarm),
+            packed: packed_state_of(flags, swarm),
             peer_id,
             key: ClientKey(key),
             last_announce: UnixTime(last_announce),
             run: RunId(run),
         };
-        let silence_max = Seconds((facts >> SILENCE_SHIFT & SILENCE_STEPS_MAX) * SILENCE_STEP_S);
-        Ok(PeerCopy { peer, member, is_seeder: facts & IS_SEEDER > 0, silence_max })
+        let silence_max = Seconds((flags >> SILENCE_SHIFT & SILENCE_STEPS_MAX) * SILENCE_STEP_S);
+        Ok(PeerCopy { peer, member, is_seeder: flags & IS_SEEDER > 0, silence_max })
     }
 }
 
-fn place_of(facts: u32, swarm: u32) -> Place {
-    let mut place = Place::in_swarm(swarm);
-    if facts & HAS_COMPLETED > 0 {
-        place.set_completed();
+fn packed_state_of(flags: u32, swarm: u32) -> PackedState {
+    let mut packed = PackedState::in_swarm(swarm);
+    if flags & HAS_COMPLETED > 0 {
+        packed.set_completed();
     }
-    place.set_last_was_v6(facts & LAST_WAS_V6 > 0);
-    place.set_heard_elsewhere(facts & HEARD_ELSEWHERE > 0);
-    let other_family_s = facts >> OTHER_FAMILY_SHIFT;
-    place.set_other_family_s((other_family_s != OTHER_FAMILY_NEVER).then_some(other_family_s));
-    place
+    packed.set_last_was_v6(flags & LAST_WAS_V6 > 0);
+    packed.set_remote(flags & IS_REMOTE > 0);
+    let other_family_s = flags >> OTHER_FAMILY_SHIFT;
+    packed.set_other_family_s((other_family_s != OTHER_FAMILY_NEVER).then_some(other_family_s));
+    packed
 }
 
-/// Bytes that are read from the front.
+/// A reader from the front.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Bytes<'_> {

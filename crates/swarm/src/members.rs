@@ -1,4 +1,4 @@
-//! One swarm's addresses side by side, seeders first, so that choosing peers reads one stretch of memory.
+//! One swarm's addresses, contiguous, seeders first, so that choosing peers reads one range of memory.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,27 +6,26 @@ use domain::UnixTime;
 
 use crate::announce::{Families, NO_ADDRESS, PeerLists};
 
-/// Ports below are not handed out: no client listens there, and handing them out would make swarms a weapon.
+/// Lower ports are not returned: no client listens there, and returning them would allow attacks on other services.
 const LOWEST_PORT: u16 = 1024;
 
-/// One peer's addresses, as they go onto the wire. All zero where there is none.
+/// One peer's addresses as sent. All zero if there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Member {
-    /// The slot of the peer.
     pub(crate) slot: u32,
     pub(crate) v4: [u8; 6],
     pub(crate) v6: [u8; 18],
 }
 
 impl Member {
-    /// Someone at this address, whose slot is yet to be found.
+    /// The slot is set later.
     pub(crate) fn at(ip: IpAddr, port: u16) -> Self {
         let mut member = Member::default();
         member.set_address(ip, port);
         member
     }
 
-    /// Notes where the peer is, for the family of `ip`; a port that is never handed out means nowhere.
+    /// Sets the address for the family of `ip`; a port below [`LOWEST_PORT`] clears it.
     pub(crate) fn set_address(&mut self, ip: IpAddr, port: u16) {
         let reachable = port >= LOWEST_PORT;
         match ip {
@@ -47,8 +46,7 @@ impl Member {
         }
     }
 
-    /// Forgets the address of one family.
-    pub(crate) fn forget_address(&mut self, v6: bool) {
+    pub(crate) fn clear_address(&mut self, v6: bool) {
         if v6 {
             self.v6 = [0; 18];
         } else {
@@ -61,14 +59,12 @@ impl Member {
         self.address_v4().or_else(|| self.address_v6()).unwrap_or(NO_ADDRESS)
     }
 
-    /// Where it can be reached over IPv4.
     pub(crate) fn address_v4(&self) -> Option<SocketAddr> {
         let [a, b, c, d, port @ ..] = self.v4;
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(a, b, c, d)), u16::from_be_bytes(port));
         self.has_v4().then_some(address)
     }
 
-    /// Where it can be reached over IPv6.
     pub(crate) fn address_v6(&self) -> Option<SocketAddr> {
         let (ip, port) = self.v6.split_at(16);
         let octets: [u8; 16] = ip.try_into().expect("sixteen bytes were split off");
@@ -77,8 +73,8 @@ impl Member {
         self.has_v6().then_some(address)
     }
 
-    /// Adds the addresses the asker can use to its lists; false if there is none.
-    pub(crate) fn hand_out(&self, families: Families, lists: &mut PeerLists) -> bool {
+    /// Appends the addresses that the requester can use; false if there is none.
+    pub(crate) fn append_to(&self, families: Families, lists: &mut PeerLists) -> bool {
         let give_v4 = families != Families::V6 && self.has_v4();
         let give_v6 = families != Families::V4 && self.has_v6();
         if give_v4 {
@@ -99,7 +95,7 @@ impl Member {
     }
 }
 
-/// A member that now stands at another place.
+/// A member whose position has changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moved {
     pub(crate) slot: u32,
@@ -143,14 +139,14 @@ impl Members {
     /// Adds a member as a leecher, at the end.
     pub(crate) fn push(&mut self, member: Member) -> u32 {
         if self.all.len() == self.all.capacity() {
-            // Grow by an eighth rather than twofold: most swarms are small and stay so.
+            // Grows by an eighth rather than twofold: most swarms stay small.
             self.all.reserve_exact(2.max(self.all.len() / 8));
         }
         self.all.push(member);
         self.all.len() as u32 - 1
     }
 
-    /// Moves a member over the border between seeders and leechers; both who changed places are reported.
+    /// Swaps a member across the border between seeders and leechers; returns both new positions.
     pub(crate) fn set_seeder(&mut self, position: u32, seeder: bool) -> Option<[Moved; 2]> {
         if self.is_seeder(position) == seeder {
             return None;
@@ -161,7 +157,7 @@ impl Members {
         Some([self.at(position), self.at(border)])
     }
 
-    /// Takes the last leecher's place, for a member that has been made a leecher before.
+    /// Removes a leecher; the last one moves into the gap. Seeders must be made leechers first.
     pub(crate) fn remove_leecher(&mut self, position: u32) -> Option<Moved> {
         debug_assert!(!self.is_seeder(position), "seeders are made leechers before they leave");
         self.all.swap_remove(position as usize);

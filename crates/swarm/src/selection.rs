@@ -1,59 +1,59 @@
-//! A uniform random choice of peers, in time proportional to how many are wanted.
+//! A uniform random choice of peers, in time proportional to the number wanted.
 //!
-//! Every set of peers is equally likely. A small crowd is shuffled as far as needed (Fisher–Yates on a list of
-//! places); in a large one, places are drawn and repetitions drawn again, which are rare there.
+//! Every set of peers is equally likely. Few candidates are shuffled as far as needed (Fisher–Yates on a list of
+//! indices); among many, indices are drawn, and rare repetitions drawn again.
 
 use fastrand::Rng;
 
 use crate::announce::{CLIENTS_PER_USER_MAX, Families, PeerLists, WANTED_MAX};
 use crate::members::Member;
 
-/// Up to this many times the wanted number, a crowd is small enough to be shuffled.
+/// Up to this many times the wanted number, candidates are shuffled.
 const SHUFFLE_FACTOR: usize = 4;
-/// A repeatable choice draws from a multiple of this many places, so that a few peers more or less change little.
+/// A repeatable choice draws from a multiple of this many indices, so that a few peers more or less change little.
 const SPAN_STEP: usize = 16;
-/// Places the shuffle can hold.
+/// Capacity of the shuffle.
 const SHUFFLE_MAX: usize = SHUFFLE_FACTOR * (WANTED_MAX + CLIENTS_PER_USER_MAX);
-/// Buckets of the table of places already drawn; never more than half full.
+/// Buckets of the set of drawn indices; never more than half full.
 const DRAWN_BUCKETS: usize = 1024;
 
 const _: () = assert!(SHUFFLE_MAX >= (SHUFFLE_FACTOR * WANTED_MAX).next_multiple_of(SPAN_STEP));
 const _: () = assert!(DRAWN_BUCKETS >= 2 * draws_max(WANTED_MAX));
 
-/// Places drawn in a large crowd. Enough if most peers have an address that the asker can use.
+/// Indices drawn among many candidates. Enough if most peers have a usable address.
 const fn draws_max(wanted: usize) -> usize {
     2 * wanted + CLIENTS_PER_USER_MAX
 }
 
-/// Where few peers can be used (of the rarer address family), so many times the wanted number are looked at in a row.
+/// If few peers are usable (of the rarer address family), up to so many times the wanted number are examined
+/// sequentially.
 const WALK_FACTOR: usize = 8;
 
-/// Whom to choose for.
-pub(crate) struct Asker<'a> {
+pub(crate) struct Requester<'a> {
     pub(crate) wanted: usize,
     pub(crate) families: Families,
-    /// Slots of the asker's own peers, which it is never given.
+    /// Slots of the requester's own peers, which are never returned.
     pub(crate) own: &'a [u32],
-    /// Where the same random numbers should lead to the same peers, also when the crowd has changed a little: the
-    /// position of its first member in the swarm.
+    /// If the same random numbers should lead to the same peers, even if a few candidates have changed: the position of
+    /// the first candidate in the swarm.
     pub(crate) repeatable_from: Option<usize>,
 }
 
-impl Asker<'_> {
-    fn give(&self, member: &Member, lists: &mut PeerLists) -> bool {
-        !self.own.contains(&member.slot) && member.hand_out(self.families, lists)
+impl Requester<'_> {
+    fn append(&self, member: &Member, lists: &mut PeerLists) -> bool {
+        !self.own.contains(&member.slot) && member.append_to(self.families, lists)
     }
 
-    fn span<const REPEATABLE: bool>(&self, crowd: &[Member]) -> Span {
+    fn span<const REPEATABLE: bool>(&self, candidates: &[Member]) -> Span {
         if !REPEATABLE {
-            return Span { places: crowd.len(), shift: 0 };
+            return Span { places: candidates.len(), shift: 0 };
         }
-        let places = crowd.len().next_multiple_of(SPAN_STEP);
+        let places = candidates.len().next_multiple_of(SPAN_STEP);
         Span { places, shift: places - self.repeatable_from.unwrap_or_default() % places }
     }
 }
 
-/// The places to draw from, and where among them the crowd begins.
+/// The indices to draw from, and where among them the candidates begin.
 #[derive(Clone, Copy)]
 struct Span {
     places: usize,
@@ -61,57 +61,62 @@ struct Span {
 }
 
 impl Span {
-    /// Who is at a place; a place beyond the crowd is empty.
-    fn member<const REPEATABLE: bool>(self, crowd: &[Member], place: usize) -> Option<&Member> {
+    /// None for an index beyond the candidates.
+    fn member<const REPEATABLE: bool>(self, candidates: &[Member], place: usize) -> Option<&Member> {
         if !REPEATABLE {
-            return crowd.get(place);
+            return candidates.get(place);
         }
         let shifted = place + self.shift;
-        crowd.get(if shifted >= self.places { shifted - self.places } else { shifted })
+        candidates.get(if shifted >= self.places { shifted - self.places } else { shifted })
     }
 }
 
-/// Writes the addresses of up to `asker.wanted` of `crowd` to `lists`.
-pub(crate) fn choose(crowd: &[Member], asker: &Asker<'_>, random: &mut Rng, lists: &mut PeerLists) {
-    let wanted = asker.wanted.min(WANTED_MAX);
-    if wanted == 0 {
-        return;
-    }
-    if crowd.len() <= wanted {
-        for member in crowd {
-            asker.give(member, lists);
-        }
-    } else if asker.repeatable_from.is_some() {
-        choose_some::<true>(crowd, wanted, asker, random, lists);
-    } else {
-        choose_some::<false>(crowd, wanted, asker, random, lists);
-    }
-}
-
-/// `REPEATABLE` is known to the compiler: most choices are not, and should not pay for it.
-fn choose_some<const REPEATABLE: bool>(
-    crowd: &[Member],
-    wanted: usize,
-    asker: &Asker<'_>,
+/// Writes the addresses of up to `requester.wanted` of `candidates` to `lists`.
+pub(crate) fn choose(
+    candidates: &[Member],
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    if crowd.len() <= SHUFFLE_FACTOR * wanted {
-        choose_by_shuffle::<REPEATABLE>(crowd, wanted, asker, random, lists);
+    let wanted = requester.wanted.min(WANTED_MAX);
+    if wanted == 0 {
+        return;
+    }
+    if candidates.len() <= wanted {
+        for member in candidates {
+            requester.append(member, lists);
+        }
+    } else if requester.repeatable_from.is_some() {
+        choose_some::<true>(candidates, wanted, requester, random, lists);
     } else {
-        choose_by_drawing::<REPEATABLE>(crowd, wanted, asker, random, lists);
+        choose_some::<false>(candidates, wanted, requester, random, lists);
+    }
+}
+
+/// `REPEATABLE` is a constant: most choices are not repeatable, and should not pay for it.
+fn choose_some<const REPEATABLE: bool>(
+    candidates: &[Member],
+    wanted: usize,
+    requester: &Requester<'_>,
+    random: &mut Rng,
+    lists: &mut PeerLists,
+) {
+    if candidates.len() <= SHUFFLE_FACTOR * wanted {
+        choose_by_shuffle::<REPEATABLE>(candidates, wanted, requester, random, lists);
+    } else {
+        choose_by_drawing::<REPEATABLE>(candidates, wanted, requester, random, lists);
     }
 }
 
 fn choose_by_shuffle<const REPEATABLE: bool>(
-    crowd: &[Member],
+    candidates: &[Member],
     wanted: usize,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
     let mut places = [0_u16; SHUFFLE_MAX];
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(candidates);
     let places = &mut places[..span.places];
     for (place, index) in places.iter_mut().zip(0..) {
         *place = index;
@@ -120,8 +125,8 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
     for turn in 0..span.places {
         let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
         places.swap(turn, drawn);
-        let Some(member) = span.member::<REPEATABLE>(crowd, places[turn] as usize) else { continue };
-        given += usize::from(asker.give(member, lists));
+        let Some(member) = span.member::<REPEATABLE>(candidates, places[turn] as usize) else { continue };
+        given += usize::from(requester.append(member, lists));
         if given == wanted {
             return;
         }
@@ -129,44 +134,44 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
 }
 
 fn choose_by_drawing<const REPEATABLE: bool>(
-    crowd: &[Member],
+    candidates: &[Member],
     wanted: usize,
-    asker: &Asker<'_>,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let mut drawn = DrawnPlaces([0; DRAWN_BUCKETS]);
+    let mut drawn = DrawnIndices([0; DRAWN_BUCKETS]);
     let mut given = 0;
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(candidates);
     for _ in 0..draws_max(wanted) {
         let place = random.u32(..span.places as u32);
-        let Some(member) = span.member::<REPEATABLE>(crowd, place as usize) else { continue };
+        let Some(member) = span.member::<REPEATABLE>(candidates, place as usize) else { continue };
         if drawn.insert(place) {
-            given += usize::from(asker.give(member, lists));
+            given += usize::from(requester.append(member, lists));
             if given == wanted {
                 return;
             }
         }
     }
-    walk_on::<REPEATABLE>(crowd, wanted - given, &drawn, asker, random, lists);
+    walk_on::<REPEATABLE>(candidates, wanted - given, &drawn, requester, random, lists);
 }
 
-/// Looks for the missing peers in a row, from a random place on.
+/// Searches for the missing peers sequentially, from a random index.
 fn walk_on<const REPEATABLE: bool>(
-    crowd: &[Member],
+    candidates: &[Member],
     mut missing: usize,
-    drawn: &DrawnPlaces,
-    asker: &Asker<'_>,
+    drawn: &DrawnIndices,
+    requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
 ) {
-    let span = asker.span::<REPEATABLE>(crowd);
+    let span = requester.span::<REPEATABLE>(candidates);
     let start = random.usize(..span.places);
-    for step in 0..span.places.min(WALK_FACTOR * asker.wanted) {
+    for step in 0..span.places.min(WALK_FACTOR * requester.wanted) {
         let place = (start + step) % span.places;
-        let Some(member) = span.member::<REPEATABLE>(crowd, place) else { continue };
+        let Some(member) = span.member::<REPEATABLE>(candidates, place) else { continue };
         if !drawn.contains(place as u32) {
-            missing -= usize::from(asker.give(member, lists));
+            missing -= usize::from(requester.append(member, lists));
             if missing == 0 {
                 return;
             }
@@ -174,11 +179,11 @@ fn walk_on<const REPEATABLE: bool>(
     }
 }
 
-/// A small set of places on the stack; zero means empty.
-struct DrawnPlaces([u32; DRAWN_BUCKETS]);
+/// A small set of indices on the stack; zero means empty.
+struct DrawnIndices([u32; DRAWN_BUCKETS]);
 
-impl DrawnPlaces {
-    /// Adds a place; false if it was there.
+impl DrawnIndices {
+    /// False if it was present.
     fn insert(&mut self, place: u32) -> bool {
         let bucket = self.bucket_of(place);
         let is_new = self.0[bucket] == 0;
@@ -190,7 +195,7 @@ impl DrawnPlaces {
         self.0[self.bucket_of(place)] != 0
     }
 
-    /// The bucket that holds the place, or the empty one where it would go.
+    /// The bucket that holds the index, or the empty one where it would go.
     fn bucket_of(&self, place: u32) -> usize {
         let mut bucket = (place.wrapping_mul(0x9e37_79b1) >> 8) as usize % DRAWN_BUCKETS;
         while self.0[bucket] != 0 && self.0[bucket] != place + 1 {

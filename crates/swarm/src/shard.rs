@@ -1,7 +1,7 @@
-//! The swarms of one shard, and the life of a peer in them: join, announce, leave, expire.
+//! The swarms of one shard, and the lifecycle of a peer: join, announce, leave, expire.
 //!
-//! A peer is found by (swarm, user): a user has few clients on a torrent, so one small table serves the peer id, the
-//! key, the limit on clients and the rule that nobody is given their own peers.
+//! A peer is found by (swarm, user): a user has few clients on a torrent, so one small table serves the lookup by peer
+//! id and key, the limit on clients and the exclusion of the user's own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
 use domain::{AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
@@ -15,39 +15,40 @@ use std::sync::Arc;
 use crate::announce::{
     Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
 };
-use crate::leeching::Leeching;
+use crate::leech_counts::LeechCounts;
 use crate::members::{Member, Members, Moved};
+use crate::packed_state;
 use crate::peer::{Credit, ListDue, Peer};
-use crate::place;
 use crate::runs::Runs;
 use crate::slab::Slab;
 
 mod completions;
 mod copying;
-mod farewells;
 mod join_budget;
 mod last_leechers;
-mod learn;
 mod limits;
+mod listing;
 mod lists;
+mod recent_stops;
+mod remote;
 mod removal;
-mod sighting;
 mod slots;
 
 use completions::Completions;
-use farewells::Farewells;
 use join_budget::JoinBudgets;
 use last_leechers::OwnLeechers;
-pub(crate) use learn::Lesson;
 use lists::ListChoice;
+use recent_stops::RecentStops;
+pub(crate) use remote::Replication;
 
-/// How far ahead the wheel sees without a second look: longer than the default interval + grace.
+/// Horizon of the timing wheel: longer than the default interval + grace.
 const WHEEL_HORIZON_S: u32 = 4096;
 
-/// How long a peer that was last heard elsewhere is left alone at a time, while nothing is heard from there.
+/// Extension of remote peers that are due, while other nodes are unreachable.
 const HOLD: Seconds = Seconds(5);
 
-/// How much too late a peer may expire, because another node heard it before the last tenant of its slot was heard.
+/// How much too late a peer may expire, because its remote announce is older than the last one of the slot's previous
+/// peer.
 const EXPIRY_SLACK: Seconds = Seconds(5);
 
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Swarm {
 
 /// The slots of one user's peers in one swarm.
 struct OwnPeers {
-    /// One more than may be there: the one that joins.
+    /// One more than the limit: the peer that joins.
     slots: [u32; CLIENTS_PER_USER_MAX + 1],
     count: usize,
 }
@@ -97,27 +98,25 @@ pub(crate) struct Shard {
     random: Rng,
     hasher: FixedState,
     runs: Arc<Runs>,
-    /// How many peers seed, in all swarms together.
+    /// Seeders in all swarms.
     seeders: usize,
     /// Swarms with at least one seeder.
     seeded: usize,
     /// Swarms with at least one leecher.
     leeched: usize,
-    /// Who said goodbye lately.
-    farewells: Farewells,
-    /// What users have used up who bring new peers to a torrent.
+    recent_stops: RecentStops,
     join_budgets: JoinBudgets,
     completions: Completions,
     own_leechers: OwnLeechers,
-    /// Since when it knows of every leecher: since its start, or since other nodes can be heard again.
+    /// Since when all leechers are known: since the start, or since replication works again.
     knows_since: UnixTime,
-    /// The latest moment it was told.
+    /// The latest time passed to the shard.
     now: UnixTime,
-    /// Peers, by slot, that may be silent for longer than usual: they were last heard elsewhere, and told a longer interval.
+    /// Peers, by slot, with a longer allowed silence: another node sent them a longer interval.
     longer_silences: HashMap<u32, Seconds>,
-    /// Who leeches how many torrents, in all shards together.
-    leeching: Arc<Leeching>,
-    /// Whether this shard tells it.
+    /// Over all shards.
+    leech_counts: Arc<LeechCounts>,
+    /// Whether this shard updates `leech_counts`.
     counts_leeching: bool,
 }
 
@@ -127,11 +126,11 @@ impl Shard {
         random_seed: u64,
         hasher: FixedState,
         runs: Arc<Runs>,
-        leeching: Arc<Leeching>,
+        leech_counts: Arc<LeechCounts>,
     ) -> Self {
         Shard {
             runs,
-            leeching,
+            leech_counts,
             counts_leeching: false,
             longer_silences: HashMap::new(),
             swarms: Slab::default(),
@@ -144,7 +143,7 @@ impl Shard {
             seeders: 0,
             seeded: 0,
             leeched: 0,
-            farewells: Farewells::default(),
+            recent_stops: RecentStops::default(),
             join_budgets: JoinBudgets::default(),
             completions: Completions::default(),
             own_leechers: OwnLeechers::default(),
@@ -165,18 +164,16 @@ impl Shard {
         self.seeders
     }
 
-    /// Swarms with at least one seeder.
     pub(crate) fn seeded_count(&self) -> usize {
         self.seeded
     }
 
-    /// Swarms with at least one leecher.
     pub(crate) fn leeched_count(&self) -> usize {
         self.leeched
     }
 
-    pub(crate) fn farewells_forgotten(&self) -> u64 {
-        self.farewells.forgotten()
+    pub(crate) fn recent_stops_evicted(&self) -> u64 {
+        self.recent_stops.evicted()
     }
 
     pub(crate) fn announce(
@@ -188,7 +185,7 @@ impl Shard {
     ) -> Result<Outcome, AnnounceError> {
         self.now = self.now.max(announce.now);
         if announce.event == AnnounceEvent::Stopped {
-            self.farewells.note(
+            self.recent_stops.record(
                 self.hash_of_client(&announce.info_hash, announce.user, &announce.peer_id),
                 announce.now,
             );
@@ -242,9 +239,9 @@ impl Shard {
         })
     }
 
-    /// Notes that a client has everything, and says whether it completed the download just now: only a client that was
-    /// heard leeching can, only once, and not by checking files that another client of its user seeds. A seeder that
-    /// starts may say `completed`, a leecher that finishes may not.
+    /// Marks a client as complete, and returns whether it completed the download just now: only a client that was a
+    /// leecher can, only once, and not by checking files that another client of its user seeds. A starting seeder may
+    /// send `completed`, a finishing leecher may not.
     fn completes(&mut self, slot: u32, was_leeching: bool, own: &OwnPeers) -> bool {
         let is_first = self.peers[slot].complete() && was_leeching;
         let has_downloaded = self.peers[slot].downloaded > 0;
@@ -256,7 +253,7 @@ impl Shard {
         completed
     }
 
-    /// Counts a completion, once for each user.
+    /// Counts a completion, once per user.
     fn count_snatch(&mut self, slot: u32) {
         let Peer { user, .. } = self.peers[slot];
         let swarm = &mut self.swarms[self.peers[slot].swarm()];
@@ -285,16 +282,16 @@ impl Shard {
         }
     }
 
-    /// Takes out every peer that has been silent for too long.
+    /// Removes every peer whose allowed silence has passed.
     pub(crate) fn expire(
         &mut self,
         now: UnixTime,
         rules: &Rules,
-        holds_elsewhere: bool,
+        holds_remote_peers: bool,
         mut departed: impl FnMut(Departure),
     ) {
         self.now = self.now.max(now);
-        // The wheel is lent out, so that its judge may change the shard.
+        // The wheel is moved out, so that the callback may change the shard.
         let mut wheel = std::mem::replace(&mut self.wheel, TimingWheel::new(now, 1));
         wheel.advance(now, |slot| {
             let peer = &self.peers[slot];
@@ -305,7 +302,7 @@ impl Shard {
             if deadline > now {
                 return Verdict::RearmAt(deadline);
             }
-            if holds_elsewhere && peer.was_heard_elsewhere() {
+            if holds_remote_peers && peer.is_remote() {
                 return Verdict::RearmAt(now + HOLD);
             }
             departed(self.departure(slot));
@@ -315,13 +312,12 @@ impl Shard {
         self.wheel = wheel;
     }
 
-    /// How long a peer may be silent.
+    /// Allowed silence of a peer.
     fn silence_max_of(&self, slot: u32, rules: &Rules) -> Seconds {
         let longer = self.longer_silences.get(&slot).copied().unwrap_or_default();
         rules.silence_max.max(longer)
     }
 
-    /// Notes how long a peer may be silent.
     fn set_silence_max(&mut self, slot: u32, silence_max: Seconds, rules: &Rules) {
         if silence_max > rules.silence_max {
             self.longer_silences.insert(slot, silence_max);
@@ -330,7 +326,7 @@ impl Shard {
         }
     }
 
-    fn living(&self) -> impl Iterator<Item = (u32, &Peer)> {
+    fn live_peers(&self) -> impl Iterator<Item = (u32, &Peer)> {
         self.peers.iter().filter(|(_, peer)| !peer.is_vacant())
     }
 
@@ -349,7 +345,7 @@ impl Shard {
         if found.is_some() || !opens {
             return Ok(found);
         }
-        if self.swarms.len() >= place::SWARMS_MAX {
+        if self.swarms.len() >= packed_state::SWARMS_MAX {
             return Err(AnnounceError::NoRoom);
         }
         let swarm = Swarm { info_hash: *info_hash, members: Members::default(), snatches: 0 };
@@ -360,7 +356,7 @@ impl Shard {
         Ok(Some(slot))
     }
 
-    /// A swarm that was opened for an announce that is refused after all is as good as none.
+    /// Closes a swarm that was opened for an announce that is refused.
     fn close_unused_swarm(&mut self, hash_of_torrent: u64, swarm: u32) {
         if !self.swarms[swarm].members.all().is_empty() || self.swarms[swarm].snatches > 0 {
             return;
@@ -383,7 +379,7 @@ impl Shard {
         own
     }
 
-    /// The peer that announces: by its peer id, else by its key (see [`key_of`]).
+    /// The announcing peer: by its peer id, else by its key (see [`key_of`]).
     fn find_client(&self, own: &OwnPeers, peer_id: &PeerId, key: ClientKey) -> Option<u32> {
         let mut slots = own.slots().iter().copied();
         let by_peer_id = slots.clone().find(|slot| self.peers[*slot].has_peer_id(peer_id));
@@ -394,13 +390,13 @@ impl Shard {
         self.hasher.hash_one((info_hash, user, peer_id))
     }
 
-    /// Whether there is room for another client of a user who has these.
+    /// Whether the user may have another client, and the swarm has capacity.
     fn check_room(&self, swarm: u32, own: &OwnPeers, rules: &Rules) -> Result<(), AnnounceError> {
         let limit = rules.clients_per_user_max.min(CLIENTS_PER_USER_MAX as u8);
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
-        if self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX {
+        if self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX {
             return Err(AnnounceError::NoRoom);
         }
         Ok(())
@@ -413,11 +409,11 @@ impl Shard {
         slot
     }
 
-    /// Puts a peer into its swarm, as a leecher.
+    /// Adds a peer to its swarm, as a leecher.
     fn admit(&mut self, peer: Peer, mut member: Member, rules: &Rules) -> u32 {
         let (swarm, user, wheel) = (peer.swarm(), peer.user, &self.wheel);
         let slot = self.peers.insert_where(peer, |slot, former| {
-            // The wheel looks at a slot when its former tenant was due, which must not be too late for this one.
+            // The wheel checks a slot when its previous peer was due, which must not be too late for this one.
             former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
         });
         let (peers, hasher) = (&self.peers, &self.hasher);
@@ -433,7 +429,7 @@ impl Shard {
         slot
     }
 
-    /// An announce of a known peer that stays: what it moved, and whether it is given peers.
+    /// An announce of a known peer that stays: what it moved, and whether it gets a peer list.
     fn heartbeat(
         &mut self,
         slot: u32,
@@ -449,8 +445,8 @@ impl Shard {
         let member = self.swarms[swarm].members.member_mut(position);
         member.set_address(announce.ip, announce.port);
         if left_other_family {
-            // A laptop that moved to a network with one family only is no longer reachable over the other.
-            member.forget_address(!announce.ip.is_ipv6());
+            // A client that moved to a network with one family is no longer reachable over the other.
+            member.clear_address(!announce.ip.is_ipv6());
         }
         if announce.is_seeder() {
             self.note_leecher_ends(slot);
@@ -468,7 +464,7 @@ impl Shard {
         Outcome { counts: self.swarms[swarm].counts(), ..outcome }
     }
 
-    /// A `stopped` of a peer that is not known is a success, or it would be repeated for ever.
+    /// A `stopped` of an unknown peer succeeds; otherwise the client would repeat it.
     fn stop_unknown(&mut self, hash_of_torrent: u64, announce: &Announce, counts: SwarmCounts) -> Outcome {
         let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
         let session = SessionId { client, run: self.runs.next() };
@@ -476,7 +472,7 @@ impl Shard {
         Outcome { peer_ids, unknown_stop: true, ..Outcome::of(counts, session, announce.key) }
     }
 
-    /// Takes a peer out of its swarm. The wheel keeps the slot until it comes by, or the slot's next tenant gets it.
+    /// Removes a peer from its swarm. The wheel keeps the slot until its next check, or until the slot is reused.
     fn leave(&mut self, slot: u32) {
         let leeched = self.is_leeching(slot);
         self.note_leecher_ends(slot);
@@ -547,8 +543,7 @@ impl Shard {
 
 /// The key by which a client may be found.
 ///
-/// A `stopped` is believed by its peer id only: a late one of a client that has begun anew, with the same key, must not
-/// take its new self out.
+/// A `stopped` goes by peer id only: a late one must not remove a restarted client with the same key.
 fn key_of(event: AnnounceEvent, key: ClientKey) -> ClientKey {
     if event == AnnounceEvent::Stopped { ClientKey::NONE } else { key }
 }

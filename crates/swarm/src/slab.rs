@@ -1,6 +1,6 @@
 //! Records at stable slots, in chunks: growing never moves a record and never leaves half of the memory unused.
 
-/// Records in a chunk: large enough to be cheap, small enough that a half-filled last chunk does not matter.
+/// Large enough to be cheap, small enough that a half-filled last chunk does not matter.
 const CHUNK: usize = 128;
 
 #[derive(Debug)]
@@ -16,12 +16,11 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Puts a record into a free slot.
     pub(crate) fn insert(&mut self, record: T) -> u32 {
         self.insert_where(record, |_, _| true)
     }
 
-    /// Puts a record into the slot that was given back last, if that is fit for it, else into a new one.
+    /// Uses the slot that was released last, if `is_fit`, else a new one.
     pub(crate) fn insert_where(&mut self, record: T, is_fit: impl FnOnce(u32, &T) -> bool) -> u32 {
         if let Some(slot) = self.free.last().copied()
             && is_fit(slot, &self[slot])
@@ -39,18 +38,18 @@ impl<T> Slab<T> {
         u32::try_from(chunk_index * CHUNK + chunk.len() - 1).expect("fewer than 2^32 records in a shard")
     }
 
-    /// Gives a slot back. The record stays readable until the slot is used again.
+    /// The record stays readable until the slot is reused.
     pub(crate) fn release(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    /// How many slots are in use.
+    /// Slots in use.
     pub(crate) fn len(&self) -> usize {
         let slots = self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len());
         slots - self.free.len()
     }
 
-    /// Every slot that ever held a record, with what it holds.
+    /// Every slot that ever held a record, with its content.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.chunks.iter().flatten().enumerate().map(|(slot, record)| (slot as u32, record))
     }

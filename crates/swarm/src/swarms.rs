@@ -1,4 +1,4 @@
-//! The public face: all swarms, in shards behind short locks.
+//! The public interface: all swarms, in shards behind short locks.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -10,66 +10,62 @@ use parking_lot::Mutex;
 
 use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
 use crate::copy::{BadCopy, Bytes, Restored, SwarmHead};
-use crate::heard::{Heard, Learnt};
-use crate::leeching::Leeching;
+use crate::leech_counts::LeechCounts;
+use crate::peer_info::PeerInfo;
+use crate::remote::{RemoteAnnounce, RemoteOutcome};
 use crate::runs::Runs;
-use crate::shard::{Lesson, Shard};
-use crate::sight::PeerSight;
+use crate::shard::{Replication, Shard};
 
-/// Enough that threads rarely meet, few enough that a shard is worth having.
+/// Enough to avoid contention, few enough to keep shards large.
 const SHARDS: usize = 64;
 
-/// All swarms of a node. Every call takes the lock of one shard at a time, for as long as it touches that shard.
+/// All swarms of a node. Every call locks one shard at a time, briefly.
 #[derive(Debug)]
 pub struct Swarms {
     // A mutex, not a read-write lock: every announce writes.
     shards: Box<[Mutex<Shard>]>,
-    leeching: Arc<Leeching>,
+    leech_counts: Arc<LeechCounts>,
     hasher: FixedState,
-    /// Whether other nodes cannot be heard.
-    holds_elsewhere: AtomicBool,
+    /// Whether remote announces are missing at present.
+    holds_remote_peers: AtomicBool,
 }
 
-/// Sums over all swarms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmTotals {
     /// Torrents that have, or had, peers since the start.
     pub swarms: usize,
-    /// Peers, seeding or leeching.
     pub peers: usize,
-    /// Of these, those that seed.
     pub seeders: usize,
-    /// Torrents that have a seeder now.
+    /// Torrents with a seeder.
     pub seeded: usize,
-    /// Torrents that have a leecher now.
+    /// Torrents with a leecher.
     pub leeched: usize,
 }
 
 impl SwarmTotals {
-    /// Peers that do not seed.
     pub fn leechers(&self) -> usize {
         self.peers.saturating_sub(self.seeders)
     }
 }
 
 impl Swarms {
-    /// Empty swarms at `now`. The seed makes hash tables and choices unpredictable to strangers; tests fix it. The
-    /// first run's number comes from the clock (see [`RunId`]).
+    /// The seed makes hash tables and choices unpredictable for clients; tests fix it. The first run's number comes
+    /// from the clock (see [`RunId`]).
     pub fn new(now: UnixTime, seed: u64, first_run: RunId) -> Self {
         let hasher = FixedState::with_seed(seed);
         let runs = Arc::new(Runs::starting_with(first_run));
-        let leeching = Arc::new(Leeching::new(hasher.clone()));
+        let leech_counts = Arc::new(LeechCounts::new(hasher.clone()));
         let shards = (0..SHARDS as u64)
             .map(|shard| {
                 let seed = seed.wrapping_add(shard);
-                let (runs, leeching) = (Arc::clone(&runs), Arc::clone(&leeching));
-                Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leeching))
+                let (runs, leech_counts) = (Arc::clone(&runs), Arc::clone(&leech_counts));
+                Mutex::new(Shard::new(now, seed, hasher.clone(), runs, leech_counts))
             })
             .collect();
-        Swarms { shards, leeching, hasher, holds_elsewhere: AtomicBool::new(false) }
+        Swarms { shards, leech_counts, hasher, holds_remote_peers: AtomicBool::new(false) }
     }
 
-    /// Takes an announce: updates the peer and writes the addresses it is given to `lists`, which are emptied first.
+    /// Updates the peer and writes the returned addresses to `lists`, which are cleared first.
     pub fn announce(
         &self,
         announce: &Announce,
@@ -84,19 +80,19 @@ impl Swarms {
         self.shard_of(hash).lock().announce(hash, announce, rules, lists)
     }
 
-    /// How many users with new peers were forgotten for want of room: they may be given peer lists anew.
+    /// Budgets evicted because the table was full: their users may get peer lists again.
     pub fn join_budgets_displaced(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().join_budgets_displaced()).sum()
     }
 
-    /// Takes in what another node heard, or this one in a former life. Harmless in any order, and twice.
-    pub fn learn(&self, heard: &Heard, now: UnixTime, rules: &Rules) -> Learnt {
-        let hash = self.hasher.hash_one(heard.info_hash);
-        self.shard_of(hash).lock().learn(hash, Lesson { heard, now, rules })
+    /// Applies an announce that another node received, or an earlier process of this node. Idempotent, in any order.
+    pub fn apply_remote(&self, remote: &RemoteAnnounce, now: UnixTime, rules: &Rules) -> RemoteOutcome {
+        let hash = self.hasher.hash_one(remote.info_hash);
+        self.shard_of(hash).lock().apply_remote(hash, Replication { remote, now, rules })
     }
 
-    /// Everything that is known, as bytes, a shard at a time: `each` is called with no lock held. What a shard wrote is
-    /// read by [`Swarms::restore`].
+    /// Everything as bytes, shard by shard: `each` is called with no lock held. The bytes of a shard are read by
+    /// [`Swarms::restore`].
     pub fn copy<E>(&self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut bytes = Vec::new();
         for shard in &self.shards {
@@ -107,8 +103,8 @@ impl Swarms {
         Ok(())
     }
 
-    /// Brings back what [`Swarms::copy`] wrote of one shard, also of a process with another seed; `on_peer` is told of
-    /// each peer. What is there already stays as it is.
+    /// Restores what [`Swarms::copy`] wrote for one shard, also under another seed; `on_peer` is called for each peer.
+    /// Existing peers are unchanged.
     pub fn restore(
         &self,
         bytes: &[u8],
@@ -128,44 +124,42 @@ impl Swarms {
         Ok(restored)
     }
 
-    /// Notes that a torrent was completed at least so often.
+    /// Raises the number of completions of a torrent to at least this.
     pub fn raise_snatches(&self, info_hash: &InfoHash, snatches: u32) {
         let hash = self.hasher.hash_one(info_hash);
         self.shard_of(hash).lock().raise_snatches_of(hash, info_hash, snatches);
     }
 
-    /// How many goodbyes were forgotten for want of room: what comes late from other nodes may bring such a peer back.
-    pub fn farewells_forgotten(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.lock().farewells_forgotten()).sum()
+    /// Recent `stopped` events evicted because the table was full: a late remote announce may add such a peer again.
+    pub fn recent_stops_evicted(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().recent_stops_evicted()).sum()
     }
 
-    /// Sees to it that everybody's leeches are counted. The first time this reads every peer, a shard at a time; then it
-    /// costs nothing. Whoever is about to limit users calls it before their announces would.
+    /// Starts counting leeched torrents per user. The first call reads every peer, shard by shard; later calls cost
+    /// nothing. To be called before users are limited.
     pub fn count_leeching(&self) {
-        self.leeching.begin_once(|| self.shards.iter().for_each(|shard| shard.lock().begin_counting()));
+        self.leech_counts.start_once(|| self.shards.iter().for_each(|shard| shard.lock().begin_counting()));
     }
 
-    /// How many torrents a user leeches at once; zero as long as nobody was ever limited (see
-    /// [`Swarms::count_leeching`]).
+    /// Torrents that a user leeches at once; zero before [`Swarms::count_leeching`].
     pub fn leeches_of(&self, user: UserId) -> u32 {
-        self.leeching.count_of(user)
+        self.leech_counts.count_of(user)
     }
 
-    /// The counts of one torrent; zeros for one without peers.
+    /// Zeros for a torrent without peers.
     pub fn scrape(&self, info_hash: &InfoHash) -> SwarmCounts {
         let hash = self.hasher.hash_one(info_hash);
         self.shard_of(hash).lock().scrape(hash, info_hash)
     }
 
-    /// All peers of one torrent, in no order. Copies them under the shard's lock: for people who look, not for every
-    /// announce.
-    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerSight> {
+    /// All peers of one torrent, unordered. Copies them under the shard's lock: for the API, not for announces.
+    pub fn peers_of(&self, info_hash: &InfoHash) -> Vec<PeerInfo> {
         let hash = self.hasher.hash_one(info_hash);
-        self.shard_of(hash).lock().sight(hash, info_hash)
+        self.shard_of(hash).lock().peers_of(hash, info_hash)
     }
 
-    /// The counts of every torrent that has, or had, peers, in no order. Copies them a shard at a time: `each` is called
-    /// with no lock held. For lists that people look at, not for every announce.
+    /// The counts of every torrent that has, or had, peers, unordered. Copies them shard by shard: `each` is called
+    /// with no lock held. For the API, not for announces.
     pub fn each_swarm(&self, mut each: impl FnMut(&InfoHash, SwarmCounts)) {
         let mut counted = Vec::new();
         for shard in &self.shards {
@@ -175,29 +169,29 @@ impl Swarms {
         }
     }
 
-    /// While nothing is heard from other nodes, nobody whom they heard last is taken for silent.
-    pub fn hold_elsewhere(&self, holds: bool) {
-        if self.holds_elsewhere.swap(holds, Ordering::Relaxed) != holds {
-            self.shards.iter().for_each(|shard| shard.lock().set_hears_others(!holds));
+    /// While replication is interrupted, peers whose last announce another node received do not expire.
+    pub fn hold_remote_peers(&self, holds: bool) {
+        if self.holds_remote_peers.swap(holds, Ordering::Relaxed) != holds {
+            self.shards.iter().for_each(|shard| shard.lock().set_receives_remote(!holds));
         }
     }
 
-    /// Takes out every peer that has been silent for `rules.silence_max` (T3). Costs what is due.
+    /// Removes every peer that has been silent for `rules.silence_max` (T3). Costs time proportional to what is due.
     pub fn expire(&self, now: UnixTime, rules: &Rules, mut departed: impl FnMut(Departure)) {
-        let holds_elsewhere = self.holds_elsewhere.load(Ordering::Relaxed);
+        let holds_remote_peers = self.holds_remote_peers.load(Ordering::Relaxed);
         for shard in &self.shards {
-            shard.lock().expire(now, rules, holds_elsewhere, &mut departed);
+            shard.lock().expire(now, rules, holds_remote_peers, &mut departed);
         }
     }
 
-    /// Takes out a torrent with all its peers and counts.
+    /// Removes a torrent with all its peers and counts.
     pub fn remove_torrent(&self, info_hash: &InfoHash, departed: impl FnMut(Departure)) {
         let hash = self.hasher.hash_one(info_hash);
         self.shard_of(hash).lock().remove_torrent(hash, info_hash, departed);
     }
 
-    /// Takes out all peers for which `is_out` holds. Reads every peer, a shard at a time: for rare orders of an
-    /// operator, many of which can be carried out in one pass.
+    /// Removes all peers for which `is_out` is true. Reads every peer, shard by shard: for rare operations, many of
+    /// which can be combined in one pass.
     pub fn remove_peers(
         &self,
         is_out: impl Fn(UserId, &PeerId) -> bool,
@@ -208,8 +202,8 @@ impl Swarms {
         }
     }
 
-    /// Takes out all peers that can be reached at a port for which `is_banned` holds. Ports that are never handed out are
-    /// not remembered, so nobody is found by one. Reads every peer, like [`Swarms::remove_peers`].
+    /// Removes all peers that can be reached at a port for which `is_banned` is true. Ports that are never returned are
+    /// not stored, so they match nothing. Reads every peer, like [`Swarms::remove_peers`].
     pub fn remove_peers_on_ports(
         &self,
         is_banned: impl Fn(u16) -> bool,
@@ -220,7 +214,7 @@ impl Swarms {
         }
     }
 
-    /// Sums over all swarms. Costs the same however many there are.
+    /// Sums over all swarms, in constant time.
     pub fn totals(&self) -> SwarmTotals {
         let mut totals = SwarmTotals::default();
         for shard in &self.shards {

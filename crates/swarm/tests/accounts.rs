@@ -181,7 +181,7 @@ fn a_leecher_completes_once_and_a_seeder_never() {
     assert_eq!(take(&swarms, &completed).counts.snatches, 1, "once");
     let unseen = Announce { event: AnnounceEvent::Completed, left: Some(0), ..announce_of(2, START) };
     let counts = take(&swarms, &unseen).counts;
-    assert_eq!((counts.seeders, counts.snatches), (2, 1), "never heard leeching");
+    assert_eq!((counts.seeders, counts.snatches), (2, 1), "never seen leeching");
 }
 
 #[test]
@@ -306,14 +306,14 @@ fn upload_with_a_leecher_of_another_user_at_any_moment_since_is_fine() {
     assert_eq!(take(&swarms, &seeder_of(1, 9900, 6 * MIB)).upload_without_leechers, 0, "it expired since");
 }
 
-/// What was before this process, or while other nodes could not be heard, is not known here.
+/// What was before this process, or while other nodes could not be remote, is not known here.
 #[test]
 fn upload_since_a_moment_that_is_not_known_is_not_remarked() {
     let swarms = swarms();
     take(&swarms, &seeder_of(1, 0, 0));
-    swarms.hold_elsewhere(true);
+    swarms.hold_remote_peers(true);
     assert_eq!(take(&swarms, &seeder_of(1, 1800, MIB)).upload_without_leechers, 0);
-    swarms.hold_elsewhere(false);
+    swarms.hold_remote_peers(false);
     take(&swarms, &seeder_of(2, 1900, 0));
     assert_eq!(take(&swarms, &seeder_of(1, 3600, 2 * MIB)).upload_without_leechers, MIB);
     let restarted = swarm::Swarms::new(START + Seconds(3700), 1, domain::RunId(9));

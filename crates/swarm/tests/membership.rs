@@ -79,8 +79,8 @@ fn a_udp_asker_is_given_its_own_family_only() {
         take(&swarms, &Announce { ip, ..announce_of(number, START) });
     }
     let ask = |families| {
-        let asker = Announce { families, wanted: 20, ..announce_of(100 + families as u64, START) };
-        take_with_peers(&swarms, &asker).1
+        let requester = Announce { families, wanted: 20, ..announce_of(100 + families as u64, START) };
+        take_with_peers(&swarms, &requester).1
     };
     let v4 = ask(Families::V4);
     assert_eq!((v4.v4.len() / 6, v4.v6.len()), (20, 0), "peers of the other family do not eat up the count");
@@ -99,8 +99,8 @@ fn a_udp_asker_of_the_rarer_family_is_not_starved_by_a_large_crowd() {
         let ip = std::net::Ipv6Addr::from(u128::from(number)).into();
         take(&swarms, &Announce { ip, wanted: 0, ..announce_of(number, START) });
     }
-    let asker = Announce { families: Families::V6, ..announce_of(999, START) };
-    let (_, lists) = take_with_peers(&swarms, &asker);
+    let requester = Announce { families: Families::V6, ..announce_of(999, START) };
+    let (_, lists) = take_with_peers(&swarms, &requester);
     let mut given: Vec<&[u8]> = lists.v6.chunks(18).collect();
     given.sort_unstable();
     given.dedup();
@@ -113,13 +113,13 @@ fn the_choice_is_uniform() {
     for crowd in [60_u64, 200, 1000] {
         let swarms = swarms();
         fill(&swarms, crowd / 2, crowd - crowd / 2);
-        let asker = Announce { wanted: 50, ..announce_of(5000, START) };
+        let requester = Announce { wanted: 50, ..announce_of(5000, START) };
         let rounds = 2000;
         let mut seen: HashMap<u64, u32> = HashMap::new();
         let mut pairs = 0_u32;
         for round in 0..rounds {
             let now = START + Seconds(1000 * (round + 1));
-            let (_, lists) = take_with_peers(&swarms, &Announce { now, ..asker });
+            let (_, lists) = take_with_peers(&swarms, &Announce { now, ..requester });
             let numbers = numbers_of(&lists);
             assert_eq!(numbers.len(), 50);
             let mut unique = numbers.clone();
@@ -226,7 +226,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
-    /// Random histories against a map that is scanned whole: counts and lists are those of the living peers.
+    /// Random histories against a map that is scanned whole: counts and lists are those of the live_peers peers.
     #[test]
     fn swarms_agree_with_a_naive_model(steps in prop::collection::vec(step(), 1..200)) {
         let swarms = swarms();

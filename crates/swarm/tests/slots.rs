@@ -9,7 +9,7 @@ use std::thread;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, Seconds, UnixTime, UserId};
 use support::*;
-use swarm::{Announce, AnnounceError, Heard, Learnt, PeerLists, SlotLimits, Swarms};
+use swarm::{Announce, AnnounceError, PeerLists, RemoteAnnounce, RemoteOutcome, SlotLimits, Swarms};
 
 fn torrent(number: u8) -> InfoHash {
     InfoHash([number; 20])
@@ -162,12 +162,12 @@ fn a_full_torrent_takes_no_further_users() {
     assert_eq!(try_take(&swarms, &third), Ok(()));
 }
 
-/// What another node let in counts here, and is never refused; what it heard of an end gives the slot back.
+/// What another node let in counts here, and is never refused; what it remote of an end gives the slot back.
 #[test]
 fn what_other_nodes_heard_counts_and_is_never_refused() {
     let swarms = swarms();
     swarms.count_leeching();
-    let heard = |on: u8, event: AnnounceEvent, left: u64, at: UnixTime| Heard {
+    let remote = |on: u8, event: AnnounceEvent, left: u64, at: UnixTime| RemoteAnnounce {
         info_hash: torrent(on),
         user: user(1),
         peer_id: peer_id(1),
@@ -182,19 +182,23 @@ fn what_other_nodes_heard_counts_and_is_never_refused() {
         silence_max: RULES.silence_max,
         totals: None,
     };
-    let learn = |heard: Heard| swarms.learn(&heard, heard.at, &RULES);
+    let apply_remote = |remote: RemoteAnnounce| swarms.apply_remote(&remote, remote.at, &RULES);
     for on in 1..=3 {
-        assert_eq!(learn(heard(on, AnnounceEvent::Started, 5, START)), Learnt::Applied);
-        assert_eq!(learn(heard(on, AnnounceEvent::None, 5, START)), Learnt::Applied, "twice counts once");
+        assert_eq!(apply_remote(remote(on, AnnounceEvent::Started, 5, START)), RemoteOutcome::Applied);
+        assert_eq!(
+            apply_remote(remote(on, AnnounceEvent::None, 5, START)),
+            RemoteOutcome::Applied,
+            "twice counts once"
+        );
     }
     assert_eq!(swarms.leeches_of(user(1)), 3);
     assert_eq!(try_take(&swarms, &leeches(1, 4, 3)), full(3));
     assert_eq!(try_take(&swarms, &leeches(1, 3, 3)), Ok(()), "what it leeches elsewhere it may leech here");
     let later = START + Seconds(10);
-    learn(heard(1, AnnounceEvent::Completed, 0, later));
-    learn(heard(2, AnnounceEvent::Stopped, 5, later));
+    apply_remote(remote(1, AnnounceEvent::Completed, 0, later));
+    apply_remote(remote(2, AnnounceEvent::Stopped, 5, later));
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    learn(heard(1, AnnounceEvent::None, 5, later + Seconds(10)));
+    apply_remote(remote(1, AnnounceEvent::None, 5, later + Seconds(10)));
     assert_eq!(swarms.leeches_of(user(1)), 2);
 }
 
@@ -228,7 +232,7 @@ fn of_many_who_race_for_the_last_slots_exactly_as_many_get_them() {
 /// What a naive reader would say: who leeches where, as a list of clients.
 #[derive(Default)]
 struct Model {
-    /// By user, torrent and client: whether it seeds, and when it was last heard.
+    /// By user, torrent and client: whether it seeds, and when it was last remote.
     clients: HashMap<(u64, u8, u64), (bool, UnixTime)>,
 }
 

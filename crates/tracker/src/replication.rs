@@ -96,7 +96,7 @@ impl Replication {
     pub async fn catch_up(&mut self) -> CaughtUp {
         let caught_up = self.try_to_catch_up().await;
         self.is_behind = !caught_up.is_all;
-        self.tracker.swarms().hold_elsewhere(self.is_behind);
+        self.tracker.swarms().hold_remote_peers(self.is_behind);
         caught_up
     }
 
@@ -150,14 +150,14 @@ impl Replication {
                     }
                     let is_all = matches!(step, Step::Read(read) if read < BATCH);
                     if is_all && std::mem::take(&mut was_away) {
-                        self.tracker.swarms().hold_elsewhere(false);
+                        self.tracker.swarms().hold_remote_peers(false);
                     }
                     if is_all { POLL } else { Duration::ZERO }
                 }
                 Err(reason) => {
                     self.counters().failures.increment();
                     if !std::mem::replace(&mut is_away, true) {
-                        self.tracker.swarms().hold_elsewhere(true);
+                        self.tracker.swarms().hold_remote_peers(true);
                         warn!(%reason, "the journal is away; what other nodes hear is read once it is back");
                     }
                     backoff.pause()

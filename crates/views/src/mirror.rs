@@ -52,7 +52,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::UnixTime;
 use domain::clock::Clock;
-use journal::{Batch, Journal, Rejected, Turn, View, ViewError};
+use journal::{Batch, Journal, LeaderLease, Rejected, View, ViewError};
 use keyspace::{MirrorNames, Redis};
 
 use crate::error::ViewsError;
@@ -73,7 +73,7 @@ pub struct MirrorParts {
     pub names: MirrorNames,
     /// Timeout entries are appended to it.
     pub journal: Arc<dyn Journal>,
-    pub lease: Arc<dyn Turn>,
+    pub lease: Arc<dyn LeaderLease>,
     /// Resolves users and torrents of entries without ids.
     pub directory: Arc<dyn Directory>,
     pub clock: Arc<dyn Clock>,
@@ -123,7 +123,7 @@ impl Mirror {
 
     /// Whether this process holds the lease.
     pub fn is_active(&self) -> bool {
-        self.parts.lease.is_ours()
+        self.parts.lease.is_held()
     }
 
     pub fn names(&self) -> &MirrorNames {

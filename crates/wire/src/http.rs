@@ -1,8 +1,7 @@
 //! Announce and scrape over HTTP (BEPs 3, 7, 23, 24, 31 and 48): targets and queries in, bencoded replies out.
 //!
-//! The way of a request: [`parse_target`] says which route it takes and where a passkey may be,
-//! [`AnnounceQuery::parse`] or [`ScrapeQuery::parse`] reads the query. Announces are the hottest path of the
-//! product: one pass, no allocation.
+//! [`parse_target`] returns the route and the segment of a passkey, [`AnnounceQuery::parse`] or [`ScrapeQuery::parse`]
+//! parses the query. Announces are the hottest path: one pass, no allocation.
 
 mod error;
 mod percent;

@@ -5,20 +5,20 @@
 //! - [`http`]: the target and query of an announce or scrape, and the bencoded replies
 //! - [`udp`]: the packets of BEP 15 with the options of BEP 41
 //! - [`metainfo`]: the parts of a `.torrent` file that a tracker needs
-//! - [`websocket`]: frames of RFC 6455, the server's side
-//! - [`bencode`]: the strict reader and the small writer beneath them
+//! - [`websocket`]: frames of RFC 6455, server side
+//! - [`bencode`]: a strict reader and a small writer
 //!
-//! No input panics or allocates without bound. What a client is told about bad input is the
-//! `Display` of the error; what a counter calls it is the error's `label`.
+//! No input panics or allocates without bound. The `Display` of an error is sent to the client; its `label` is used for
+//! counters.
 //!
-//! Deliberately absent: what is admitted and what is plausible. A port of zero, a foreign `ip=` or a `numwant` of four
-//! billion are values here; the tracker decides about them.
+//! Deliberately absent: admission and plausibility. A port of zero, a foreign `ip=` or a `numwant` of four billion are
+//! valid values here; the tracker decides about them.
 //!
 //! # Choices
 //!
 //! The request line and query are parsed here in one pass, because some clients send raw bytes that a general HTTP
 //! parser refuses. The WebSocket codec is ours because a library's buffers would take a quarter of a session's memory
-//! budget; the library is the other side of its tests. Every parser is fuzzed (`make fuzz`).
+//! budget; tests compare it with a library. Every parser is fuzzed (`make fuzz`).
 
 pub mod bencode;
 pub mod http;
@@ -28,17 +28,16 @@ pub mod websocket;
 
 use domain::InfoHash;
 
-/// How many torrents one scrape may ask about: as many as BEP 15 lets into a packet. Those behind are left out.
+/// Torrents per scrape: as many as BEP 15 allows in a packet. Further ones are ignored.
 pub const MAX_SCRAPE_HASHES: usize = 74;
 
-/// What a scrape tells about one torrent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrapeEntry {
     pub info_hash: InfoHash,
-    /// Peers that have all of it.
+    /// Seeders.
     pub complete: u32,
-    /// How often it has been downloaded to the end.
+    /// Completions.
     pub downloaded: u32,
-    /// Peers that still want some of it.
+    /// Leechers.
     pub incomplete: u32,
 }

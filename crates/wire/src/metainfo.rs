@@ -1,6 +1,6 @@
-//! What a tracker wants to know of a `.torrent` file: its hashes, name, size, and whether it is private.
+//! The parts of a `.torrent` file that a tracker needs: hashes, name, size, private flag.
 //!
-//! Version 1 (BEP 3), version 2 and hybrids of both (BEP 52). Pieces are not checked against anything.
+//! Version 1 (BEP 3), version 2 and hybrids of both (BEP 52). Pieces are not verified.
 
 use domain::InfoHash;
 use sha1::{Digest, Sha1};
@@ -12,28 +12,22 @@ pub const MAX_METAINFO_BYTES: usize = 32 << 20;
 /// Longer names and announce URLs are refused.
 pub const MAX_TEXT_BYTES: usize = 4096;
 
-/// Why a file is not a torrent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MetainfoError {
     #[error("the file is larger than {} MiB", MAX_METAINFO_BYTES >> 20)]
     TooLarge,
-    /// Not bencode at all, or not cleanly.
     #[error("the file is not valid bencode: {0}")]
     Bencode(#[from] BencodeError),
     #[error("the file is not a dictionary")]
     NotADictionary,
-    /// A key that every torrent of this kind has.
     #[error("{key:?} is missing")]
     Missing { key: &'static str },
-    /// A key with a value of another kind than the specification says.
     #[error("{key:?} is not {expected}")]
     Invalid { key: &'static str, expected: &'static str },
-    /// File lengths that do not add up within 64 bits.
     #[error("the files are larger in total than 64 bits can say")]
     TotalTooLarge,
 }
 
-/// A torrent, as far as a tracker cares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metainfo {
     /// The hash clients announce: SHA-1 of the info dictionary, or for a torrent of version 2 only the first 20 bytes
@@ -41,13 +35,13 @@ pub struct Metainfo {
     pub info_hash: InfoHash,
     /// The other hash clients announce for a hybrid: the first 20 bytes of the SHA-256. None for all others.
     pub info_hash_v2: Option<InfoHash>,
-    /// The name; bytes that are not UTF-8 are replaced.
+    /// Bytes that are not UTF-8 are replaced.
     pub name: String,
     /// The size of all files, without padding.
     pub total_bytes: u64,
     /// Whether clients must get peers from the tracker only (BEP 27).
     pub private: bool,
-    /// The announce URL, where there is one in UTF-8.
+    /// None if missing or not UTF-8.
     pub announce: Option<String>,
 }
 
@@ -107,7 +101,7 @@ enum Version {
     Hybrid,
 }
 
-/// The keys of an info dictionary that matter here, found in one pass.
+/// The relevant keys of an info dictionary, found in one pass.
 #[derive(Default)]
 struct InfoFields<'a> {
     file_tree: Option<Value<'a>>,
@@ -144,7 +138,7 @@ impl<'a> InfoFields<'a> {
         Ok(fields)
     }
 
-    /// The version, once the keys it needs have been seen to be there.
+    /// Checks that the keys of the version are present.
     fn version(&self) -> Result<Version, MetainfoError> {
         let piece_length = self.piece_length.ok_or(MetainfoError::Missing { key: "piece length" })?;
         if piece_length.as_integer().is_none_or(|length| length <= 0) {
@@ -219,8 +213,8 @@ fn sum_files(files: Value<'_>) -> Result<u64, MetainfoError> {
     Ok(total)
 }
 
-/// Version 2: a tree of dictionaries, in which an empty key marks a file. The reader has bounded its depth, and with
-/// it the stack here.
+/// Version 2: a tree of dictionaries, in which an empty key marks a file. The reader has bounded its depth, and with it
+/// the recursion here.
 fn sum_file_tree(tree: Value<'_>) -> Result<u64, MetainfoError> {
     let bad_tree = MetainfoError::Invalid { key: "file tree", expected: "a tree of dictionaries" };
     let mut unfinished = vec![tree.entries().ok_or(bad_tree)?];

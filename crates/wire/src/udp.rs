@@ -1,7 +1,7 @@
 //! The UDP tracker protocol (BEP 15) with its options (BEP 41): requests in, replies out.
 //!
-//! All numbers are big-endian. Requests borrow from the packet. Whether a connection id is genuine is the tracker's
-//! business; an error tells which one the packet carried, so that only genuine ones are answered.
+//! All numbers are big-endian. Requests borrow from the packet. The tracker verifies connection ids; an error contains
+//! the id of the packet, so that only packets with a valid one get a reply.
 
 mod error;
 mod reply;
@@ -14,18 +14,17 @@ pub use request::{
     AnnounceRequest, CONNECT_MAGIC, MAX_URL_DATA_BYTES, Request, ScrapeRequest, parse_request,
 };
 
-/// The tracker's proof that a client receives at its address.
+/// Issued by the tracker; shows that a client receives at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// The client's number for one question and its answer.
+/// The client's number for a request and its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TransactionId(pub u32);
 
-/// What every request but `connect` begins with.
+/// The start of every request except `connect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     pub connection: ConnectionId,
-    /// Which answer belongs to it.
     pub transaction: TransactionId,
 }

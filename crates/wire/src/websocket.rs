@@ -1,20 +1,20 @@
-//! WebSocket frames (RFC 6455), the server's side: bytes from clients to messages, and messages to bytes.
+//! WebSocket frames (RFC 6455), server side: decoding of client frames, encoding of server frames.
 //!
 //! # Layout
 //!
-//! - [`Decoder`]: what a client sends, fed in pieces of any size
-//! - `encode`: what a server sends, and its answer to the handshake
+//! - [`Decoder`]: decodes what a client sends, in chunks of any size
+//! - `encode`: encodes what a server sends, and its reply to the handshake
 //!
 //! # Guarantees
 //!
-//! - Every breach of the RFC is a [`Violation`] that knows its close code; nothing is let pass.
-//! - A message is never longer than its bound, and what is refused is refused before it is kept.
-//! - A message that comes whole in one frame and one piece is unmasked where it is and lent out: nothing is allocated.
-//!   An idle decoder holds no memory besides itself.
+//! - Every violation of the RFC is a [`Violation`] with its close code.
+//! - A message is never longer than its bound, and a longer one is refused before it is stored.
+//! - A message in one frame and one chunk is unmasked in place and borrowed: nothing is allocated. An idle decoder owns
+//!   no heap memory.
 //!
 //! # Deliberately absent
 //!
-//! Extensions (compression would cost every connection a window of memory), the client's side, and I/O.
+//! Extensions (compression would cost every connection a window of memory), the client side, and I/O.
 
 mod decode;
 mod encode;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use domain::{AnnounceEvent, Cause, RunId, Seconds, UnixTime};
 use serde::Serialize;
-use swarm::{Announce, Heard, HeardTotals, PeerLists, Swarms};
+use swarm::{Announce, PeerLists, RemoteAnnounce, RemoteTotals, Swarms};
 
 use crate::population::{Population, Shape};
 use crate::progress::Stage;
@@ -81,10 +81,11 @@ pub(super) fn measure(shape: Shape, rounds: u32) -> Vec<LearnRate> {
 fn learn_lap(swarms: &Swarms, population: &Population, order: &[u32], lap: u32) -> Duration {
     let mut elapsed = Duration::ZERO;
     for numbers in order.chunks(BATCH) {
-        let batch: Vec<Heard> = numbers.iter().map(|number| heard_of(population, *number, lap)).collect();
+        let batch: Vec<RemoteAnnounce> =
+            numbers.iter().map(|number| heard_of(population, *number, lap)).collect();
         let watch = Stopwatch::start();
         for heard in &batch {
-            black_box(swarms.learn(black_box(heard), heard.at, &RULES));
+            black_box(swarms.apply_remote(black_box(heard), heard.at, &RULES));
         }
         elapsed += watch.elapsed();
     }
@@ -114,9 +115,9 @@ fn announce_in(population: &Population, number: u32, lap: u32) -> Announce {
 }
 
 /// The same announce as a replicated one.
-fn heard_of(population: &Population, number: u32, lap: u32) -> Heard {
+fn heard_of(population: &Population, number: u32, lap: u32) -> RemoteAnnounce {
     let announce = announce_in(population, number, lap);
-    Heard {
+    RemoteAnnounce {
         silence_max: Seconds(0),
         info_hash: announce.info_hash,
         user: announce.user,
@@ -129,7 +130,7 @@ fn heard_of(population: &Population, number: u32, lap: u32) -> Heard {
         cause: Cause::Announce,
         at: announce.now,
         since_last: Some(if lap == 0 { Seconds(0) } else { BETWEEN }),
-        totals: Some(HeardTotals { run: RunId(7), uploaded: announce.uploaded, downloaded: 0 }),
+        totals: Some(RemoteTotals { run: RunId(7), uploaded: announce.uploaded, downloaded: 0 }),
     }
 }
 

@@ -1,42 +1,41 @@
-//! Steady time that goes on where the previous process of a node ended.
+//! Steady time continued from the previous process of a node.
 
 use super::{Clock, SystemClock};
 
-/// Steady time that would differ from the wall clock by more than this is not continued: the date was wrong for long.
+/// Steady time is not continued if it would differ from the wall clock by more than this: the date was wrong for long.
 const APART_MAX_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// Uptimes are rounded down to this. Added, so that steady time never goes back.
 const UPTIME_PRECISION_MS: u64 = 10;
 
-/// Steady time as the next process of the node finds it.
+/// Steady time as recorded for the next process of the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SteadyRecord {
-    /// Steady time when this was recorded.
+    /// At the time of the record.
     pub steady_ms: u64,
-    /// How long the machine had been running then.
+    /// Uptime of the machine at the time of the record.
     pub uptime_ms: u64,
-    /// Which run of the machine it was: uptimes of different ones say nothing about each other.
+    /// Identifies the boot: uptimes of different boots cannot be compared.
     pub boot: String,
 }
 
 impl SteadyRecord {
-    /// The record of this moment.
     pub fn now(uptime_ms: u64, boot: String) -> Self {
         SteadyRecord { steady_ms: SystemClock.steady_ms(), uptime_ms, boot }
     }
 }
 
-/// Where steady time begins: at `recorded`, plus what has passed since.
+/// The start of steady time: `recorded`, plus the time since.
 ///
-/// As long as the machine runs, its uptime says how much has passed. After a reboot the wall clock says it, unless it
-/// was set back: then steady time goes on where it was recorded last.
+/// Within one boot the difference of the uptimes is the time since. After a reboot the wall clock is used, unless it
+/// was set back: then steady time continues from the record.
 pub(super) fn start_of(recorded: &SteadyRecord, (uptime_ms, boot): (u64, &str), wall_ms: u64) -> u64 {
     let passed_ms = uptime_ms.checked_sub(recorded.uptime_ms);
     let start_ms = match passed_ms.filter(|_| !boot.is_empty() && boot == recorded.boot) {
         Some(passed_ms) => recorded.steady_ms.saturating_add(passed_ms + UPTIME_PRECISION_MS),
         None => wall_ms.max(recorded.steady_ms),
     };
-    // Not in the second of the record: nodes and runs tell two processes apart by the second in which each started.
+    // Not in the second of the record: nodes and runs distinguish processes by the second of their start.
     let start_ms = start_ms.max((recorded.steady_ms / 1_000 + 1).saturating_mul(1_000));
     if start_ms.abs_diff(wall_ms) > APART_MAX_MS { wall_ms } else { start_ms }
 }
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_goes_on_by_the_uptime_whichever_way_the_wall_clock_was_set() {
+    fn a_restart_continues_by_the_uptime_however_the_wall_clock_was_set() {
         let recorded = record(WALL_MS, 50_000, "a");
         for wall_ms in [WALL_MS - 2 * HOUR_MS, WALL_MS + 3_000, WALL_MS + 2 * HOUR_MS] {
             assert_eq!(start_of(&recorded, (53_000, "a"), wall_ms), WALL_MS + 3_010);

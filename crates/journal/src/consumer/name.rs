@@ -1,11 +1,11 @@
-//! Names of consumers: whose they are, and of which life.
+//! Consumer names.
 
 use std::fmt;
 
-/// A process, as consumers are named after it: its node, which stays, and its start, which does not.
+/// The process part of a consumer name: the node, which persists, and the start, which does not.
 ///
-/// Whoever starts knows by the names alone which consumers were its own in an earlier life, and need not wait until
-/// they have been silent for long.
+/// The names alone show which consumers belonged to earlier processes of the same node; their entries are taken over
+/// without waiting for `dead_after`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessName {
     node: String,
@@ -13,32 +13,31 @@ pub struct ProcessName {
 }
 
 impl ProcessName {
-    /// The node's name may hold letters, digits, `-` and `_`; anything else becomes `-`.
+    /// Characters other than letters, digits, `-` and `_` become `-`.
     pub fn new(node: &str, started_ms: u64) -> Self {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let node = node.chars().map(|c| if is_fine(c) { c } else { '-' }).collect();
         ProcessName { node, started_ms }
     }
 
-    /// The process, as it is written, that a consumer belongs to; none if it is no consumer of ours.
+    /// The process part of a consumer name; none if the consumer belongs to another program.
     pub fn of_consumer(consumer: &str) -> Option<String> {
         let parts: Vec<&str> = consumer.split('.').collect();
-        let [node, started_ms, _, life] = parts.as_slice() else { return None };
-        let is_ours = u64::from_str_radix(started_ms, 16).is_ok() && life.parse::<u32>().is_ok();
+        let [node, started_ms, _, incarnation] = parts.as_slice() else { return None };
+        let is_ours = u64::from_str_radix(started_ms, 16).is_ok() && incarnation.parse::<u32>().is_ok();
         is_ours.then(|| format!("{node}.{started_ms}"))
     }
 
-    /// The name of its node.
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// The name of one of its consumers. A consumer that was fenced begins another life.
-    pub fn consumer(&self, role: &str, life: u32) -> String {
-        format!("{self}.{role}.{life}")
+    /// A fenced consumer continues with the next incarnation.
+    pub fn consumer(&self, role: &str, incarnation: u32) -> String {
+        format!("{self}.{role}.{incarnation}")
     }
 
-    /// Whether a consumer belonged to this node before this process started.
+    /// Whether a consumer belonged to an earlier process of this node.
     pub fn was_ours(&self, consumer: &str) -> bool {
         let mut parts = consumer.split('.');
         let node = parts.next();
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_knows_its_own_consumers_and_those_of_its_earlier_lives() {
+    fn a_process_recognises_its_consumers_and_those_of_its_node_before() {
         let before = ProcessName::new("node.1", 1000);
         let now = ProcessName::new("node.1", 2000);
         let other = ProcessName::new("node-12", 1000);

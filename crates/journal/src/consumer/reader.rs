@@ -1,4 +1,4 @@
-//! Reads new entries, one batch after the other.
+//! Reads new entries, batch by batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use tracing::warn;
 
 use super::Shared;
-use super::intake::{Ended, Intake};
+use super::intake::{BatchEnd, Intake};
 use crate::backoff::Backoff;
 use crate::error::JournalError;
-use crate::pace::Pace;
 use crate::port::Lane;
+use crate::rate_limiter::RateLimiter;
 
-/// Reads until told to stop, or until there are to be fewer readers than this one's number.
+/// Reads until stopped, or until there are to be fewer readers than this one's number.
 pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
     let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, format!("reader-{spawned}"));
     let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
@@ -23,15 +23,15 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             break;
         }
         if shared.is_paused() {
-            if intake.rest().await {
+            if intake.sleep_while_paused().await {
                 break;
             }
             continue;
         }
         let busy = shared.busy();
-        let count = Pace::batch_max(settings.batch_max, settings.entries_per_s_max);
+        let count = RateLimiter::batch_max(settings.batch_max, settings.entries_per_s_max);
         let reading = intake.read(count, settings.read_wait);
-        // What is delivered while we stop listening stays pending and is taken over after the next start.
+        // What is delivered during shutdown stays pending and is taken over after the next start.
         let read = tokio::select! {
             biased;
             read = reading => read,
@@ -40,20 +40,23 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
         match read {
             Ok(entries) => {
                 backoff.reset();
-                if intake.take_in(&entries, None).await == Ended::Stopped {
+                if intake.process(&entries, None).await == BatchEnd::Stopped {
                     break;
                 }
             }
             Err(JournalError::NoGroup { group }) => {
                 drop(busy);
-                warn!(view = shared.view.name(), group, "the view's group is gone; it is made again");
+                warn!(
+                    view = shared.view.name(),
+                    group, "consumer group does not exist any more; creating it"
+                );
                 shared.prepare_groups().await;
             }
             Err(error) => {
                 drop(busy);
-                if let Some(left_out) = shared.log.cannot_be_read.admit(shared.clock.now()) {
+                if let Some(left_out) = shared.log.unreadable.admit(shared.clock.now()) {
                     let view = shared.view.name();
-                    warn!(view, reason = %error, lines_left_out = left_out, "the journal cannot be read");
+                    warn!(view, reason = %error, lines_left_out = left_out, "journal cannot be read");
                 }
                 if intake.wait(backoff.pause()).await {
                     break;

@@ -1,19 +1,19 @@
-//! Appending: a batch whole, and once.
+//! Appending a batch: atomically, and once.
 //!
-//! A producer's note holds the number of its last batch in a lane. The batch and its note are one transaction, on a
-//! connection of the producer's own that watches the note ever since it was last read or written. What this gives:
+//! A producer's key (its *note*) holds the number of its last batch in a lane. The batch and the note are written in
+//! one transaction, on a dedicated connection that has watched the note since it was last read or written:
 //!
-//! - The answer got lost, and the batch is sent again over another connection: that one reads the note first. If the
-//!   first attempt is still on its way inside Redis or the network, only one of the two can find the note untouched.
-//! - The key holds no stream: the note is not written, since the same transaction's script looks at the key.
+//! - If the reply is lost, the batch is sent again over another connection, which reads the note first. If the first
+//!   attempt is still in flight, only one of the two finds the note unchanged.
+//! - If the key is not a stream, the note is not written: the script in the same transaction checks the key.
 //!
-//! Where replicas are to have a batch before it counts as stored ([`Replicas`]), `WAIT` follows on the same connection.
-//! If too few have it in time, the append has failed, although the master has the batch. The same batch comes again under
-//! the same number, over another connection, which asks whoever is master by then: if the note is there, only the waiting
-//! is repeated; if a failover has lost it, the batch went with it (one transaction is replicated whole), and is appended
-//! anew. `WAIT` waits for what its own connection has written, and since Redis 7.2 for nothing on one that has only read:
-//! so the connection that finds the note writes it once more before it waits. What replicas have of that, they have of
-//! all before it.
+//! If replicas must have a batch before it counts as stored ([`Replicas`]), `WAIT` follows on the same connection. If
+//! too few confirm in time, the append has failed, although the master has the batch. The same batch is sent again
+//! under the same number, over another connection, to the current master: if the note is there, only the wait is
+//! repeated; if a failover has lost it, the batch is lost as well (one transaction is replicated whole), and is
+//! appended again. `WAIT` covers what its own connection has written, and since Redis 7.2 nothing on a connection that
+//! has only read: so the connection that finds the note writes it once more before it waits. Replicas that have this
+//! write have all writes before it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,29 +23,29 @@ use keyspace::{DedicatedConnection, Redis, RedisError, scripts};
 use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
 
-use super::reply::{unexpected, words_of};
+use super::reply::{args_of, unexpected};
 use crate::fields::Fields;
 
-/// How long a note is kept after its producer's last batch. No producer repeats itself after so long.
+/// Lifetime of a note after its producer's last batch. No producer repeats a batch after so long.
 const NOTE_EXPIRY_S: u32 = 7 * 24 * 60 * 60;
-/// Producers in one process, each with a connection. More than any process has; beyond it, connections are made anew.
+/// Producers in one process, each with a connection; beyond that, connections are reopened.
 const APPENDERS_MAX: usize = 64;
-/// How often a batch meets another attempt, or a slot that has moved, before the caller is told to try again.
+/// Attempts that meet a concurrent attempt, or a moved slot, before the caller gets an error.
 const ATTEMPTS_MAX: usize = 5;
 
-/// Which copies a batch must have before it counts as stored.
+/// Replicas that must have a batch before it counts as stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replicas {
-    /// How many replicas; zero waits for none.
+    /// Zero waits for none.
     pub count: u32,
-    /// How long they are waited for. Shorter than Redis may take to answer, or the answer comes too late.
-    pub patience: Duration,
+    /// Must be shorter than the response timeout of Redis, or the reply comes too late.
+    pub timeout: Duration,
 }
 
 /// The connections of the producers, by their notes.
 ///
-/// Whoever appends takes its connection out, and puts it back once it is known what happened. So one that is given up
-/// halfway is never used again.
+/// An append removes its connection from the map, and returns it once the outcome is known. So a connection whose
+/// append was cancelled is never reused.
 #[derive(Debug, Default)]
 pub(super) struct Appenders {
     replicas: Replicas,
@@ -58,20 +58,20 @@ pub(super) struct Appenders {
 #[derive(Debug)]
 struct Appender {
     connection: DedicatedConnection,
-    /// What the note says.
+    /// The value of the note.
     last: u64,
 }
 
-/// What came of a transaction.
+/// Outcome of a transaction.
 enum Outcome {
-    /// Stored; whether the note is watched again, and how many replicas have it.
+    /// Stored; whether the note is watched again, and how many replicas have the batch.
     Stored { is_watching: bool, replicas: u32 },
-    /// Somebody else has written the note since. Nothing was stored.
+    /// The note was changed by another connection. Nothing was stored.
     Overtaken,
 }
 
 impl Appenders {
-    pub(super) fn waiting_for(replicas: Replicas) -> Self {
+    pub(super) fn with_replicas(replicas: Replicas) -> Self {
         Appenders { replicas, ..Appenders::default() }
     }
 
@@ -122,30 +122,29 @@ impl Appenders {
                 }
             }
         }
-        Err(RedisError::Unavailable { reason: format!("others keep writing {note}: try again") })
+        Err(RedisError::Unavailable { reason: format!("{note} is changed by concurrent appends; try again") })
     }
 
-    /// How many connections were closed because too many producers had one.
+    /// Connections closed because too many producers had one.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// How often too few replicas had a batch in time.
     pub(super) fn too_few_replicas(&self) -> u64 {
         self.too_few_replicas.load(Ordering::Relaxed)
     }
 
-    /// Whether enough replicas have a batch. If not, its connection must not be used again: this master may be one that
-    /// the others have left behind, and only a new connection finds out.
+    /// Whether enough replicas have a batch. If not, the connection must not be reused: this master may have been
+    /// replaced, which only a new connection finds out.
     fn check(&self, has: u32) -> Result<(), RedisError> {
-        let Replicas { count, patience } = self.replicas;
+        let Replicas { count, timeout } = self.replicas;
         if has >= count {
             return Ok(());
         }
         self.too_few_replicas.fetch_add(1, Ordering::Relaxed);
         let reason = format!(
             "{has} of {count} replicas have it after {} ms (journal.wait_replicas)",
-            patience.as_millis()
+            timeout.as_millis()
         );
         Err(RedisError::Unavailable { reason })
     }
@@ -160,7 +159,7 @@ impl Appenders {
     }
 }
 
-/// These mean that nothing was stored, and that this is still the right server.
+/// Errors after which nothing was stored and the connection is still valid.
 fn is_connection_good_after(trouble: &RedisError) -> bool {
     matches!(trouble, RedisError::WrongType { .. }) || trouble.code() == "OOM"
 }
@@ -173,17 +172,18 @@ impl Appender {
         Ok(appender)
     }
 
-    /// Reads the note, which must be watched already.
+    /// The note must be watched already.
     async fn read_note(&mut self, note: &str) -> Result<u64, RedisError> {
         let value: Option<u64> = self.connection.query(redis::cmd("GET").arg(note)).await?;
         Ok(value.unwrap_or(0))
     }
 
-    /// Waits until replicas have a batch that was found stored; says how many have. None if its note is gone after all.
+    /// Waits until replicas have a batch that was found stored; returns how many have. None if its note does not exist
+    /// any more.
     async fn wait(&mut self, note: &str, number: u64, replicas: Replicas) -> Result<Option<u32>, RedisError> {
-        // A write, so that there is something to wait for; this note is needed for as long again in any case.
+        // A write, so that `WAIT` has something to wait for; the note's lifetime starts again anyway.
         self.connection.query::<u32>(redis::cmd("EXPIRE").arg(note).arg(NOTE_EXPIRY_S)).await?;
-        // Our own write counts as somebody's, so the watch begins anew.
+        // Our own write counts as a change, so the watch is renewed.
         self.connection.query::<()>(&redis::cmd("UNWATCH")).await?;
         self.connection.query::<()>(redis::cmd("WATCH").arg(note)).await?;
         self.last = self.read_note(note).await?;
@@ -204,25 +204,23 @@ impl Appender {
             Value::Nil if is_watching => Ok(Outcome::Overtaken),
             Value::Nil => Err(unexpected(&watched)),
             Value::Array(results) => {
-                judge(&results)?;
-                // Whoever cannot wait (a master that has become a replica meanwhile) has told nobody.
+                check_results(&results)?;
+                // A master that has become a replica meanwhile cannot wait: no replica has confirmed.
                 let replicas = match waited {
                     Some(Value::Int(count)) => u32::try_from(count).unwrap_or(0),
                     _ => 0,
                 };
                 Ok(Outcome::Stored { is_watching, replicas })
             }
-            // Given up before it began: the first thing that was refused says why.
-            Value::ServerError(aborted) => {
-                Err(RedisError::from_reply(first_error(&replies).unwrap_or(&aborted)))
-            }
+            // Aborted before execution: the first error is the reason.
+            Value::ServerError(aborted) => Err(RedisError::from_reply(first_error(&replies).unwrap_or(&aborted))),
             other => Err(unexpected(&other)),
         }
     }
 }
 
-/// What became of the entries, one by one, and of the note behind them.
-fn judge(results: &[Value]) -> Result<(), RedisError> {
+/// Checks the replies to the entries, and to the note after them.
+fn check_results(results: &[Value]) -> Result<(), RedisError> {
     let Some((note, entries)) = results.split_last() else {
         return Err(unexpected(&Value::Nil));
     };
@@ -230,8 +228,8 @@ fn judge(results: &[Value]) -> Result<(), RedisError> {
         return Err(RedisError::from_reply(error));
     }
     if let Value::ServerError(error) = note {
-        // The entries are stored all the same, and we know it.
-        tracing::error!(%error, "a stored batch could not be noted");
+        // The entries are stored nevertheless.
+        tracing::error!(%error, "batch stored, but its number could not be");
     }
     Ok(())
 }
@@ -243,7 +241,7 @@ fn first_error(replies: &[Value]) -> Option<&redis::ServerError> {
     })
 }
 
-/// `MULTI`, the entries, the note, `EXEC`; then the note is watched again, and the replicas are waited for.
+/// `MULTI`, the entries, the note, `EXEC`; then the note is watched again, and `WAIT` follows if required.
 fn transaction_of(
     (stream, note): (&str, &str),
     batch: &[Fields],
@@ -268,8 +266,8 @@ fn transaction_of(
 
 fn wait_for(replicas: Replicas) -> Cmd {
     let mut command = redis::cmd("WAIT");
-    // Zero would wait for ever.
-    command.arg(replicas.count).arg(replicas.patience.as_millis().max(1) as u64);
+    // Zero would wait forever.
+    command.arg(replicas.count).arg(replicas.timeout.as_millis().max(1) as u64);
     command
 }
 
@@ -277,7 +275,7 @@ fn entry_of(stream: &str, fields: &Fields) -> Cmd {
     let mut command =
         Cmd::with_capacity(3 + 2 * fields.len().max(1), fields.as_bytes().len() + stream.len() + 8);
     command.arg("XADD").arg(stream).arg("*");
-    words_of(fields).for_each(|word| {
+    args_of(fields).for_each(|word| {
         command.arg(word);
     });
     command

@@ -1,7 +1,7 @@
-//! Reading as a group, with patience.
+//! Reading as a consumer of a group, with a wait.
 //!
-//! A read that waits has a connection of its own, since it holds up everything behind it. Such connections are kept and
-//! used again; one whose reader was given up halfway is closed, so that Redis delivers nothing to nobody.
+//! A blocking read has a connection of its own, because it blocks all commands after it. Such connections are kept and
+//! reused; one whose read was cancelled is closed, so that Redis does not deliver entries to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,12 +13,11 @@ use redis::{Cmd, Value};
 use super::reply;
 use crate::port::Stored;
 
-/// Waiting connections kept for the next reader.
+/// Idle connections kept for the next read.
 const IDLE_MAX: usize = 32;
-/// Redis takes no number beyond this as a time to wait.
+/// Redis accepts no larger value for `BLOCK`.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What to read.
 pub(super) struct Request<'a> {
     pub(super) key: &'a str,
     pub(super) group: &'a str,
@@ -27,9 +26,7 @@ pub(super) struct Request<'a> {
     pub(super) wait: Duration,
 }
 
-/// Connections for readers.
-///
-/// They are kept by key: on a cluster, lanes share a slot, but that need not remain so.
+/// Connections for blocking reads, by key: on a cluster, lanes share a slot, but that may change.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     idle: Mutex<Vec<(String, DedicatedConnection)>>,
@@ -39,30 +36,29 @@ pub(super) struct Readers {
 impl Readers {
     pub(super) async fn read(&self, redis: &Redis, request: &Request<'_>) -> Result<Vec<Stored>, RedisError> {
         let reply = match request.wait.as_millis() {
-            // Redis would take zero as for ever.
+            // `BLOCK 0` would wait forever.
             0 => redis.query(&command_of(request, None)).await?,
-            _ => self.read_patiently(redis, request).await?,
+            _ => self.read_with_wait(redis, request).await?,
         };
         entries_of(reply)
     }
 
-    async fn read_patiently(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, RedisError> {
+    async fn read_with_wait(&self, redis: &Redis, request: &Request<'_>) -> Result<Value, RedisError> {
         let mut connection = match self.take(request.key) {
             Some(connection) => connection,
             None => redis.blocking(request.key).await?,
         };
         let wait = request.wait.min(WAIT_MAX);
-        let patience = wait + redis.settings().response_timeout;
+        let timeout = wait + redis.settings().response_timeout;
         let command = command_of(request, Some(wait));
-        let reply =
-            tokio::time::timeout(patience, connection.query(&command)).await.unwrap_or_else(|_| {
-                Err(RedisError::Unanswered { reason: format!("nothing came back within {patience:?}") })
-            })?;
+        let reply = tokio::time::timeout(timeout, connection.query(&command)).await.unwrap_or_else(|_| {
+            Err(RedisError::Unanswered { reason: format!("no reply within {timeout:?}") })
+        })?;
         self.put_back(request.key, connection);
         Ok(reply)
     }
 
-    /// How many connections were closed because enough were kept.
+    /// Connections closed because enough were kept.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -93,7 +89,7 @@ fn command_of(request: &Request<'_>, wait: Option<Duration>) -> Cmd {
     command
 }
 
-/// Reads `[[key, entries]]`, or nothing.
+/// Parses `[[key, entries]]`, or nil.
 fn entries_of(reply: Value) -> Result<Vec<Stored>, RedisError> {
     let streams = match reply {
         Value::Nil => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Replies of Redis, read; entries, written.
+//! Parsing of replies from Redis, and encoding of entries.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::port::{Stored, Trimmed};
 
-/// Redis keeps no entry without fields: one is written with this field, and read without it.
+/// Redis stores no entry without fields: one is written with this field, and read without it.
 const NO_FIELDS: &[u8] = b"(no fields)";
 
-/// Names and values in turn, as they are written.
-pub(super) fn words_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+/// Names and values alternating.
+pub(super) fn args_of(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     let placeholder = fields.is_empty().then_some((NO_FIELDS, &b""[..]));
     fields.iter().chain(placeholder).flat_map(|(name, value)| [name, value])
 }
 
-/// Reads `[[id, [name, value, …]], …]`.
+/// Parses `[[id, [name, value, …]], …]`.
 pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, RedisError> {
     match reply {
         Value::Nil => Ok(Vec::new()),
@@ -29,7 +29,7 @@ pub(super) fn entries(reply: Value) -> Result<Vec<Stored>, RedisError> {
     }
 }
 
-/// None for an entry that was deleted.
+/// None for a deleted entry.
 fn entry_of(entry: Value) -> Result<Option<Stored>, RedisError> {
     let Value::Array(parts) = entry else {
         return if entry == Value::Nil { Ok(None) } else { Err(unexpected(&entry)) };
@@ -65,13 +65,12 @@ fn bytes_of(word: &Value) -> Result<&[u8], RedisError> {
     }
 }
 
-/// Reads an id.
 pub(super) fn id_of(id: &Value) -> Result<EntryId, RedisError> {
     let text = std::str::from_utf8(bytes_of(id)?).ok();
     text.and_then(|text| text.parse().ok()).ok_or_else(|| unexpected(id))
 }
 
-/// Reads what the script `trim` returns.
+/// Parses the result of the script `trim`.
 pub(super) fn trimmed(reply: Value) -> Result<Trimmed, RedisError> {
     let Value::Array(parts) = &reply else {
         return Err(unexpected(&reply));
@@ -86,7 +85,7 @@ pub(super) fn trimmed(reply: Value) -> Result<Trimmed, RedisError> {
     }
 }
 
-/// What `XINFO` says about one thing: names and values.
+/// One map of an `XINFO` reply.
 pub(super) struct Info(HashMap<String, Value>);
 
 impl Info {
@@ -97,7 +96,7 @@ impl Info {
             .map_err(|error| RedisError::Other { code: "XINFO".to_owned(), reason: error.to_string() })
     }
 
-    /// Zero where Redis does not say.
+    /// Zero if missing.
     pub(super) fn number(&self, name: &str) -> u64 {
         self.optional_number(name).unwrap_or(0)
     }
@@ -124,13 +123,13 @@ fn number(value: i64) -> u64 {
 }
 
 pub(super) fn unexpected(reply: &Value) -> RedisError {
-    // Only its beginning: it may hold a whole stream, passkeys included.
+    // Only its kind: the value may contain passkeys.
     let kind = match reply {
         Value::Array(parts) => format!("a list of {}", parts.len()),
         Value::BulkString(bytes) => format!("{} bytes", bytes.len()),
         other => format!("{other:?}").chars().take(60).collect(),
     };
-    RedisError::Other { code: "a reply nobody expected".to_owned(), reason: kind }
+    RedisError::Other { code: "unexpected reply".to_owned(), reason: kind }
 }
 
 #[cfg(test)]
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_without_showing_it() {
+    fn an_unexpected_reply_is_an_error_that_does_not_show_it() {
         for nonsense in [Value::Int(1), Value::Array(vec![bulk("0123456789abcdef")])] {
             let text = entries(nonsense).unwrap_err().to_string();
             assert!(!text.contains("0123456789abcdef"), "{text}");

@@ -1,4 +1,4 @@
-//! Storing: the end of a lane, and the tokens of those who append to it.
+//! Appending to a lane, and the tokens of its producers.
 
 use sqlx::SqliteConnection;
 
@@ -8,10 +8,9 @@ use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::port::{AppendToken, Lane};
 
-/// Entries go to SQLite in pieces of about this size, far below what it takes in one.
+/// Entries are inserted in pieces of about this size, far below SQLite's limit.
 const PIECE_BYTES: usize = 8 << 20;
-/// Producers that are remembered, per lane. A new one comes with each start of a process; one that is forgotten has
-/// been silent for this many starts.
+/// Producers stored per lane. Each process start adds one; a dropped one has been inactive for this many starts.
 const PRODUCERS_MAX: i64 = 1_000;
 
 impl SqliteJournal {
@@ -31,12 +30,12 @@ impl SqliteJournal {
                 return Ok(false);
             }
             let last = store(&mut writing.transaction, lane, &fields, self.clock.now_ms()).await?;
-            remember(&mut writing.transaction, lane, token, last).await?;
+            save_token(&mut writing.transaction, lane, token, last).await?;
             Ok(true)
         };
         if is_new.await.map_err(|error| self.explain(error))? {
             self.commit(writing).await?;
-            self.tell_of_append(lane);
+            self.notify_append(lane);
         }
         Ok(())
     }
@@ -61,7 +60,7 @@ fn number_of(token: &AppendToken) -> i64 {
     i64::try_from(token.number).unwrap_or(i64::MAX)
 }
 
-async fn remember(
+async fn save_token(
     connection: &mut SqliteConnection,
     lane: Lane,
     token: &AppendToken,
@@ -95,7 +94,7 @@ async fn remember(
     Ok(())
 }
 
-/// Puts entries at the end of a lane. Returns the last one's place.
+/// Returns the place of the last entry.
 pub(super) async fn store(
     connection: &mut SqliteConnection,
     lane: Lane,
@@ -110,7 +109,7 @@ pub(super) async fn store(
     let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
     let last = first.saturating_add(count - 1);
     if last >= place::end_of(lane) {
-        return Err(sqlx::Error::Protocol("the clock is centuries ahead: no ids are left".to_owned()));
+        return Err(sqlx::Error::Protocol("the clock is beyond the year 2248: no ids are left".to_owned()));
     }
     let mut next = first;
     for piece in pieces(entries) {
@@ -121,7 +120,7 @@ pub(super) async fn store(
     Ok(last)
 }
 
-/// Splits entries so that no piece is much larger than it has to be.
+/// Splits entries into pieces of at most `PIECE_BYTES`, except for larger single entries.
 fn pieces<'a, 'b>(entries: &'b [&'a Fields]) -> impl Iterator<Item = &'b [&'a Fields]> {
     let mut rest = entries;
     std::iter::from_fn(move || {
@@ -137,8 +136,8 @@ fn pieces<'a, 'b>(entries: &'b [&'a Fields]) -> impl Iterator<Item = &'b [&'a Fi
     })
 }
 
-/// All entries in one statement: they travel as one value, with a list that says where each begins and how long it is.
-/// Several times faster than a statement for each.
+/// All entries in one statement: one value, with a list of offsets and lengths. Several times faster than one statement
+/// each.
 async fn insert(
     connection: &mut SqliteConnection,
     first: i64,
@@ -153,7 +152,7 @@ async fn insert(
         cuts.push(i64::try_from(cut).map_err(|_| sqlx::Error::Protocol("an entry is too large".to_owned()))?);
         joined.extend_from_slice(bytes);
     }
-    // Of a value without a single byte, SQLite would cut NULL, not an entry without fields.
+    // For an empty value, `substr` would return NULL instead of an entry without fields.
     joined.push(0);
     sqlx::query(
         "INSERT INTO entries (place, fields)
@@ -178,7 +177,7 @@ async fn count_appended(
         .bind(count)
         .execute(&mut *connection)
         .await?;
-    // A group may begin behind entries that do not exist yet.
+    // A group may start after entries that do not exist yet.
     sqlx::query(
         "UPDATE groups SET unread = unread + min(?3, ?2 - last_delivered) WHERE lane = ?1 AND last_delivered < ?2",
     )
@@ -195,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_entries_travel_in_several_pieces() {
+    fn large_entries_are_inserted_in_several_pieces() {
         let entry = |bytes: usize| -> Fields { [("large", "x".repeat(bytes))].into_iter().collect() };
         let (small, large, huge) = (entry(10), entry(PIECE_BYTES / 2), entry(PIECE_BYTES * 2));
         let lengths = |entries: &[&Fields]| pieces(entries).map(<[_]>::len).collect::<Vec<_>>();

@@ -1,11 +1,11 @@
-//! The consumers of a group: who lives, and what the dead leave behind.
+//! The consumers of a group, and the transfer of their pending entries.
 
 use std::time::Duration;
 
 use sqlx::SqliteConnection;
 
-use super::read::{Reader, find_group, seen};
-use super::{SqliteJournal, figure, limit, no_group, place};
+use super::read::{Reader, find_group, upsert_consumer};
+use super::{SqliteJournal, limit, no_group, place, to_u64};
 use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane, Stored};
 
@@ -35,13 +35,13 @@ impl SqliteJournal {
         let now_ms = self.now_ms();
         let info = |(name, seen_ms, pending)| ConsumerInfo {
             name,
-            idle: Duration::from_millis(figure(now_ms.saturating_sub(seen_ms))),
-            pending: figure(pending),
+            idle: Duration::from_millis(to_u64(now_ms.saturating_sub(seen_ms))),
+            pending: to_u64(pending),
         };
         Ok(rows.into_iter().map(info).collect())
     }
 
-    pub(super) async fn see_consumer(
+    pub(super) async fn touch_consumer(
         &self,
         lane: Lane,
         group: &str,
@@ -51,7 +51,9 @@ impl SqliteJournal {
         let mut writing = self.begin().await?;
         let group_row = find_group(&mut writing.transaction, lane, group).await.map_err(explain)?;
         let group_row = group_row.ok_or_else(|| no_group(group))?;
-        seen(&mut writing.transaction, group_row.id, consumer, self.now_ms()).await.map_err(explain)?;
+        upsert_consumer(&mut writing.transaction, group_row.id, consumer, self.now_ms())
+            .await
+            .map_err(explain)?;
         self.commit(writing).await
     }
 
@@ -70,12 +72,12 @@ impl SqliteJournal {
         };
         let rows = loop {
             let rows = pending_of(connection, (group, from), reader.count).await.map_err(explain)?;
-            let (living, deleted): (Vec<PendingRow>, Vec<PendingRow>) =
+            let (remaining, deleted): (Vec<PendingRow>, Vec<PendingRow>) =
                 rows.into_iter().partition(|(_, fields)| fields.is_some());
             forget_deleted(connection, group, &deleted).await.map_err(explain)?;
-            // Nothing but deleted ones is no sign that there are no others.
-            if deleted.is_empty() || !living.is_empty() {
-                break living;
+            // A page of deleted entries only does not mean that there are no others.
+            if deleted.is_empty() || !remaining.is_empty() {
+                break remaining;
             }
         };
         let last = rows.last().map(|(place, _)| *place);
@@ -84,8 +86,9 @@ impl SqliteJournal {
             .filter_map(|(place, fields)| Some(self.stored((place, fields?))))
             .collect::<Result<_, _>>()?;
         if let Some(last) = last {
-            let to = seen(connection, group, reader.consumer, self.now_ms()).await.map_err(explain)?;
-            hand_over(connection, group, (from, to), last).await.map_err(explain)?;
+            let to =
+                upsert_consumer(connection, group, reader.consumer, self.now_ms()).await.map_err(explain)?;
+            reassign(connection, group, (from, to), last).await.map_err(explain)?;
         }
         self.commit(writing).await?;
         Ok(given)
@@ -160,8 +163,8 @@ async fn forget_deleted(
     Ok(())
 }
 
-/// What one consumer has, up to `last`, becomes the other's.
-async fn hand_over(
+/// Assigns the pending entries of one consumer, up to `last`, to another.
+async fn reassign(
     connection: &mut SqliteConnection,
     group: i64,
     (from, to): (i64, i64),

@@ -1,6 +1,6 @@
-//! The key of an entry: its lane and its id in one integer.
+//! The column `place`, the key of an entry: lane and id in one integer.
 //!
-//! SQLite finds rows fastest by an integer, and finds the end of a lane without an index.
+//! SQLite finds rows fastest by an integer key, and the end of a lane without a further index.
 
 use crate::id::EntryId;
 use crate::port::Lane;
@@ -12,7 +12,7 @@ const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 /// In the year 2248.
 const MS_MAX: u64 = (1 << MS_BITS) - 1;
 
-/// The number of a lane in the tables. Never to be changed.
+/// The number of a lane in the tables. Must never change.
 pub(super) const fn lane_number(lane: Lane) -> i64 {
     match lane {
         Lane::Traffic => 0,
@@ -22,12 +22,12 @@ pub(super) const fn lane_number(lane: Lane) -> i64 {
     }
 }
 
-/// Before every entry of a lane.
+/// Less than every place of a lane.
 pub(super) const fn start_of(lane: Lane) -> i64 {
     lane_number(lane) << LANE_SHIFT
 }
 
-/// Behind every entry of a lane; the place behind it is still an integer.
+/// Greater than every place of a lane, and not the greatest integer.
 pub(super) const fn end_of(lane: Lane) -> i64 {
     start_of(lane) + ((1 << LANE_SHIFT) - 2)
 }
@@ -38,18 +38,18 @@ pub(super) fn exactly(lane: Lane, id: EntryId) -> Option<i64> {
     is_possible.then(|| at_most(lane, id))
 }
 
-/// The last place that is not behind `id`.
+/// The greatest place whose id is not greater than `id`.
 pub(super) fn at_most(lane: Lane, id: EntryId) -> i64 {
     let within = if id.ms > MS_MAX {
         (MS_MAX << SEQ_BITS) | SEQ_MAX
     } else {
         (id.ms << SEQ_BITS) | id.seq.min(SEQ_MAX)
     };
-    let offset = i64::try_from(within).expect("milliseconds and numbers have 61 bits");
+    let offset = i64::try_from(within).expect("milliseconds and sequence number have 61 bits");
     (start_of(lane) + offset).min(end_of(lane))
 }
 
-/// The first place that is not before `id`.
+/// The least place whose id is not less than `id`.
 pub(super) fn at_least(lane: Lane, id: EntryId) -> i64 {
     match exactly(lane, id) {
         Some(place) => place,
@@ -57,24 +57,22 @@ pub(super) fn at_least(lane: Lane, id: EntryId) -> i64 {
     }
 }
 
-/// The id of a place.
 pub(super) fn id_of(place: i64) -> EntryId {
     let place = place.cast_unsigned();
     EntryId { ms: (place >> SEQ_BITS) & MS_MAX, seq: place & SEQ_MAX }
 }
 
-/// Places as the statements take them: a JSON array. Ids that no entry can have are left out.
+/// Places as a JSON array, for statements. Ids that no entry can have are left out.
 pub(super) fn list(lane: Lane, ids: impl IntoIterator<Item = EntryId>) -> String {
     numbers(ids.into_iter().filter_map(|id| exactly(lane, id)))
 }
 
-/// Numbers as a JSON array.
 pub(super) fn numbers(numbers: impl IntoIterator<Item = i64>) -> String {
     use std::fmt::Write as _;
     let mut text = String::from("[");
     for number in numbers {
         let separator = if text.len() > 1 { "," } else { "" };
-        write!(text, "{separator}{number}").expect("memory takes every write");
+        write!(text, "{separator}{number}").expect("writing to memory cannot fail");
     }
     text.push(']');
     text
@@ -87,7 +85,7 @@ mod tests {
     const ID: EntryId = EntryId { ms: 1_794_742_234_000, seq: 3 };
 
     #[test]
-    fn an_id_survives_being_a_place() {
+    fn ids_round_trip_through_places() {
         for lane in Lane::ALL {
             for id in [ID, EntryId { ms: 0, seq: 1 }, EntryId { ms: MS_MAX - 1, seq: SEQ_MAX }] {
                 let place = exactly(lane, id).unwrap();
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_do_not_touch() {
+    fn lanes_do_not_overlap() {
         for pair in Lane::ALL.windows(2) {
             assert!(end_of(pair[0]) < start_of(pair[1]));
         }
@@ -107,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_no_entry_has_lie_between_those_that_entries_have() {
+    fn ids_without_a_place_are_ordered_between_the_others() {
         let between = EntryId { ms: ID.ms, seq: u64::MAX };
         assert_eq!(exactly(Lane::Dead, between), None);
         let last_of_ms = exactly(Lane::Dead, EntryId { ms: ID.ms, seq: SEQ_MAX }).unwrap();

@@ -1,4 +1,4 @@
-//! Groups: giving out what nobody of the group was given, and taking acknowledgements.
+//! Groups: delivery of unread entries, and acknowledgements.
 
 use std::time::Duration;
 
@@ -9,12 +9,11 @@ use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, StartAt, Stored};
 
-/// How often a waiting read looks for what other processes have appended. Appends of this process wake it up.
+/// Interval at which a waiting read checks for appends of other processes. Appends of this process wake it up.
 const POLL_PERIOD: Duration = Duration::from_millis(100);
-/// That a consumer asked in vain is written down this often, so that an idle server leaves the disk alone.
+/// Resolution of `seen_ms` for consumers without new entries, so that an idle server does not write all the time.
 const SEEN_RESOLUTION_MS: u64 = 1_000;
 
-/// Who asks, and for how much.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) lane: Lane,
@@ -23,7 +22,6 @@ pub(super) struct Reader<'a> {
     pub(super) count: usize,
 }
 
-/// Where a group is.
 #[derive(sqlx::FromRow)]
 pub(super) struct GroupRow {
     pub(super) id: i64,
@@ -31,7 +29,7 @@ pub(super) struct GroupRow {
 }
 
 impl SqliteJournal {
-    pub(super) async fn make_group(
+    pub(super) async fn create_group(
         &self,
         lane: Lane,
         group: &str,
@@ -67,7 +65,7 @@ impl SqliteJournal {
         Ok(made.rows_affected() > 0)
     }
 
-    pub(super) async fn read_patiently(
+    pub(super) async fn read_with_wait(
         &self,
         reader: Reader<'_>,
         wait: Duration,
@@ -76,7 +74,7 @@ impl SqliteJournal {
         tokio::pin!(deadline);
         let mut is_seen = false;
         loop {
-            // Listening begins before looking, so that no append falls between the two.
+            // Subscribed before the query, so that no append is missed in between.
             let appended = self.appended_to(reader.lane).notified();
             if self.has_unread(reader, &mut is_seen).await? && reader.count > 0 {
                 let given = self.deliver(reader).await?;
@@ -95,7 +93,7 @@ impl SqliteJournal {
         }
     }
 
-    /// Looks without writing, except that the consumer is seen, once per read and not too often.
+    /// Read-only, except that the consumer's `seen_ms` is updated, once per read and not too often.
     async fn has_unread(&self, reader: Reader<'_>, is_seen: &mut bool) -> Result<bool, JournalError> {
         let row: Option<(i64, Option<i64>)> = sqlx::query_as(
             "SELECT groups.unread, consumers.seen_ms
@@ -114,7 +112,7 @@ impl SqliteJournal {
         }
         let is_recent = seen_ms.is_some_and(|seen| seen.abs_diff(self.now_ms()) < SEEN_RESOLUTION_MS);
         if !*is_seen && !is_recent {
-            self.see_consumer(reader.lane, reader.group, reader.consumer).await?;
+            self.touch_consumer(reader.lane, reader.group, reader.consumer).await?;
         }
         *is_seen = true;
         Ok(false)
@@ -128,7 +126,8 @@ impl SqliteJournal {
         let group = group.ok_or_else(|| no_group(reader.group))?;
         let rows = unread(connection, reader, &group).await.map_err(explain)?;
         let given = self.all_stored(rows)?;
-        let consumer = seen(connection, group.id, reader.consumer, self.now_ms()).await.map_err(explain)?;
+        let consumer =
+            upsert_consumer(connection, group.id, reader.consumer, self.now_ms()).await.map_err(explain)?;
         let Some(last) = given.last() else {
             return Ok(given);
         };
@@ -138,8 +137,8 @@ impl SqliteJournal {
         Ok(given)
     }
 
-    /// In a commit of its own that does not wait for the disk: if it is undone, the entries are pending again, and
-    /// views know what they have applied.
+    /// In a commit that does not wait for the disk: if it is undone, the entries are pending again, and views recognise
+    /// what they have applied.
     pub(super) async fn remove_pending(
         &self,
         lane: Lane,
@@ -150,7 +149,7 @@ impl SqliteJournal {
             return Ok(());
         }
         let places = place::list(lane, ids.iter().copied());
-        let _turn = self.turn.lock().await;
+        let _write_lock = self.write_lock.lock().await;
         sqlx::query(
             "DELETE FROM pending
              WHERE group_id = (SELECT id FROM groups WHERE lane = ?1 AND name = ?2)
@@ -193,8 +192,8 @@ async fn unread(
     .await
 }
 
-/// Writes down that a consumer lives. Returns its number.
-pub(super) async fn seen(
+/// Updates `seen_ms`. Returns the consumer's id.
+pub(super) async fn upsert_consumer(
     connection: &mut SqliteConnection,
     group_id: i64,
     consumer: &str,
@@ -211,7 +210,7 @@ pub(super) async fn seen(
     .await
 }
 
-/// Everything behind what the group was given, up to `last`, is now pending.
+/// Everything after the last delivered entry, up to `last`, becomes pending.
 async fn mark_pending(
     connection: &mut SqliteConnection,
     group: &GroupRow,
@@ -231,12 +230,12 @@ async fn mark_pending(
     sqlx::query("UPDATE groups SET last_delivered = ?2, unread = unread - ?3 WHERE id = ?1")
         .bind(group.id)
         .bind(last)
-        .bind(figure_of(marked.rows_affected()))
+        .bind(to_i64(marked.rows_affected()))
         .execute(connection)
         .await?;
     Ok(())
 }
 
-fn figure_of(rows: u64) -> i64 {
+fn to_i64(rows: u64) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

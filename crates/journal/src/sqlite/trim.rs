@@ -1,35 +1,35 @@
-//! Removing what every group has done with.
+//! Removing entries that every group has acknowledged.
 
 use sqlx::SqliteConnection;
 
-use super::letters::shorten;
+use super::dead_letters::shorten;
 use super::{SqliteJournal, place};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, Trimmed};
 
-/// Entries removed in one transaction: others get their turn between two.
+/// Entries removed per transaction: other writers may run in between.
 const STEP_ENTRIES: i64 = 2_000;
 
 /// How far trimming may go.
 struct Bound {
-    /// The first place that has to stay.
+    /// The first place to keep.
     place: i64,
-    /// Who needs it, if it is not the caller's bound.
+    /// The group that needs it, unless it is the caller's bound.
     group: Option<String>,
 }
 
 impl SqliteJournal {
-    pub(super) async fn trim_patiently(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
+    pub(super) async fn trim_in_steps(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
         let before = place::at_least(lane, before);
         let explain = |error| self.explain(error);
         let mut removed = 0;
         loop {
-            // Where nothing is to be done, nothing is written.
-            let mut looking = self.database.pool.begin().await.map_err(explain)?;
-            let bound = bound_of(&mut looking, lane, before).await.map_err(explain)?;
-            let first = first_of(&mut looking, lane).await.map_err(explain)?;
-            looking.rollback().await.map_err(explain)?;
+            // Without work nothing is written.
+            let mut reading = self.database.pool.begin().await.map_err(explain)?;
+            let bound = bound_of(&mut reading, lane, before).await.map_err(explain)?;
+            let first = first_of(&mut reading, lane).await.map_err(explain)?;
+            reading.rollback().await.map_err(explain)?;
             let (Some(bound), Some(first)) = (bound, first) else {
                 return Ok(Trimmed { removed, held_back_by: None });
             };
@@ -57,7 +57,7 @@ impl SqliteJournal {
 
 type EntryPlace = i64;
 
-/// None if nothing may be removed at all: somebody is going to read the traffic.
+/// None if nothing may be removed: the traffic lane has no group yet.
 async fn bound_of(
     connection: &mut SqliteConnection,
     lane: Lane,

@@ -146,7 +146,7 @@ pub async fn j3_odd_fields_come_back_as_they_were<F: Fixture>() {
     }
     assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &transfers(&given)).await.unwrap(), 7);
     let moved = all(&journal, Lane::Dead).await;
-    assert!(moved.iter().map(|stored| &stored.fields).eq(&batch), "moved letters keep their fields");
+    assert!(moved.iter().map(|stored| &stored.fields).eq(&batch), "moved dead letters keep their fields");
 }
 
 pub async fn producers_append_at_once_without_mixing_their_batches<F: Fixture>() {

@@ -52,7 +52,7 @@ pub async fn j7_the_oldest_entry_that_a_group_has_not_finished_is_found<F: Fixtu
     let ids = ids(&all(&journal, Lane::Traffic).await);
     let oldest = async || {
         let status = journal.status(Lane::Traffic).await.unwrap();
-        journal.oldest_unfinished(&status.groups[0]).await.unwrap()
+        journal.oldest_unacknowledged(&status.groups[0]).await.unwrap()
     };
     assert_eq!(oldest().await, Some(ids[0]));
     read(&journal, Lane::Traffic, ("g", "c"), 3).await;

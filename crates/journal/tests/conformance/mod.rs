@@ -192,7 +192,7 @@ pub fn ids(stored: &[Stored]) -> Vec<EntryId> {
     stored.iter().map(|stored| stored.id).collect()
 }
 
-/// The same entry as a letter on its way elsewhere.
+/// The same entry as a dead letter on its way elsewhere.
 pub fn transfers(stored: &[Stored]) -> Vec<Transfer> {
     stored.iter().map(|stored| Transfer { id: stored.id, fields: stored.fields.clone() }).collect()
 }

@@ -70,7 +70,7 @@ impl ModelLane {
         ids.iter().filter(|id| self.entries.remove(id).is_some()).count() as u64
     }
 
-    /// What a letter needs to be moved out of this lane.
+    /// What a dead letter needs to be moved out of this lane.
     pub fn has_to_move(&self, lane: Lane, group: &str, id: EntryId) -> bool {
         match lane {
             Lane::Traffic => self.groups[group].pending.contains_key(&id),

@@ -1,4 +1,4 @@
-//! Moving is atomic: a letter is never in two lanes, nor in none, nor acknowledged and not moved.
+//! Moving is atomic: a dead letter is never in two lanes, nor in none, nor acknowledged and not moved.
 
 use super::*;
 
@@ -6,9 +6,9 @@ pub async fn j5_a_bad_entry_moves_to_the_dead_letters_and_stays_in_the_traffic<F
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 5, &["g", "other"]).await;
     let given = read(&journal, Lane::Traffic, ("g", "c"), ALL).await;
     read(&journal, Lane::Traffic, ("other", "c"), ALL).await;
-    let letters =
+    let dead_letters =
         [Transfer { id: given[1].id, fields: entry(102) }, Transfer { id: given[3].id, fields: entry(104) }];
-    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 2);
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 2);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [102, 104]);
     assert_eq!(numbers(&all(&journal, Lane::Traffic).await), [1, 2, 3, 4, 5]);
     assert_eq!(pending(&journal, Lane::Traffic, "g").await, 3);
@@ -23,9 +23,9 @@ pub async fn j5_what_is_not_pending_does_not_move<F: Fixture>() {
     journal.acknowledge(Lane::Traffic, "g", &[given[0].id]).await.unwrap();
     let unread = Transfer { id: all(&journal, Lane::Traffic).await[3].id, fields: entry(4) };
     let strange = Transfer { id: EntryId::MAX, fields: entry(9) };
-    let mut letters = transfers(&given[..2]);
-    letters.extend([unread, strange]);
-    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 1);
+    let mut dead_letters = transfers(&given[..2]);
+    dead_letters.extend([unread, strange]);
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 1);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [2]);
     assert_eq!(pending(&journal, Lane::Traffic, "g").await, 1);
     assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &[]).await.unwrap(), 0);
@@ -33,26 +33,29 @@ pub async fn j5_what_is_not_pending_does_not_move<F: Fixture>() {
 
 pub async fn j5_a_letter_moves_once<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
-    let letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
-    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 3);
+    let dead_letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 3);
     let other = fixture.open().await;
-    assert_eq!(other.transfer(Lane::Traffic, Lane::Dead, Some("g"), &letters).await.unwrap(), 0);
-    let letters = transfers(&all(&journal, Lane::Dead).await);
-    let twice = [letters[0].clone(), letters[0].clone()];
+    assert_eq!(other.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 0);
+    let dead_letters = transfers(&all(&journal, Lane::Dead).await);
+    let twice = [dead_letters[0].clone(), dead_letters[0].clone()];
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &twice).await.unwrap(), 1);
-    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &letters).await.unwrap(), 2);
-    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &letters).await.unwrap(), 0);
+    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &dead_letters).await.unwrap(), 2);
+    assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &dead_letters).await.unwrap(), 0);
     assert_eq!(all(&journal, Lane::Dead).await, []);
     assert_eq!(numbers(&all(&journal, Lane::Failed).await), [1, 2, 3]);
 }
 
 pub async fn j5_two_that_move_the_same_letters_move_each_once<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 100, &["g"]).await;
-    let letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
-    assert_eq!(move_from_two_sides(&fixture, (Lane::Traffic, Lane::Dead, Some("g")), &letters).await, 100);
-    let letters = transfers(&all(&journal, Lane::Dead).await);
-    assert_eq!(letters.len(), 100);
-    assert_eq!(move_from_two_sides(&fixture, (Lane::Dead, Lane::Dead, None), &letters).await, 100);
+    let dead_letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
+    assert_eq!(
+        move_from_two_sides(&fixture, (Lane::Traffic, Lane::Dead, Some("g")), &dead_letters).await,
+        100
+    );
+    let dead_letters = transfers(&all(&journal, Lane::Dead).await);
+    assert_eq!(dead_letters.len(), 100);
+    assert_eq!(move_from_two_sides(&fixture, (Lane::Dead, Lane::Dead, None), &dead_letters).await, 100);
     let mut moved = numbers(&all(&journal, Lane::Dead).await);
     moved.sort_unstable();
     assert_eq!(moved, (1..=100).collect::<Vec<_>>());
@@ -61,18 +64,18 @@ pub async fn j5_two_that_move_the_same_letters_move_each_once<F: Fixture>() {
 async fn move_from_two_sides<F: Fixture>(
     fixture: &F,
     (from, to, group): (Lane, Lane, Option<&'static str>),
-    letters: &[Transfer],
+    dead_letters: &[Transfer],
 ) -> u64 {
     let mut tasks = tokio::task::JoinSet::new();
     for is_reversed in [false, true] {
         let journal = fixture.open().await;
-        let mut letters = letters.to_vec();
+        let mut dead_letters = dead_letters.to_vec();
         if is_reversed {
-            letters.reverse();
+            dead_letters.reverse();
         }
         tasks.spawn(async move {
             let mut moved = 0;
-            for page in letters.chunks(7) {
+            for page in dead_letters.chunks(7) {
                 moved += journal.transfer(from, to, group, page).await.unwrap();
             }
             moved
@@ -94,7 +97,7 @@ pub async fn j6_a_letter_is_retried_then_failed_then_replayed<F: Fixture>() {
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, Some("g"), &failed).await.unwrap(), 1);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [3, 11]);
     assert_eq!(pending(&journal, Lane::Dead, "g").await, 1);
-    // Replayed by an operator: the group is given it as it is given any letter.
+    // Replayed by an operator: the group is given it as it is given any dead letter.
     let replayed = transfers(&all(&journal, Lane::Failed).await);
     assert_eq!(journal.transfer(Lane::Failed, Lane::Dead, None, &replayed).await.unwrap(), 1);
     assert_eq!(all(&journal, Lane::Failed).await, []);
@@ -107,7 +110,7 @@ pub async fn j7_letters_move_without_a_group_too<F: Fixture>() {
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &transfers(&stored[1..])).await.unwrap(), 2);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [1]);
     assert_eq!(numbers(&all(&journal, Lane::Failed).await), [2, 3]);
-    // A group that has not been given a letter does not keep it from moving.
+    // A group that has not been given a dead letter does not keep it from moving.
     journal.ensure_group(Lane::Dead, "g", StartAt::Beginning).await.unwrap();
     let unread = transfers(&stored[..1]);
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, Some("g"), &unread).await.unwrap(), 1);

@@ -170,14 +170,14 @@ impl Driver {
         let to = if self.random.bool() { Lane::Dead } else { Lane::Failed };
         let mut chosen = self.some_ids(from);
         chosen.retain(|id| !self.is_pending_elsewhere(from, group, *id));
-        let letters: Vec<Transfer> =
+        let dead_letters: Vec<Transfer> =
             chosen.into_iter().map(|id| Transfer { id, fields: self.new_entry() }).collect();
-        let moved = self.journal.transfer(from, to, Some(group), &letters).await.unwrap();
+        let moved = self.journal.transfer(from, to, Some(group), &dead_letters).await.unwrap();
         let (mut ids, mut expected) = (Vec::new(), Vec::new());
-        for letter in letters {
-            if self.lanes[&from].has_to_move(from, group, letter.id) {
-                ids.push(letter.id);
-                expected.push(letter.fields);
+        for dead_letter in dead_letters {
+            if self.lanes[&from].has_to_move(from, group, dead_letter.id) {
+                ids.push(dead_letter.id);
+                expected.push(dead_letter.fields);
             }
         }
         assert_eq!(moved, ids.len() as u64);
@@ -189,7 +189,7 @@ impl Driver {
         "transfer"
     }
 
-    /// What deleting a letter does to another group that has it pending shows only when that is taken over.
+    /// What deleting a dead letter does to another group that has it pending shows only when that is taken over.
     fn is_pending_elsewhere(&self, lane: Lane, group: &str, id: EntryId) -> bool {
         let mut groups = self.lanes[&lane].groups.iter();
         lane != Lane::Traffic && groups.any(|(name, other)| name != group && other.pending.contains_key(&id))

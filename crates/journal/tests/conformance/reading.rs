@@ -199,8 +199,8 @@ pub async fn consumers_say_what_they_have_and_how_long_they_were_silent<F: Fixtu
     journal.acknowledge(Lane::Traffic, "g", &[given[0].id]).await.unwrap();
     let mut seen = journal.consumers(Lane::Traffic, "g").await.unwrap();
     seen.sort_by(|a, b| a.name.cmp(&b.name));
-    let figures: Vec<_> = seen.iter().map(|consumer| (consumer.name.as_str(), consumer.pending)).collect();
-    assert_eq!(figures, [("a", 2), ("b", 2)]);
+    let status: Vec<_> = seen.iter().map(|consumer| (consumer.name.as_str(), consumer.pending)).collect();
+    assert_eq!(status, [("a", 2), ("b", 2)]);
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().groups[0].consumers, 2);
 
     let silence = Duration::from_millis(300);

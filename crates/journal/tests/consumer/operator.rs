@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use domain::Seconds;
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use journal::consumer::foreign_of;
+use journal::consumer::foreign_consumers;
 use journal::pause::{PausedView, pause, resume};
-use journal::rewind::take_skipped;
+use journal::rewind::requeue_skipped;
 use journal::{Journal, Lane, Skipped};
 
 use crate::rig::*;
@@ -25,10 +25,10 @@ async fn j5_an_entry_from_the_future_is_malformed_until_its_time_has_come() {
     let running = rig.start("a", |settings| settings.retry_delay = Seconds(3600));
     rig.wait_lag_0().await;
     assert_eq!(rig.view.applied_uploads(), [1, 2]);
-    let letters = rig.letters(Lane::Dead).await;
-    assert_eq!(letters.len(), 2);
-    for letter in &letters {
-        assert!(letter.reason.contains("ahead of this machine's clock"), "{}", letter.reason);
+    let dead_letters = rig.dead_letters(Lane::Dead).await;
+    assert_eq!(dead_letters.len(), 2);
+    for dead_letter in &dead_letters {
+        assert!(dead_letter.reason.contains("ahead of this machine's clock"), "{}", dead_letter.reason);
     }
     running.stop().await;
 }
@@ -107,12 +107,12 @@ async fn j11_entries_older_than_the_installation_are_skipped_counted_and_can_be_
     assert_eq!((skipped.count, skipped.before_ms), (5, installed_ms));
     assert_eq!(running.counters.skipped_old(), 5);
 
-    assert_eq!(take_skipped(&*rig.journal, "another group").await.unwrap(), None);
-    assert_eq!(take_skipped(&*rig.journal, GROUP).await.unwrap(), Some(5));
+    assert_eq!(requeue_skipped(&*rig.journal, "another group").await.unwrap(), None);
+    assert_eq!(requeue_skipped(&*rig.journal, GROUP).await.unwrap(), Some(5));
     let taken = (0..8).collect::<Vec<_>>();
     rig.wait_for("the old entries", async || rig.view.applied_uploads() == taken).await;
-    rig.wait_for("no letter to be left", async || rig.letters(Lane::Dead).await.is_empty()).await;
-    assert_eq!(take_skipped(&*rig.journal, GROUP).await.unwrap(), None);
+    rig.wait_for("no dead letter to be left", async || rig.dead_letters(Lane::Dead).await.is_empty()).await;
+    assert_eq!(requeue_skipped(&*rig.journal, GROUP).await.unwrap(), None);
     running.stop().await;
 }
 
@@ -169,7 +169,7 @@ async fn j11_another_program_in_the_group_is_noticed() {
     let running = rig.start("a", |_| {});
     rig.wait_for("it to be counted", async || running.counters.foreign() == 1).await;
     let consumers = rig.journal.consumers(Lane::Traffic, GROUP).await.unwrap();
-    let foreign: Vec<&str> = foreign_of(&consumers, Duration::from_secs(3600)).collect();
+    let foreign: Vec<&str> = foreign_consumers(&consumers, Duration::from_secs(3600)).collect();
     assert_eq!(foreign, ["consumer-1"]);
     running.stop().await;
 }

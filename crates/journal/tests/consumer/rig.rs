@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use domain::clock::{Clock, ManualClock};
 use domain::{Seconds, UnixTime};
 use journal::{
-    AppendToken, Batch, Consumer, ConsumerCounters, ConsumerSettings, EntryId, Fields, GroupStatus, Journal,
-    Lane, Letter, ProcessName, Rejected, SqliteJournal, StartAt, View, ViewError,
+    AppendToken, Batch, Consumer, ConsumerCounters, ConsumerSettings, DeadLetter, EntryId, Fields,
+    GroupStatus, Journal, Lane, ProcessName, Rejected, SqliteJournal, StartAt, View, ViewError,
 };
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -49,8 +49,8 @@ pub fn fields_with(number: u64, replaced: &str, by: &str) -> Fields {
     pairs.into_iter().map(|(name, value)| (name, if name == replaced { by } else { value })).collect()
 }
 
-pub fn letter_of(original: Fields) -> Letter {
-    Letter {
+pub fn dead_letter_of(original: Fields) -> DeadLetter {
+    DeadLetter {
         original,
         group: GROUP.to_owned(),
         retry: 0,
@@ -232,7 +232,7 @@ impl Rig {
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
             retry_delay: Seconds(0),
-            answers_for_all: true,
+            handles_malformed: true,
         };
         change(&mut settings);
         let (settings, settings_seen) = watch::channel(settings);
@@ -241,7 +241,7 @@ impl Rig {
         let process = ProcessName::new(node, started_ms);
         let journal = Arc::clone(&self.journal) as Arc<dyn Journal>;
         let view = Arc::clone(&self.view) as Arc<dyn View>;
-        // Letters are due by a clock that runs.
+        // Dead letters are due by a clock that runs.
         let clock = Arc::new(domain::clock::SystemClock);
         let consumer = Consumer::new(journal, view, clock, process, settings_seen, stopped);
         let counters = Counts(consumer.counters());
@@ -264,9 +264,9 @@ impl Rig {
         }
     }
 
-    pub async fn letters(&self, lane: Lane) -> Vec<Letter> {
+    pub async fn dead_letters(&self, lane: Lane) -> Vec<DeadLetter> {
         let stored = self.journal.list(lane, EntryId::ZERO, 1000).await.unwrap();
-        stored.iter().map(|stored| Letter::from_fields(&stored.fields)).collect()
+        stored.iter().map(|stored| DeadLetter::from_fields(&stored.fields)).collect()
     }
 
     pub async fn has_group(&self) -> bool {

@@ -25,7 +25,7 @@ fn run_of(node: u64, number: u32, span: (u32, u32), uploaded: (u64, u64)) -> Run
         last_id: EntryId { ms: u64::from(span.1) * 1000, seq: 0 },
         is_settled: false,
         stopped: None,
-        told: Told::NOTHING,
+        reported: Reported::NONE,
     }
 }
 
@@ -86,7 +86,7 @@ fn one_run_that_moves_from_node_to_node_within_a_second_counts_once() {
     let runs =
         [run(1, 7, (0, 60), (0, 500)), run(2, 7, (60, 60), (200, 600)), run(3, 7, (60, 61), (100, 700))];
     assert_eq!(uploaded(&runs), 700);
-    // A node whose clock is slow was told of the counters before they were as high as elsewhere.
+    // A node whose clock is slow was reported of the counters before they were as high as elsewhere.
     let slower = [run(1, 7, (10, 10), (100, 300)), run(2, 7, (11, 12), (50, 200))];
     assert_eq!(uploaded(&slower), 250);
 }
@@ -103,16 +103,16 @@ fn a_goodbye_said_twice_is_not_taken_for_what_came_after_it() {
 /// begins anew, in the same second or the next.
 #[test]
 fn l6_a_goodbye_repeated_to_the_next_life_of_a_tracker_does_not_count_again() {
-    let (told, lost) = (run_in_life(1, 1, (0, 3), (0, 3400)), run_in_life(2, 75, (24, 24), (3800, 3800)));
+    let (reported, lost) = (run_in_life(1, 1, (0, 3), (0, 3400)), run_in_life(2, 75, (24, 24), (3800, 3800)));
     let again = run_in_life(3, 86, (25, 25), (3800, 3800));
     for begun in [24, 25] {
         let anew = run_in_life(3, 88, (begun, 26), (0, 1600));
-        assert_eq!(uploaded(&[told, lost, anew]), 5400, "begun at {begun}");
+        assert_eq!(uploaded(&[reported, lost, anew]), 5400, "begun at {begun}");
     }
     let anew = run_in_life(3, 88, (25, 26), (0, 1600));
-    assert_eq!(uploaded(&[told, lost, again, anew]), 5400);
+    assert_eq!(uploaded(&[reported, lost, again, anew]), 5400);
     // Nor within one second, as long as nothing more is heard.
-    assert_eq!(uploaded(&[told, lost, again, run_in_life(3, 88, (25, 25), (0, 1600))]), 5400);
+    assert_eq!(uploaded(&[reported, lost, again, run_in_life(3, 88, (25, 25), (0, 1600))]), 5400);
 }
 
 /// A client that was heard for a moment only, before the tracker was started again.
@@ -193,13 +193,13 @@ fn a_client_that_quits_on_one_node_and_begins_anew_on_another_in_the_same_second
 /// The second node has heard of the goodbye when the client says it there, the third has not; both a second later.
 #[test]
 fn a_goodbye_said_to_three_nodes_belongs_to_the_run_that_it_ends() {
-    let told =
+    let reported =
         [run(1, 5, (0, 10), (0, 700)), run(2, 2, (11, 11), (700, 700)), run(3, 5, (11, 11), (700, 700))];
-    let stretches = stretches(&told, CEILING);
+    let stretches = stretches(&reported, CEILING);
     let nodes = stretches.iter().map(|stretch| stretch.runs.iter().map(|run| run.key.node).collect());
     assert_eq!(nodes.collect::<Vec<Vec<u64>>>(), [vec![1 << 16, 3 << 16], vec![2 << 16]]);
     let again = run(1, 6, (50, 60), (700, 750));
-    assert_eq!(uploaded(&[told[0], told[1], told[2], again]), 750);
+    assert_eq!(uploaded(&[reported[0], reported[1], reported[2], again]), 750);
 }
 
 #[test]

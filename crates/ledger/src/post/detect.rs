@@ -1,4 +1,4 @@
-//! What looks like cheating in the figures of a batch, though it is credited. Reports, no verdicts.
+//! Detection of suspicious amounts in a batch. They are reported, not withheld.
 
 use std::collections::BTreeMap;
 
@@ -6,48 +6,48 @@ use domain::{AnnounceEvent, RiskEvent, RiskKind, TorrentId};
 
 use super::user_limit::Pending;
 use super::{Rules, bytes, risk_of, written_at};
+use crate::account_state::AccountState;
 use crate::admit::Admitted;
-use crate::books::Books;
 use crate::credit::Credit;
 use crate::figures::{Account, Figures, Stamp};
 use crate::run::ClientRef;
 
-/// A client may send this much after its `stopped`: what peers had asked for is still on its way.
+/// Accepted upload after a `stopped`: requests of peers may still be in flight.
 const AFTER_STOP_SLACK: u128 = 64 << 20;
-/// `left` may fall by this much without `downloaded`: clients count pieces, and downloads, at different moments.
+/// Accepted decrease of `left` without `downloaded`: clients count pieces and downloads at different times.
 const LEFT_SLACK: u64 = 64 << 20;
-/// Upload credited on a torrent may run ahead of its download by this much, and by a quarter: what a client that
-/// vanishes had downloaded is not reported.
+/// The upload credited on a torrent may exceed its download by this much, and by a quarter: the last download of a
+/// client that disappears is not reported.
 const AHEAD_SLACK: u128 = 1 << 30;
 
-/// `left` fell by more than `downloaded` grew, as seen from one entry of a client to its next.
+/// `left` fell by more than `downloaded` grew, from one entry of a client to its next.
 pub(super) fn left_without_download(
     account: &Account,
     entry: &Admitted,
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
-    let said = &entry.arrival.entry;
-    // An announce to a tracker that does not know the client has no difference to tell.
-    let is_next = account.peer_id == Some(said.peer_id)
-        && said.since_last.is_none_or(|elapsed| elapsed.0 > 0)
-        && account.latest < Stamp { at: written_at(said, rules), origin: entry.arrival.origin }
-        && said.event != AnnounceEvent::Started;
-    let (Some(was), Some(is), true) = (account.left, said.left, is_next) else {
+    let announce = &entry.arrival.entry;
+    // An announce to a tracker that does not know the client contains no difference.
+    let is_next = account.peer_id == Some(announce.peer_id)
+        && announce.since_last.is_none_or(|elapsed| elapsed.0 > 0)
+        && account.latest < Stamp { at: written_at(announce, rules), origin: entry.arrival.origin }
+        && announce.event != AnnounceEvent::Started;
+    let (Some(was), Some(is), true) = (account.left, announce.left, is_next) else {
         return;
     };
     let fell = was.saturating_sub(is);
     let slack = LEFT_SLACK.max(fell / 4);
-    if fell > said.downloaded_delta.saturating_add(slack) {
+    if fell > announce.downloaded_delta.saturating_add(slack) {
         risks.push(RiskEvent {
             downloaded_claimed: fell,
-            downloaded_credited: said.downloaded_delta,
+            downloaded_credited: announce.downloaded_delta,
             ..risk_of(RiskKind::LeftWithoutDownload, entry, rules.ceiling)
         });
     }
 }
 
-/// Upload that was claimed after a `stopped`, by a client that did not say it had started again.
+/// Upload claimed after a `stopped`, without a `started` in between.
 pub(super) fn upload_after_stop(
     old: &Credit,
     new: &Credit,
@@ -66,19 +66,19 @@ pub(super) fn upload_after_stop(
 
 /// A completed torrent of which the user downloaded nothing.
 pub(super) fn completed_without_download(
-    books: &Books,
+    state: &AccountState,
     entries: &[Admitted],
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
     for entry in entries.iter().filter(|entry| entry.arrival.entry.event == AnnounceEvent::Completed) {
-        if books.accounts.get(&entry.account()).is_some_and(|account| account.figures.downloaded == 0) {
+        if state.accounts.get(&entry.account()).is_some_and(|account| account.figures.downloaded == 0) {
             risks.push(risk_of(RiskKind::CompletedWithoutDownload, entry, rules.ceiling));
         }
     }
 }
 
-/// Who uploaded most on each torrent of a batch, and how far its upload was ahead before.
+/// The largest uploader on each torrent of a batch, and the torrent's lead before.
 pub(super) struct Uploads(BTreeMap<TorrentId, Upload>);
 
 struct Upload {
@@ -88,11 +88,11 @@ struct Upload {
 }
 
 impl Uploads {
-    pub(super) fn before(books: &Books, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
+    pub(super) fn before(state: &AccountState, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
         let mut uploads: BTreeMap<TorrentId, Upload> = BTreeMap::new();
         for (client, pending) in pending.iter().filter(|(_, pending)| pending.uploaded() > 0) {
             let Some(entry) = pending.sample() else { continue };
-            let steps_before = books.torrents.get(&client.torrent).map_or(0, steps_ahead);
+            let steps_before = state.torrents.get(&client.torrent).map_or(0, steps_ahead);
             let upload = Upload { most: pending.uploaded(), entry: *entry, steps_before };
             let known = uploads.entry(client.torrent);
             known
@@ -106,10 +106,15 @@ impl Uploads {
         Uploads(uploads)
     }
 
-    /// Reports each torrent whose lead has doubled: once it is ahead, every honest seeder would be reported else.
-    pub(super) fn ahead_of_download(self, books: &Books, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) {
+    /// Reports each torrent whose lead has doubled: otherwise every honest seeder would be reported once it is ahead.
+    pub(super) fn ahead_of_download(
+        self,
+        state: &AccountState,
+        rules: &Rules<'_>,
+        risks: &mut Vec<RiskEvent>,
+    ) {
         for (torrent, upload) in self.0 {
-            let Some(figures) = books.torrents.get(&torrent) else { continue };
+            let Some(figures) = state.torrents.get(&torrent) else { continue };
             if steps_ahead(figures) > upload.steps_before {
                 let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
                 risks.push(RiskEvent {
@@ -123,7 +128,7 @@ impl Uploads {
     }
 }
 
-/// How often the slack has to be doubled to cover the lead of the upload; zero while the slack covers it.
+/// How often the slack must be doubled to cover the lead of the upload; zero while the slack covers it.
 fn steps_ahead(figures: &Figures) -> u32 {
     let lead = figures.uploaded.saturating_sub(figures.downloaded);
     let slack = AHEAD_SLACK.max(figures.downloaded / 4);

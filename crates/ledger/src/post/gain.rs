@@ -1,21 +1,18 @@
-//! What one entry brings by itself.
+//! The gain of one entry.
 
 use domain::{AnnounceEvent, Cause, RateCeiling, RiskEvent, RiskKind, Seconds, UnixTime};
 use journal::TrafficEntry;
 
-use super::{Rules, heard_at, risk_of};
+use super::{Rules, reported_at, risk_of};
+use crate::account_state::Client;
 use crate::admit::Admitted;
-use crate::books::Client;
 use crate::bucket::{Bucket, BucketLimit};
 use crate::run::Counters;
 
-/// From a moment to another.
 pub(super) type Span = (UnixTime, UnixTime);
 
-/// What one entry brings by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryGain {
-    /// When.
     pub(super) at: UnixTime,
     /// Bytes of an entry without totals. Our own entries are credited by their runs.
     pub(super) raw: Counters,
@@ -32,45 +29,45 @@ pub(super) fn gain_of(
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) -> EntryGain {
-    let said = &entry.arrival.entry;
-    let moved = match said.totals {
-        Some(_) => Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta },
+    let announce = &entry.arrival.entry;
+    let moved = match announce.totals {
+        Some(_) => Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta },
         None => granted(entry, &mut client.sums.foreign_bucket, rules, risks),
     };
-    // What multipliers add belongs to the moment, also where bytes follow from runs.
-    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, said.at);
-    let span = span_before(said, rules);
-    let was_seeding = said.left == Some(0) && said.event != AnnounceEvent::Completed;
+    // The bonus depends on the time of the entry, even if bytes follow from runs.
+    let in_force = rules.multipliers.in_force(entry.user, entry.torrent, announce.at);
+    let span = span_before(announce, rules);
+    let was_seeding = announce.left == Some(0) && announce.event != AnnounceEvent::Completed;
     EntryGain {
-        at: said.at,
-        raw: if said.totals.is_some() { Counters::default() } else { moved },
+        at: announce.at,
+        raw: if announce.totals.is_some() { Counters::default() } else { moved },
         bonus_uploaded_x100: in_force.bonus_uploaded_x100(moved.uploaded),
         bonus_downloaded_x100: in_force.bonus_downloaded_x100(moved.downloaded),
-        seeding: span.filter(|_| was_seeding && is_reachable(said)),
+        seeding: span.filter(|_| was_seeding && is_reachable(announce)),
         leeching: span.filter(|_| !was_seeding),
-        is_completion: said.event == AnnounceEvent::Completed,
+        is_completion: announce.event == AnnounceEvent::Completed,
     }
 }
 
-/// The time before an entry in which its client did what it says (L4): none for a client that fell silent, for one
-/// that has just begun, and for one that was away for longer than a peer is kept, which is a new session. Until it was
-/// completed, a torrent was leeched.
+/// The time before an entry that counts as seeding or leeching (L4): none for timeouts and removals, for `started`, and
+/// for a client that was away for longer than a peer is kept, which is a new session. Until it was completed, a torrent
+/// was leeched.
 fn span_before(entry: &TrafficEntry, rules: &Rules<'_>) -> Option<Span> {
     if entry.cause != Cause::Announce || entry.event == AnnounceEvent::Started {
         return None;
     }
     let elapsed = entry.since_last.unwrap_or(entry.interval);
-    let to = heard_at(entry, rules);
+    let to = reported_at(entry, rules);
     (elapsed <= entry.interval + rules.silence.grace).then_some((to - elapsed, to))
 }
 
-/// A client on port 0 is handed out to no one and seeds to no one. Some clients send it with `stopped`.
+/// A client on port 0 cannot seed. Some clients send it with `stopped`.
 fn is_reachable(entry: &TrafficEntry) -> bool {
     entry.port != 0 || entry.event == AnnounceEvent::Stopped
 }
 
-/// The time that an entry reports on: no more than a session can be silent, and none for a peer that vanished. Other
-/// producers that give none mean the interval.
+/// The time that an entry reports on: at most interval + grace, none for timeouts and removals. Without `dt`, as from
+/// other producers, it is the interval.
 pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Seconds {
     if entry.cause != Cause::Announce {
         return Seconds(0);
@@ -80,9 +77,9 @@ pub(super) fn reported_time(entry: &TrafficEntry, peer_grace: Seconds) -> Second
     elapsed.min(entry.interval + peer_grace)
 }
 
-/// The most that is believed of an entry by itself. Our own entries have totals, and their runs are held against the
-/// bucket; others have only what they say.
-pub(crate) fn believed(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
+/// The most that is plausible for a single entry. Entries with totals are limited by the bucket over their runs; others
+/// have only their own claim.
+pub(crate) fn plausible(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
     let allowance = match entry.totals {
         Some(_) => u64::MAX,
         None => ceiling.allowance(entry.since_last.filter(|elapsed| elapsed.0 > 0).unwrap_or(entry.interval)),
@@ -93,18 +90,18 @@ pub(crate) fn believed(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters {
     }
 }
 
-/// What an entry without totals claims, as far as its client's bucket reaches (J8).
+/// The claim of an entry without totals, as far as its client's bucket allows (J8).
 fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Counters {
-    let said = &entry.arrival.entry;
+    let announce = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
-    let claimed = Counters { uploaded: said.uploaded_delta, downloaded: said.downloaded_delta };
-    let (to, time) = (heard_at(said, rules), reported_time(said, rules.silence.grace));
-    let is_told_time = said.since_last.is_some_and(|elapsed| elapsed.0 > 0);
+    let claimed = Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta };
+    let (to, time) = (reported_at(announce, rules), reported_time(announce, rules.silence.grace));
+    let is_told_time = announce.since_last.is_some_and(|elapsed| elapsed.0 > 0);
     let granted = if bucket.is_unused() {
         *bucket = Bucket::full_at(to - time);
         bucket.grant(to, claimed, &limit)
     } else if is_told_time || to < bucket.at {
-        // The producer measured the time, whatever came in between.
+        // The producer measured the time itself.
         let granted = bucket.grant_late(time, claimed, &limit);
         bucket.at = bucket.at.max(to);
         granted

@@ -1,4 +1,4 @@
-//! Any order, any batches, any repetition: the books come out the same.
+//! Any order, any batches, any repetition: the state come out the same.
 
 #[path = "../../tests/support/simulator.rs"]
 #[allow(dead_code, reason = "shared with the tests on real databases")]
@@ -32,11 +32,11 @@ impl Directory for Nobody {
     }
 }
 
-fn post_all(books: &mut Books, arrivals: &[Arrival]) -> Posted {
-    post_under(&Multipliers::default(), books, arrivals)
+fn post_all(state: &mut AccountState, arrivals: &[Arrival]) -> Posted {
+    post_under(&Multipliers::default(), state, arrivals)
 }
 
-fn post_under(multipliers: &Multipliers, books: &mut Books, arrivals: &[Arrival]) -> Posted {
+fn post_under(multipliers: &Multipliers, state: &mut AccountState, arrivals: &[Arrival]) -> Posted {
     let rules = Rules {
         ceiling: RateCeiling::default(),
         user_ceiling: RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s },
@@ -48,32 +48,32 @@ fn post_under(multipliers: &Multipliers, books: &mut Books, arrivals: &[Arrival]
     };
     let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody);
     assert_eq!(rejected, []);
-    post(books, &admitted, &rules)
+    post(state, &admitted, &rules)
 }
 
-fn in_order(world: &World) -> Books {
-    let mut books = Books::default();
-    let posted = post_all(&mut books, &world.arrivals);
+fn in_order(world: &World) -> AccountState {
+    let mut state = AccountState::default();
+    let posted = post_all(&mut state, &world.arrivals);
     assert_eq!(posted.rejected, []);
-    books
+    state
 }
 
 /// The order in which runs became known is no part of the figures.
-fn tidied(mut books: Books) -> Books {
-    for client in books.clients.values_mut() {
+fn tidied(mut state: AccountState) -> AccountState {
+    for client in state.clients.values_mut() {
         client.runs.sort_by_key(|run| run.key);
         // What may still be credited depends on the order, what was credited does not.
         client.sums.bucket = Bucket::default();
         client.sums.foreign_bucket = Bucket::default();
     }
-    books.user_buckets.clear();
-    books
+    state.user_buckets.clear();
+    state
 }
 
-/// Every account is what its clients brought, and nothing is left over.
-fn assert_explained(books: &Books) {
-    for (key, account) in &books.accounts {
-        let own = books
+/// Every account is what its clients contribution, and nothing is left over.
+fn assert_explained(state: &AccountState) {
+    for (key, account) in &state.accounts {
+        let own = state
             .clients
             .iter()
             .filter(|(client, _)| (client.user, client.torrent) == (key.user, key.torrent));
@@ -83,13 +83,13 @@ fn assert_explained(books: &Books) {
     }
 }
 
-fn assert_bytes(books: &Books, world: &World) {
+fn assert_bytes(state: &AccountState, world: &World) {
     for ((owner, on), (uploaded, downloaded)) in &world.credited {
         let key = crate::AccountKey { user: user(*owner), torrent: torrent(*on) };
-        let figures = &books.accounts[&key].figures;
+        let figures = &state.accounts[&key].figures;
         assert_eq!((figures.uploaded, figures.downloaded), (*uploaded, *downloaded), "{key:?}");
     }
-    for (owner, figures) in &books.users {
+    for (owner, figures) in &state.users {
         assert_eq!(
             (figures.uploaded, figures.downloaded),
             world.credited_to_user(owner.get()),
@@ -128,39 +128,39 @@ proptest! {
         let world = simulate(seed, BY_TWO_NODES);
         let mut shuffled = world.arrivals.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
-        let mut books = Books::default();
+        let mut state = AccountState::default();
         for chunk in shuffled.chunks(batch) {
-            post_all(&mut books, chunk);
+            post_all(&mut state, chunk);
         }
-        prop_assert_eq!(tidied(books), tidied(in_order(&world)));
+        prop_assert_eq!(tidied(state), tidied(in_order(&world)));
     }
 
     #[test]
     fn l6_bytes_of_our_tracker_count_once_though_entries_come_again(seed: u64) {
         let world = simulate(seed, SMALL);
-        let mut books = in_order(&world);
+        let mut state = in_order(&world);
         let mut again: Vec<Arrival> = world.arrivals.iter().filter(|a| a.entry.totals.is_some()).copied().collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut again);
         for chunk in again.chunks(17) {
-            post_all(&mut books, chunk);
+            post_all(&mut state, chunk);
         }
-        assert_bytes(&books, &world);
+        assert_bytes(&state, &world);
         // Nor does anybody's state go back to what it was.
         for (key, client) in &in_order(&world).clients {
-            prop_assert_eq!(books.clients[key].presence, client.presence);
+            prop_assert_eq!(state.clients[key].state, client.state);
         }
     }
 
     #[test]
     fn putting_runs_away_changes_no_amount(seed: u64, batch in 1..400_usize) {
         let world = simulate(seed, Size { nodes: 1, users: 1, torrents: 1, clients_per_account: 1, announces_per_client: 900 });
-        let mut books = Books::default();
+        let mut state = AccountState::default();
         for chunk in world.arrivals.chunks(batch) {
-            post_all(&mut books, chunk);
+            post_all(&mut state, chunk);
         }
-        assert_bytes(&books, &world);
-        prop_assert!(books.clients.values().all(|client| client.runs.len() <= RUNS_MAX));
-        assert_explained(&books);
+        assert_bytes(&state, &world);
+        prop_assert!(state.clients.values().all(|client| client.runs.len() <= RUNS_MAX));
+        assert_explained(&state);
     }
 
     #[test]
@@ -168,10 +168,10 @@ proptest! {
         let world = simulate(seed, Size { nodes: 2, users: 2, torrents: 2, clients_per_account: 3, announces_per_client: 30 });
         let mut arrivals = world.arrivals.clone();
         fastrand::Rng::with_seed(order).shuffle(&mut arrivals);
-        let mut books = Books::default();
+        let mut state = AccountState::default();
         for chunk in arrivals.chunks(batch) {
-            post_all(&mut books, chunk);
-            assert_explained(&books);
+            post_all(&mut state, chunk);
+            assert_explained(&state);
         }
     }
 }
@@ -188,11 +188,11 @@ fn arrival(entry: TrafficEntry, seq: u64) -> Arrival {
 }
 
 fn account_after(entries: &[TrafficEntry]) -> Account {
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     let arrivals: Vec<Arrival> =
         entries.iter().enumerate().map(|(seq, entry)| arrival(*entry, seq as u64)).collect();
-    assert_eq!(post_all(&mut books, &arrivals).rejected, []);
-    books.accounts.into_values().next().unwrap()
+    assert_eq!(post_all(&mut state, &arrivals).rejected, []);
+    state.accounts.into_values().next().unwrap()
 }
 
 #[test]
@@ -260,10 +260,10 @@ fn j8_a_foreign_entry_is_credited_up_to_the_ceiling_and_reported() {
         since_last: Some(Seconds(0)),
         ..one(AnnounceEvent::None, 0, 0)
     };
-    let mut books = Books::default();
-    let posted = post_all(&mut books, &[arrival(lie, 0)]);
+    let mut state = AccountState::default();
+    let posted = post_all(&mut state, &[arrival(lie, 0)]);
     let allowed = u128::from(RateCeiling::default().allowance(Seconds(1800)));
-    assert_eq!(books.users[&user(1)].uploaded, allowed);
+    assert_eq!(state.users[&user(1)].uploaded, allowed);
     assert_eq!(kinds(&posted), [RiskKind::ClientRate, RiskKind::UploadAheadOfDownload]);
     assert_eq!(
         (posted.risks[0].uploaded_claimed, posted.risks[0].uploaded_credited),
@@ -283,37 +283,37 @@ fn ours(at: u32, run: u32, uploaded: u64) -> TrafficEntry {
 
 #[test]
 fn j8_a_jump_between_two_runs_is_reported_once() {
-    let mut books = Books::default();
-    assert_eq!(post_all(&mut books, &[arrival(ours(0, 1, 0), 0)]).risks, []);
-    let posted = post_all(&mut books, &[arrival(ours(10, 2, 1 << 60), 1)]);
+    let mut state = AccountState::default();
+    assert_eq!(post_all(&mut state, &[arrival(ours(0, 1, 0), 0)]).risks, []);
+    let posted = post_all(&mut state, &[arrival(ours(10, 2, 1 << 60), 1)]);
     assert_eq!(kinds(&posted), [RiskKind::ClientRate, RiskKind::UploadAheadOfDownload]);
     assert_eq!(posted.risks[0].uploaded_claimed, 1 << 60);
-    assert_eq!(post_all(&mut books, &[arrival(ours(20, 2, (1 << 60) + 5), 2)]).risks, []);
+    assert_eq!(post_all(&mut state, &[arrival(ours(20, 2, (1 << 60) + 5), 2)]).risks, []);
 }
 
 #[test]
 fn an_entry_older_than_sessions_are_kept_is_taken_only_for_a_known_run() {
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     let ancient = TrafficEntry { at: UnixTime(BEGIN - SPAN_MAX), ..ours(0, 1, 5) };
-    let posted = post_all(&mut books, &[arrival(ancient, 0)]);
+    let posted = post_all(&mut state, &[arrival(ancient, 0)]);
     assert_eq!(posted.rejected.len(), 1);
     assert!(posted.rejected[0].reason.contains("older"), "{:?}", posted.rejected);
     assert!(posted.changes.accounts.is_empty() && posted.changes.clients.is_empty());
-    post_all(&mut books, &[arrival(ours(0, 1, 9), 1)]);
-    assert_eq!(post_all(&mut books, &[arrival(ancient, 0)]).rejected, []);
-    assert_eq!(books.users[&user(1)].uploaded, 4);
+    post_all(&mut state, &[arrival(ours(0, 1, 9), 1)]);
+    assert_eq!(post_all(&mut state, &[arrival(ancient, 0)]).rejected, []);
+    assert_eq!(state.users[&user(1)].uploaded, 4);
 }
 
 #[test]
 fn l6_an_entry_of_a_run_that_was_put_away_counts_without_its_bytes() {
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     let runs = 2 * RUNS_MAX as u32;
     for run in 1..=runs {
-        post_all(&mut books, &[arrival(ours(run * 10, run, u64::from(runs - run)), u64::from(run))]);
+        post_all(&mut state, &[arrival(ours(run * 10, run, u64::from(runs - run)), u64::from(run))]);
     }
-    let posted = post_all(&mut books, &[arrival(ours(25, 2, 0), 1)]);
+    let posted = post_all(&mut state, &[arrival(ours(25, 2, 0), 1)]);
     assert_eq!((posted.rejected.len(), posted.late), (0, 1));
-    assert_eq!(books.users[&user(1)].uploaded, 0);
+    assert_eq!(state.users[&user(1)].uploaded, 0);
 }
 
 /// The oldest run that is kept goes on from those that were put away: a word of it that comes late moves the line between
@@ -321,17 +321,17 @@ fn l6_an_entry_of_a_run_that_was_put_away_counts_without_its_bytes() {
 #[test]
 fn l6_a_late_word_of_the_oldest_run_that_is_kept_counts_once() {
     for count in RUNS_MAX as u32 + 1..=2 * RUNS_MAX as u32 {
-        let mut books = Books::default();
+        let mut state = AccountState::default();
         for run in 1..=count {
             let heard = ours(run * 10 + 5, run, u64::from(run) * 100 + 50);
-            post_all(&mut books, &[arrival(heard, u64::from(run))]);
+            post_all(&mut state, &[arrival(heard, u64::from(run))]);
         }
         let credited = u128::from(count - 1) * 100;
-        assert_eq!(books.users[&user(1)].uploaded, credited);
-        let kept = books.clients.values().flat_map(|client| &client.runs).filter(|run| !run.is_settled);
+        assert_eq!(state.users[&user(1)].uploaded, credited);
+        let kept = state.clients.values().flat_map(|client| &client.runs).filter(|run| !run.is_settled);
         let oldest = kept.map(|run| run.key.run.0).min().unwrap();
         let late = ours(oldest * 10, oldest, u64::from(oldest) * 100);
-        post_all(&mut books, &[arrival(late, 1000)]);
-        assert_eq!(books.users[&user(1)].uploaded, credited, "of {count} runs");
+        post_all(&mut state, &[arrival(late, 1000)]);
+        assert_eq!(state.users[&user(1)].uploaded, credited, "of {count} runs");
     }
 }

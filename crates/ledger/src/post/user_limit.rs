@@ -1,25 +1,25 @@
-//! The limit over all clients of a user: a second token bucket that their bytes go through (J8).
+//! The limit over all clients of a user: a second token bucket for their bytes (J8).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{RiskEvent, RiskKind, UnixTime, UserId};
 
 use super::gain::{EntryGain, reported_time};
-use super::{Posted, Rules, add, bytes, heard_at, risk_of};
+use super::{Posted, Rules, add, bytes, reported_at, risk_of};
+use crate::account_state::AccountState;
 use crate::admit::Admitted;
-use crate::books::Books;
 use crate::bucket::{Bucket, BucketLimit, UserBucket};
 use crate::excess::{Excess, share};
 use crate::figures::{AccountKey, Gain};
 use crate::run::{ClientRef, Counters};
 use crate::sums::Moved;
 
-/// What a batch brings to one client, before the user's limit.
+/// The gain of one client in a batch, before the user's limit.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// The last entry.
     sample: Option<Admitted>,
-    /// The time that its entries report on.
+    /// The start of the time that its entries report on.
     from: Option<UnixTime>,
     to: UnixTime,
     moved: Moved,
@@ -30,9 +30,9 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn add_entry(&mut self, entry: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
-        let said = &entry.arrival.entry;
-        let to = heard_at(said, rules);
-        let from = to - reported_time(said, rules.silence.grace);
+        let announce = &entry.arrival.entry;
+        let to = reported_at(announce, rules);
+        let from = to - reported_time(announce, rules.silence.grace);
         self.sample = Some(*entry);
         self.from = Some(self.from.map_or(from, |known| known.min(from)));
         self.to = self.to.max(to);
@@ -56,12 +56,12 @@ impl Pending {
         self.sample.as_ref()
     }
 
-    /// Bytes that the bucket has to grant: what was moved, unless more was taken back than added.
+    /// Bytes to be granted by the bucket: the sum, if positive.
     fn wanted(&self) -> Counters {
         Counters { uploaded: bytes(self.moved.uploaded), downloaded: bytes(self.moved.downloaded) }
     }
 
-    /// What is posted in the end, where `withheld` of it is not credited.
+    /// The final gain, without `withheld`.
     fn gain(&self, withheld: Counters) -> Gain {
         let bonus = |added: i128, taken_back: i128, withheld: u64, wanted: u64| {
             let left = added.saturating_sub(taken_back);
@@ -88,14 +88,14 @@ impl Pending {
     }
 }
 
-/// Users of which entries were posted before the batch.
+/// Users with entries before the batch.
 pub(super) type KnownUsers = BTreeSet<UserId>;
 
-pub(super) fn known_users(books: &Books) -> KnownUsers {
-    books.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
+pub(super) fn known_users(state: &AccountState) -> KnownUsers {
+    state.users.iter().filter(|(_, figures)| figures.first_seen.is_some()).map(|(user, _)| *user).collect()
 }
 
-/// What a batch brings to all clients of a user.
+/// The gain of all clients of a user in a batch.
 #[derive(Clone, Copy, Default)]
 struct UserBatch {
     from: UnixTime,
@@ -104,15 +104,15 @@ struct UserBatch {
     down: u128,
 }
 
-/// Adds what the batch brings, as far as the buckets of its users reach.
+/// Adds the gains of the batch, as far as the buckets of its users allow.
 pub(super) fn apply(
-    books: &mut Books,
+    state: &mut AccountState,
     pending: BTreeMap<ClientRef, Pending>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
     posted: &mut Posted,
 ) {
-    let mut left = grant(books, &pending, known_users, rules);
+    let mut left = grant(state, &pending, known_users, rules);
     for (client, pending) in pending {
         let wanted = pending.wanted();
         let left = left.entry(client.user).or_default();
@@ -120,17 +120,17 @@ pub(super) fn apply(
         *left = left.minus(granted);
         let withheld = wanted.minus(granted);
         let mut gain = pending.gain(withheld);
-        let sums = &mut books.clients.entry(client).or_default().sums;
+        let sums = &mut state.clients.entry(client).or_default().sums;
         release(&mut sums.withheld.uploaded, &mut gain.uploaded);
         release(&mut sums.withheld.downloaded, &mut gain.downloaded);
         sums.withheld = sums
             .withheld
             .with(Moved { uploaded: withheld.uploaded.into(), downloaded: withheld.downloaded.into() });
         let key = AccountKey { user: client.user, torrent: client.torrent };
-        let account = books.accounts.entry(key).or_default();
+        let account = state.accounts.entry(key).or_default();
         let (completed_count, repeated_count) =
             account.count_completions(pending.taken_back.completions.saturating_neg());
-        add(books, key, &Gain { completed_count, repeated_count, ..gain });
+        add(state, key, &Gain { completed_count, repeated_count, ..gain });
         if withheld != Counters::default()
             && let Some(sample) = pending.sample()
         {
@@ -145,7 +145,7 @@ pub(super) fn apply(
     }
 }
 
-/// What is taken back is first taken off what was never credited.
+/// What is taken back is subtracted from withheld bytes first.
 fn release(withheld: &mut i128, gain: &mut i128) {
     let released = (*withheld).min(gain.saturating_neg()).max(0);
     *withheld -= released;
@@ -154,7 +154,7 @@ fn release(withheld: &mut i128, gain: &mut i128) {
 
 /// What each user of the batch is granted, for all clients together.
 fn grant(
-    books: &mut Books,
+    state: &mut AccountState,
     pending: &BTreeMap<ClientRef, Pending>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
@@ -173,7 +173,7 @@ fn grant(
     let amount = |bytes: u128| u64::try_from(bytes).unwrap_or(u64::MAX);
     let grant_to = |(user, batch): (UserId, UserBatch)| {
         let wanted = Counters { uploaded: amount(batch.up), downloaded: amount(batch.down) };
-        let bucket = books.user_buckets.entry(user).or_default();
+        let bucket = state.user_buckets.entry(user).or_default();
         (user, bucket.grant(&batch, wanted, known_users.contains(&user), &limit))
     };
     batches.into_iter().map(grant_to).collect()
@@ -189,12 +189,12 @@ impl UserBucket {
     ) -> Counters {
         let UserBatch { from, to, .. } = *batch;
         if self.tokens.is_unused() {
-            // A known user is from before buckets were kept.
+            // A known user without a bucket is from an older version.
             let tokens = if is_known { Bucket::full_at(from) } else { Bucket::of_new_user(from, limit) };
             *self = UserBucket { tokens, since: from };
         }
         if from < self.since {
-            // An entry that comes late shows that the user was there before.
+            // A late entry shows that the user was active before.
             self.tokens.grant_late(self.since.since(from), Counters::default(), limit);
             self.since = from;
         }

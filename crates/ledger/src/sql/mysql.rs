@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, MySql, query, query_as, raw_sql};
 use super::{AnyRow, Cell, ROWS_AS_TEXT, Rows};
 
 pub(super) async fn read<T: AnyRow>(
-    page: &mut MySqlConnection,
+    transaction: &mut MySqlConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<Vec<T>, sqlx::Error> {
@@ -20,19 +20,19 @@ pub(super) async fn read<T: AnyRow>(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    query.fetch_all(page).await
+    query.fetch_all(transaction).await
 }
 
 pub(super) async fn read_many<T: AnyRow>(
-    page: &mut MySqlConnection,
+    transaction: &mut MySqlConnection,
     text: &'static str,
     keys: &Rows,
 ) -> Result<Vec<T>, sqlx::Error> {
-    query_as(text).bind(keys.to_json()).fetch_all(page).await
+    query_as(text).bind(keys.to_json()).fetch_all(transaction).await
 }
 
 pub(super) async fn write(
-    page: &mut MySqlConnection,
+    transaction: &mut MySqlConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<u64, sqlx::Error> {
@@ -45,20 +45,20 @@ pub(super) async fn write(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    Ok(query.execute(page).await?.rows_affected())
+    Ok(query.execute(transaction).await?.rows_affected())
 }
 
 pub(super) async fn write_many(
-    page: &mut MySqlConnection,
+    transaction: &mut MySqlConnection,
     text: &'static str,
     rows: &Rows,
 ) -> Result<(), sqlx::Error> {
     if text.contains(ROWS_AS_TEXT) {
-        // Not prepared: no two batches have as many rows. Only numbers and plain characters are in it.
+        // Not prepared: batches differ in their number of rows. Contains only numbers and safe characters.
         let whole = text.replace(ROWS_AS_TEXT, &rows.to_values());
-        raw_sql(AssertSqlSafe(whole)).execute(page).await?;
+        raw_sql(AssertSqlSafe(whole)).execute(transaction).await?;
         return Ok(());
     }
-    query(text).bind(rows.to_json()).execute(page).await?;
+    query(text).bind(rows.to_json()).execute(transaction).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use sqlx::{Postgres, query, query_as};
 use super::{AnyRow, Cell, Rows};
 
 pub(super) async fn read<T: AnyRow>(
-    page: &mut PgConnection,
+    transaction: &mut PgConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<Vec<T>, sqlx::Error> {
@@ -20,11 +20,11 @@ pub(super) async fn read<T: AnyRow>(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    query.fetch_all(page).await
+    query.fetch_all(transaction).await
 }
 
 pub(super) async fn read_many<T: AnyRow>(
-    page: &mut PgConnection,
+    transaction: &mut PgConnection,
     text: &'static str,
     keys: &Rows,
 ) -> Result<Vec<T>, sqlx::Error> {
@@ -36,11 +36,11 @@ pub(super) async fn read_many<T: AnyRow>(
             Column::Bytes(bytes) => query.bind(bytes),
         };
     }
-    query.fetch_all(page).await
+    query.fetch_all(transaction).await
 }
 
 pub(super) async fn write(
-    page: &mut PgConnection,
+    transaction: &mut PgConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<u64, sqlx::Error> {
@@ -53,11 +53,11 @@ pub(super) async fn write(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    Ok(query.execute(page).await?.rows_affected())
+    Ok(query.execute(transaction).await?.rows_affected())
 }
 
 pub(super) async fn write_many(
-    page: &mut PgConnection,
+    transaction: &mut PgConnection,
     text: &'static str,
     rows: &Rows,
 ) -> Result<(), sqlx::Error> {
@@ -69,11 +69,11 @@ pub(super) async fn write_many(
             Column::Bytes(bytes) => query.bind(bytes),
         };
     }
-    query.execute(page).await?;
+    query.execute(transaction).await?;
     Ok(())
 }
 
-/// One column of many rows, as `UNNEST` takes it.
+/// One column of many rows, for `UNNEST`.
 enum Column {
     Numbers(Vec<Option<i64>>),
     Texts(Vec<String>),

@@ -7,7 +7,7 @@ use sqlx::{Sqlite, query, query_as};
 use super::{AnyRow, Cell, ROWS_AS_JSON, Rows};
 
 pub(super) async fn read<T: AnyRow>(
-    page: &mut SqliteConnection,
+    transaction: &mut SqliteConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<Vec<T>, sqlx::Error> {
@@ -20,19 +20,19 @@ pub(super) async fn read<T: AnyRow>(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    query.fetch_all(page).await
+    query.fetch_all(transaction).await
 }
 
 pub(super) async fn read_many<T: AnyRow>(
-    page: &mut SqliteConnection,
+    transaction: &mut SqliteConnection,
     text: &'static str,
     keys: &Rows,
 ) -> Result<Vec<T>, sqlx::Error> {
-    query_as(text).bind(keys.to_json()).fetch_all(page).await
+    query_as(text).bind(keys.to_json()).fetch_all(transaction).await
 }
 
 pub(super) async fn write(
-    page: &mut SqliteConnection,
+    transaction: &mut SqliteConnection,
     text: &'static str,
     cells: &[Cell],
 ) -> Result<u64, sqlx::Error> {
@@ -45,20 +45,20 @@ pub(super) async fn write(
             Cell::Bytes(bytes) => query.bind(bytes.clone()),
         };
     }
-    Ok(query.execute(page).await?.rows_affected())
+    Ok(query.execute(transaction).await?.rows_affected())
 }
 
 pub(super) async fn write_many(
-    page: &mut SqliteConnection,
+    transaction: &mut SqliteConnection,
     text: &'static str,
     rows: &Rows,
 ) -> Result<(), sqlx::Error> {
     if text.contains(ROWS_AS_JSON) {
-        query(text).bind(rows.to_json()).execute(page).await?;
+        query(text).bind(rows.to_json()).execute(transaction).await?;
         return Ok(());
     }
     for row in rows.iter() {
-        write(page, text, row).await?;
+        write(transaction, text, row).await?;
     }
     Ok(())
 }

@@ -1,20 +1,19 @@
-//! The tables of which many rows are read and written at once, and the statements that do so.
+//! Tables of which many rows are read and written at once, and their statements.
 
 use std::sync::LazyLock;
 
 use super::{ROWS_AS_JSON, ROWS_AS_TEXT, Statement};
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
-    /// Too large for 64 bits; goes in and comes out as text.
+    /// Beyond 64 bits; transferred as text.
     Amount,
     Text,
     Bytes,
 }
 
-/// A table: its key comes first.
+/// The key columns come first.
 struct Table {
     name: &'static str,
     keys: &'static [&'static str],
@@ -100,13 +99,13 @@ const RUNS: Table = Table {
     ]],
 };
 
-const LETTERS: Table = Table {
+const DEAD_LETTERS: Table = Table {
     name: "ledger_letters",
     keys: &["origin_ms", "origin_seq"],
     others: &[&[("applied_at", Kind::Number)]],
 };
 
-/// How many columns of a client's key a run's key begins with.
+/// Number of key columns that clients and runs share.
 const CLIENT_KEYS: usize = 3;
 
 type Lazy = LazyLock<Statement>;
@@ -119,8 +118,8 @@ pub(crate) static FIND_USERS: Lazy = LazyLock::new(|| USERS.find(1, ""));
 pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
 pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
 pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));
-pub(crate) static FIND_LETTERS: Lazy = LazyLock::new(|| LETTERS.find(2, ""));
-pub(crate) static SAVE_LETTERS: Lazy = LazyLock::new(|| LETTERS.save());
+pub(crate) static FIND_DEAD_LETTERS: Lazy = LazyLock::new(|| DEAD_LETTERS.find(2, ""));
+pub(crate) static SAVE_DEAD_LETTERS: Lazy = LazyLock::new(|| DEAD_LETTERS.save());
 pub(crate) static SAVE_USERS: Lazy = LazyLock::new(|| USERS.save());
 pub(crate) static SAVE_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.save());
 pub(crate) static SAVE_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.save());
@@ -138,14 +137,14 @@ pub(crate) static ACCOUNT: Lazy =
 pub(crate) static ACCOUNTS_OF: Lazy = LazyLock::new(|| {
     ACCOUNTS.select("WHERE t.user_id = ? AND t.torrent_id > ? ORDER BY t.torrent_id LIMIT ?")
 });
-/// Newest first. Numbers of users decide ties.
+/// Newest first, then by user id.
 pub(crate) static ACCOUNTS_ON: Lazy = LazyLock::new(|| {
     ACCOUNTS.select(
         "WHERE t.torrent_id = ? AND (t.latest_ts < ? OR (t.latest_ts = ? AND t.user_id < ?)) \
          ORDER BY t.latest_ts DESC, t.user_id DESC LIMIT ?",
     )
 });
-/// Those that may be hit-and-runs: seeded for too short a time, and not heard of for too long.
+/// Candidates for hit-and-runs: too little active time.
 pub(crate) static GONE_ACCOUNTS_AFTER: Lazy = LazyLock::new(|| {
     ACCOUNTS.select(
         "WHERE t.user_id >= ? AND (t.user_id > ? OR t.torrent_id > ?) AND t.seeding_s + t.leeching_s < ? \
@@ -162,7 +161,7 @@ pub(crate) static CLIENTS_OF: Lazy = LazyLock::new(|| {
 });
 pub(crate) static RUNS_OF: Lazy =
     LazyLock::new(|| RUNS.select("WHERE t.user_id = ? AND t.torrent_id = ? ORDER BY t.first_ts LIMIT ?"));
-/// Written out, since not every database finds its way along an index by a comparison of tuples.
+/// Written out, since not every database uses an index for tuple comparisons.
 pub(crate) static CLIENTS_AFTER: Lazy = LazyLock::new(|| {
     CLIENTS.select(
         "WHERE t.user_id >= ? AND (t.user_id > ? OR t.torrent_id > ? OR (t.torrent_id = ? AND t.client > ?)) \
@@ -197,7 +196,6 @@ impl Table {
         }
     }
 
-    /// Reads rows of the caller's choice.
     fn select(&self, which: &str) -> Statement {
         let (listed, choice) = (self.listed_for_all(), Statement::portable(which));
         let name = self.name;
@@ -208,7 +206,7 @@ impl Table {
         }
     }
 
-    /// Reads the rows whose keys begin like these. The list of keys comes first in every join, in its own order: so
+    /// Reads the rows whose keys start with these. The list of keys comes first in every join, in its own order: so
     /// MariaDB takes locks in that order, as PostgreSQL does by sorting.
     fn find(&self, keys: usize, locking: &str) -> Statement {
         let listed = self.listed_for_all();
@@ -240,7 +238,7 @@ impl Table {
         }
     }
 
-    /// Adds rows with these keys where they are missing, empty.
+    /// Inserts missing rows with these keys and default values.
     fn add(&self) -> Statement {
         let (name, key) = (self.name, self.keys[0]);
         let numbers = [Kind::Number];
@@ -254,7 +252,7 @@ impl Table {
         }
     }
 
-    /// Writes rows, over those with the same keys.
+    /// Upserts rows.
     fn save(&self) -> Statement {
         let columns = self.columns();
         let kinds: Vec<Kind> = columns.iter().map(|(_, kind)| *kind).collect();
@@ -271,7 +269,7 @@ impl Table {
         let on_conflict =
             format!("ON CONFLICT ({keys}) DO UPDATE SET {}", over(|name| format!("excluded.{name}")));
         Statement {
-            // Without a WHERE, SQLite would take ON for that of a join.
+            // Without a WHERE, SQLite would parse ON as part of a join.
             sqlite: format!(
                 "INSERT INTO {name} ({names}) SELECT {values} FROM {ROWS_AS_JSON} WHERE true {on_conflict}"
             ),
@@ -287,7 +285,7 @@ impl Table {
         }
     }
 
-    /// Deletes the rows whose keys begin like these.
+    /// Deletes the rows whose keys start with these.
     fn delete(&self, keys: usize) -> Statement {
         let name = self.name;
         let numbers = vec![Kind::Number; keys];
@@ -302,7 +300,7 @@ impl Table {
     }
 }
 
-/// PostgreSQL: columns that come in as arrays.
+/// PostgreSQL: rows as one array per column.
 fn unnest(kinds: &[Kind]) -> String {
     let array = |(n, kind): (usize, &Kind)| match kind {
         Kind::Number => format!("${}::bigint[]", n + 1),
@@ -322,7 +320,7 @@ fn cast(kinds: &[Kind]) -> String {
     kinds.iter().enumerate().map(column).collect::<Vec<_>>().join(", ")
 }
 
-/// MariaDB and MySQL: rows that come in as one JSON text.
+/// MariaDB and MySQL: rows as one JSON text.
 fn json_table(kinds: &[Kind]) -> String {
     let column = |(n, kind): (usize, &Kind)| {
         let what = match kind {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
-use ledger::{Account, AccountKey, Directory, Figures, Ledger, LogRisks, Standing};
+use ledger::{Account, AccountKey, Directory, Figures, HitAndRunStatus, Ledger, LogRisks};
 use serde_json::{Map, Value as Json, json};
 use views::{ActiveTorrent, Activity, Page};
 
@@ -180,11 +180,11 @@ pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> 
     let mut listed = Vec::new();
     for (key, account, standing) in &owing {
         let (name, detail) = match standing {
-            Standing::Clear => continue,
-            Standing::Owing { seeding_s_left } => {
+            HitAndRunStatus::Clear => continue,
+            HitAndRunStatus::Owing { seeding_s_left } => {
                 ("owing", format!("owes {} more", output::duration(*seeding_s_left)))
             }
-            Standing::HitAndRun { since } => (
+            HitAndRunStatus::HitAndRun { since } => (
                 "hit_and_run",
                 format!("hit and run, gone for {}", output::duration(now.since(*since).0.into())),
             ),
@@ -199,7 +199,7 @@ pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> 
         ]);
         let mut fields = json_of_account(key, account);
         fields.insert("standing".to_owned(), name.into());
-        if let Standing::Owing { seeding_s_left } = standing {
+        if let HitAndRunStatus::Owing { seeding_s_left } = standing {
             fields.insert("seeding_s_left".to_owned(), (*seeding_s_left).into());
         }
         listed.push(Json::from(fields));

@@ -6,9 +6,9 @@ use std::time::Duration;
 use access::audit::{Record, Subject};
 use anyhow::{Context, bail, ensure};
 use domain::clock::{Clock, Stopwatch, SystemClock};
-use journal::consumer::foreign_of;
+use journal::consumer::foreign_consumers;
 use journal::pause::{self, PausedView};
-use journal::rewind::take_skipped;
+use journal::rewind::requeue_skipped;
 use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus, Notes, Skipped};
 use serde_json::{Map, Value as Json, json};
 
@@ -98,7 +98,7 @@ async fn rewind(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::R
     let record = record("journal.rewind", Subject::new("view", name));
     let group = desk.config.group_of(view);
     let rewinding = async {
-        let taken = take_skipped(journal, group).await?;
+        let taken = requeue_skipped(journal, group).await?;
         taken.with_context(|| format!("{name} has skipped no entries: rollcall journal status"))
     };
     let taken = desk.recorded(record, rewinding, |record, count| record.with("count", *count)).await?;
@@ -115,7 +115,7 @@ struct Status {
     failed: u64,
     risks: u64,
     /// By the names of groups; those that have everything are not there.
-    oldest_unfinished: BTreeMap<String, EntryId>,
+    oldest_unacknowledged: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
     notes: Notes,
     /// Consumers of other programs in groups of ours, by group.
@@ -129,22 +129,22 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
     let watch = Stopwatch::start();
     tokio::time::sleep(MEASURED).await;
     let traffic = journal.status(Lane::Traffic).await?;
-    let mut oldest_unfinished = BTreeMap::new();
+    let mut oldest_unacknowledged = BTreeMap::new();
     let mut foreign = BTreeMap::new();
     for group in &traffic.groups {
         if view_of(&desk.config, &group.name).is_some() {
             let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
-            let names = foreign_of(&consumers, desk.config.dead_after()).map(str::to_owned).collect();
+            let names = foreign_consumers(&consumers, desk.config.dead_after()).map(str::to_owned).collect();
             foreign.insert(group.name.clone(), names);
         }
-        if let Some(id) = journal.oldest_unfinished(group).await? {
-            oldest_unfinished.insert(group.name.clone(), id);
+        if let Some(id) = journal.oldest_unacknowledged(group).await? {
+            oldest_unacknowledged.insert(group.name.clone(), id);
         }
     }
     let status = Status {
         first,
         traffic,
-        oldest_unfinished,
+        oldest_unacknowledged,
         elapsed_s: watch.elapsed().as_secs_f64(),
         dead: journal.status(Lane::Dead).await?.length,
         failed: journal.status(Lane::Failed).await?.length,
@@ -181,7 +181,7 @@ impl Status {
     /// How old the oldest entry is that the group has not finished. What it was given last says nothing about that: on a
     /// quiet site that was long ago.
     fn behind_s(&self, group: &GroupStatus) -> f64 {
-        let oldest = self.oldest_unfinished.get(&group.name);
+        let oldest = self.oldest_unacknowledged.get(&group.name);
         oldest.map_or(0.0, |id| self.now_ms.saturating_sub(id.ms) as f64 / 1000.0)
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use access::audit::{Record, Subject};
 use anyhow::bail;
 use domain::clock::{Clock, SystemClock};
-use journal::letters::{self, Chosen};
-use journal::{EntryId, Journal, Lane, Letter, Stored};
+use journal::dead_letters::{self, Chosen};
+use journal::{DeadLetter, EntryId, Journal, Lane, Stored};
 use serde_json::{Map, Value as Json, json};
 
 use super::Desk;
@@ -30,7 +30,7 @@ pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Re
             let record = record_of(lane, "dlq.replay", "failed.replay", &which);
             let replaying = async {
                 check_all_are_there(&journal, lane, &which).await?;
-                anyhow::Ok(letters::replay(&*journal, lane, &which.named()).await?)
+                anyhow::Ok(dead_letters::replay(&*journal, lane, &which.named()).await?)
             };
             let replayed =
                 desk.recorded(record, replaying, |record, count| record.with("count", *count)).await?;
@@ -41,7 +41,7 @@ pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Re
             let record = record_of(lane, "dlq.drop", "failed.drop", &which);
             let dropping = async {
                 check_all_are_there(&journal, lane, &which).await?;
-                anyhow::Ok(letters::discard(&*journal, lane, &which.named()).await?)
+                anyhow::Ok(dead_letters::discard(&*journal, lane, &which.named()).await?)
             };
             let dropped =
                 desk.recorded(record, dropping, |record, count| record.with("count", *count)).await?;
@@ -84,7 +84,7 @@ fn list(desk: &Desk, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
     let now = SystemClock.now();
     let mut table = Table::new(&["entry", "view's group", "tries", "failed", "reason"]);
     for stored in letters {
-        let letter = Letter::from_fields(&stored.fields);
+        let letter = DeadLetter::from_fields(&stored.fields);
         table.add(vec![
             stored.id.to_string(),
             letter.group,
@@ -98,7 +98,7 @@ fn list(desk: &Desk, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
 }
 
 fn show(desk: &Desk, stored: &Stored) -> anyhow::Result<()> {
-    let letter = Letter::from_fields(&stored.fields);
+    let letter = DeadLetter::from_fields(&stored.fields);
     let mut fields = Fields::default()
         .with("entry", stored.id)
         .with("origin", letter.origin)
@@ -112,7 +112,7 @@ fn show(desk: &Desk, stored: &Stored) -> anyhow::Result<()> {
 }
 
 fn json_of(stored: &Stored) -> Json {
-    let letter = Letter::from_fields(&stored.fields);
+    let letter = DeadLetter::from_fields(&stored.fields);
     let fields: Map<String, Json> = letter.shown_fields().map(|(name, value)| (name, value.into())).collect();
     json!({
         "id": stored.id.to_string(),

@@ -6,9 +6,9 @@ use std::fmt;
 use access::{Store, User};
 use anyhow::Context;
 use domain::{AnnounceEvent, Cause, TorrentId, UserId};
-use journal::{EntryId, Lane, SearchBounds, Sought, SoughtTorrent, TrafficEntry};
+use journal::{EntryFilter, EntryId, Lane, SearchBounds, TorrentFilter, TrafficEntry};
 use ledger::{
-    AccountKey, EXPLAINED_CLIENTS_MAX, ExplainedClient, Figures, Ledger, Moved, PastTerms, Presence,
+    AccountKey, ClientState, EXPLAINED_CLIENTS_MAX, ExplainedClient, Figures, Ledger, Moved, PastMultipliers,
 };
 use serde_json::{Value as Json, json};
 
@@ -29,11 +29,11 @@ pub(super) async fn show(desk: &Desk, store: &Store, args: WhyArgs) -> anyhow::R
         Some(id) => Some(sought_torrent(store, id).await?),
         None => None,
     };
-    let sought = Sought { user: Some(user.id), passkey: Some(user.passkey), torrent, kind: None };
+    let sought = EntryFilter { user: Some(user.id), passkey: Some(user.passkey), torrent, kind: None };
     let bounds = SearchBounds { found_max: args.limit as usize, scanned_max: SCANNED_MAX };
     let journal = desk.open_journal().await?;
     let found = journal.search(Lane::Traffic, EntryId::MAX, &sought, bounds).await?;
-    let terms = ledger.past_terms().await?;
+    let terms = ledger.past_multipliers().await?;
     let read = found.entries.iter().filter_map(|stored| TrafficEntry::parse(&stored.fields).ok());
     let entries: Vec<Explained> = read.map(|entry| Explained::of(&terms, user.id, entry)).collect();
     let text = Shown {
@@ -163,10 +163,10 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-async fn sought_torrent(store: &Store, id: TorrentId) -> anyhow::Result<SoughtTorrent> {
+async fn sought_torrent(store: &Store, id: TorrentId) -> anyhow::Result<TorrentFilter> {
     let known = store.torrent(id).await?;
     let hashes = known.iter().flat_map(|torrent| [Some(torrent.info_hash), torrent.info_hash_v2]);
-    Ok(SoughtTorrent { id, info_hashes: hashes.flatten().collect() })
+    Ok(TorrentFilter { id, info_hashes: hashes.flatten().collect() })
 }
 
 /// What a client brought on a torrent.
@@ -197,7 +197,7 @@ async fn clients_of(
         all.extend(explained.clients.iter().map(|client| Brought {
             torrent,
             client: Some((format!("{:016x}", client.client.0), state_of(client))),
-            moved: client.brought(),
+            moved: client.contribution(),
         }));
         let moved = explained.rest;
         if moved.uploaded != 0 || moved.downloaded != 0 {
@@ -208,10 +208,10 @@ async fn clients_of(
 }
 
 fn state_of(client: &ExplainedClient) -> &'static str {
-    match client.presence {
-        Presence::Gone => "gone",
-        Presence::Seeding => "seeding",
-        Presence::Leeching => "leeching",
+    match client.state {
+        ClientState::Inactive => "gone",
+        ClientState::Seeding => "seeding",
+        ClientState::Leeching => "leeching",
     }
 }
 
@@ -254,8 +254,8 @@ struct Explained {
 }
 
 impl Explained {
-    fn of(terms: &PastTerms, user: UserId, entry: TrafficEntry) -> Explained {
-        let moved = terms.believed(&entry);
+    fn of(terms: &PastMultipliers, user: UserId, entry: TrafficEntry) -> Explained {
+        let moved = terms.plausible(&entry);
         let key = entry.torrent.map(|torrent| AccountKey { user, torrent });
         let in_force = key.and_then(|key| terms.in_force(key, entry.at));
         let counted =

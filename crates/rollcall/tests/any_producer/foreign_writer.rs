@@ -59,7 +59,7 @@ pub fn poison() -> Vec<(Entry, &'static str)> {
         (entry().with("event", "paused"), "event: expected none, started, completed or stopped"),
         (entry().with("peer_id", "\\xff\\xfe\\x00"), "peer_id: expected 40 hexadecimal digits"),
         (entry().with("passkey", "\\xc3\\x28"), "passkey: expected 8 to 64 hexadecimal digits"),
-        (entry().with("ip", "2001:db8::1"), "af: does not fit the address in ip"),
+        (entry().with("ip", "2001:db8::1"), "af: does not match the address in ip"),
         (entry().with("port", "70000"), "port: expected a port"),
         (entry().with("ts", script::now() + 10 * 86_400), "ahead of this machine's clock"),
         (entry().with("passkey", "feedfacefeedface"), "no user has this passkey"),
@@ -196,6 +196,6 @@ fn bad_entries_are_logged_once_a_minute_and_counted_all() {
         });
     }
     let log = site.server.log();
-    let lines = log.lines().filter(|line| line.contains("entries cannot be taken")).count();
+    let lines = log.lines().filter(|line| line.contains("entries rejected")).count();
     assert!((1..=4).contains(&lines), "one for each view in a minute, not {lines}:\n{log}");
 }

@@ -16,7 +16,7 @@ fn a_full_disk_under_the_embedded_journal_loses_nothing() {
     let mut site = Site::start(builder, None, DatabaseKind::Sqlite);
     let mut population = populate(&site);
     meanwhile(&mut population, &mut site, |site| {
-        let line = site.wait_logged(&["entries wait: the journal does not take them"]);
+        let line = site.wait_logged(&["journal unavailable; entries wait in the queue"]);
         eprintln!("the log says: {line}");
         site.wait_logged(&["not_stored_in_time"]);
         // Somebody makes room.

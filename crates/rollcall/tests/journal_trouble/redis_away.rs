@@ -87,7 +87,7 @@ fn a_server_starts_without_its_redis_and_stores_everything_once_it_is_there() {
     assert!(reply.failure_reason.unwrap().contains("could not store"));
     let reply = announce(&site, &client().with_totals(100, 0, 1000));
     assert_eq!(reply.failure_reason, None, "a heartbeat is answered at once");
-    site.wait_logged(&["entries wait: the journal does not take them"]);
+    site.wait_logged(&["journal unavailable; entries wait in the queue"]);
     site.wait_logged(&["not_stored_in_time"]);
 
     site.redis_mut().restart();
@@ -95,7 +95,7 @@ fn a_server_starts_without_its_redis_and_stores_everything_once_it_is_there() {
     eventually("Redis to be found", PATIENCE, || {
         announce(&site, &stopped).failure_reason.is_none().then_some(())
     });
-    site.wait_logged(&["the journal takes entries again"]);
+    site.wait_logged(&["journal accepts entries again"]);
     site.settle();
     assert_eq!(site.server.cli(&["user", "show", "1"])["uploaded"], "250");
     let first_two = site.redis().cli(&["XRANGE", "tracker:traffic", "-", "+", "COUNT", "2"]);
@@ -159,7 +159,7 @@ fn a_population_outlives_a_redis_that_comes_and_goes() {
                 (stream_length(site) > length + 50).then_some(())
             });
             site.redis_mut().kill();
-            site.wait_logged(&["entries wait: the journal does not take them"]);
+            site.wait_logged(&["journal unavailable; entries wait in the queue"]);
             std::thread::sleep(std::time::Duration::from_millis(500));
             site.redis_mut().restart();
         }

@@ -21,7 +21,7 @@ fn survives(begin: &[&[&str]], logged: &[&str], end: &[&[&str]]) {
         for command in end {
             site.redis().cli(command);
         }
-        site.wait_logged(&["the journal takes entries again"]);
+        site.wait_logged(&["journal accepts entries again"]);
     });
     assert_nothing_lost(&mut population, &site);
 }
@@ -62,7 +62,7 @@ fn a_key_of_another_type_in_the_journals_place() {
     let back = "redis.call('RENAME', 'aside', 'tracker:traffic')";
     survives(
         &[&["EVAL", aside, "0"]],
-        &["entries wait", "tracker:traffic", "holds no stream"],
+        &["entries wait", "tracker:traffic", "is not a stream"],
         &[&["EVAL", back, "0"]],
     );
 }
@@ -77,7 +77,7 @@ fn a_key_of_another_type_before_the_first_entry_loses_nothing_once_it_is_gone() 
     meanwhile(&mut population, &mut site, |site| {
         site.wait_logged(&["entries wait", "tracker:traffic"]);
         site.redis().cli(&["DEL", "tracker:traffic"]);
-        site.wait_logged(&["the journal takes entries again"]);
+        site.wait_logged(&["journal accepts entries again"]);
     });
     assert_nothing_lost(&mut population, &site);
 }
@@ -99,8 +99,8 @@ fn groups_that_somebody_destroyed_are_made_again_and_nothing_is_lost_or_doubled(
             });
             std::thread::sleep(std::time::Duration::from_millis(100 * round));
         }
-        site.wait_logged(&["group is gone", "ledger"]);
-        site.wait_logged(&["group is gone", "activity"]);
+        site.wait_logged(&["consumer group does not exist", "ledger"]);
+        site.wait_logged(&["consumer group does not exist", "activity"]);
     });
     assert_nothing_lost(&mut population, &site);
 }

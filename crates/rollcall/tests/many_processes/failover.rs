@@ -72,7 +72,7 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
     let end = site.settle();
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&population.truth());
-    site.wait_logged(&["the journal takes entries again"]);
+    site.wait_logged(&["journal accepts entries again"]);
 }
 
 /// Without it, what the dead master had confirmed and not passed on is gone. Heartbeats are answered from memory all the

@@ -1,7 +1,7 @@
 //! Amounts, as they are written: bytes as decimal texts (L2).
 
 use domain::UnixTime;
-use ledger::{Account, AccountKey, Figures, Standing};
+use ledger::{Account, AccountKey, Figures, HitAndRunStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -113,11 +113,11 @@ pub(crate) struct HitAndRun {
 
 impl HitAndRun {
     /// None where nothing is owed.
-    pub(crate) fn of(account: AccountShown, standing: &Standing) -> Option<HitAndRun> {
+    pub(crate) fn of(account: AccountShown, standing: &HitAndRunStatus) -> Option<HitAndRun> {
         let (name, seeding_s_left, gone_since) = match standing {
-            Standing::Clear => return None,
-            Standing::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),
-            Standing::HitAndRun { since } => ("hit_and_run", None, Some(since.0)),
+            HitAndRunStatus::Clear => return None,
+            HitAndRunStatus::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),
+            HitAndRunStatus::HitAndRun { since } => ("hit_and_run", None, Some(since.0)),
         };
         Some(HitAndRun { standing: name.to_owned(), seeding_s_left, gone_since, account })
     }

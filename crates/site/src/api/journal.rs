@@ -80,7 +80,7 @@ pub(crate) async fn behind_s(
     group: &GroupStatus,
     now_ms: u64,
 ) -> Result<f64, JournalError> {
-    let oldest = journal.oldest_unfinished(group).await?;
+    let oldest = journal.oldest_unacknowledged(group).await?;
     Ok(oldest.map_or(0.0, |id| now_ms.saturating_sub(id.ms) as f64 / 1000.0))
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
-use journal::letters;
-use journal::{EntryId, Lane, Letter, Stored};
+use journal::dead_letters;
+use journal::{DeadLetter, EntryId, Lane, Stored};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -65,7 +65,7 @@ pub(super) struct LetterShown {
 impl LetterShown {
     pub(super) fn of(stored: &Stored, caller: &Authenticated) -> LetterShown {
         let with_address = caller.scopes.allow(Scope::Admin);
-        let letter = Letter::from_fields(&stored.fields);
+        let letter = DeadLetter::from_fields(&stored.fields);
         LetterShown {
             id: stored.id.to_string(),
             origin: letter.origin.to_string(),
@@ -155,7 +155,7 @@ async fn replay(
 ) -> Result<Json<LettersDone>, Problem> {
     let lane = lane_of(&lane)?;
     let chosen = said.chosen()?;
-    let doing = letters::replay(&*site.parts.journal, lane, &chosen);
+    let doing = dead_letters::replay(&*site.parts.journal, lane, &chosen);
     let count = recorded(&site, &caller, said.change(lane, "dlq.replay", "failed.replay"), doing).await?;
     Ok(Json(LettersDone { count }))
 }
@@ -178,7 +178,7 @@ async fn discard(
 ) -> Result<Json<LettersDone>, Problem> {
     let lane = lane_of(&lane)?;
     let chosen = said.chosen()?;
-    let doing = letters::discard(&*site.parts.journal, lane, &chosen);
+    let doing = dead_letters::discard(&*site.parts.journal, lane, &chosen);
     let count = recorded(&site, &caller, said.change(lane, "dlq.drop", "failed.drop"), doing).await?;
     Ok(Json(LettersDone { count }))
 }

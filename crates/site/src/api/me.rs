@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{TorrentId, UserId};
 use gateway::hub::Identity;
-use ledger::{AccountKey, Figures, Standing};
+use ledger::{AccountKey, Figures, HitAndRunStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -188,8 +188,8 @@ async fn count_hit_and_runs(site: &Site, user: UserId) -> Result<u64, Problem> {
     for _ in 0..ACCOUNT_PAGES_MAX {
         let page = site.parts.ledger.accounts_of(user, after, ACCOUNTS_PER_PAGE).await?;
         let ran = page.accounts.iter().filter(|(_, account)| {
-            let standing = ledger::standing(account, &site.parts.hit_and_run);
-            matches!(standing, Standing::HitAndRun { .. })
+            let standing = ledger::hit_and_run_status(account, &site.parts.hit_and_run);
+            matches!(standing, HitAndRunStatus::HitAndRun { .. })
         });
         count += ran.count() as u64;
         match page.next {

@@ -6,7 +6,7 @@ use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::RiskKind;
-use journal::{EntryId, Lane, SearchBounds, Sought, Stored};
+use journal::{EntryFilter, EntryId, Lane, SearchBounds, Stored};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{Object, ObjectBuilder, Type};
@@ -127,7 +127,7 @@ impl IntoParams for RisksAsked {
 /// Searches a bounded number of risk events, so a page may be short, or empty, and still not be the last.
 pub(super) async fn search_risks(
     site: &Site,
-    sought: Sought,
+    sought: EntryFilter,
     page: &PageAsked<EntryId>,
     with_address: bool,
 ) -> Result<Json<Page<Risk>>, Problem> {
@@ -162,7 +162,8 @@ async fn list(
     let (kind, page) = asked.read()?;
     let with_address = caller.scopes.allow(Scope::Admin);
     if kind.is_some() {
-        return search_risks(&site, Sought { kind, ..Sought::default() }, &page, with_address).await;
+        return search_risks(&site, EntryFilter { kind, ..EntryFilter::default() }, &page, with_address)
+            .await;
     }
     let limit = page.limit()? as usize;
     let before = page.cursor()?.unwrap_or(EntryId::MAX);

@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{TorrentId, UnixTime, UserId};
 use journal::{EntryId, Lane, Stored};
-use ledger::{AccountKey, standing};
+use ledger::{AccountKey, hit_and_run_status};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{ObjectBuilder, Type};
@@ -391,7 +391,7 @@ impl Names {
             Found::Letter(stored) => QueueItem { letter: Some(LetterShown::of(stored, caller)), ..item },
             Found::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;
-                let standing = standing(account, &site.parts.hit_and_run);
+                let standing = hit_and_run_status(account, &site.parts.hit_and_run);
                 let shown = HitAndRun::of(AccountShown::of(key, account, &self.torrents), &standing)?;
                 QueueItem { hit_and_run: Some(shown), ..item }
             }

@@ -190,7 +190,7 @@ impl TrackerFigures {
             "rollcall_risk_users_remembered",
             "Users who were reported as risks within the last minute.",
         )
-        .is(throttle.remembered());
+        .is(throttle.tracked());
         page.gauge("rollcall_risk_users_remembered_max", "Users for whom there is room in that memory.")
             .is(journal::risk::USERS_MAX);
         page.counter(
@@ -202,6 +202,6 @@ impl TrackerFigures {
             "rollcall_risk_unremembered_total",
             "Risks of users for whom there was no room in the memory of those reported.",
         )
-        .is(throttle.unremembered());
+        .is(throttle.untracked());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use journal::consumer::LETTERS_HELD_MAX;
+use journal::consumer::DEAD_LETTERS_HELD_MAX;
 use journal::maintenance::MaintenanceCounters;
 use journal::queue::RISKS_MAX;
 use journal::{Journal, Queue};
@@ -103,7 +103,7 @@ impl Source for MaintenanceFigures {
             (
                 "rollcall_journal_letters_shortened_total",
                 "Dead letters that had too many fields to be moved whole.",
-                bounds.letters_shortened,
+                bounds.dead_letters_truncated,
             ),
             (
                 "rollcall_journal_connections_dropped_total",
@@ -135,7 +135,7 @@ impl Source for ViewFigures {
                 "rollcall_view_letters_tried_total",
                 "Dead letters that were tried again, by how often they had been tried before; the last number means that many or more.",
             );
-            for (tried_before, counter) in counters.letters_tried.iter().enumerate() {
+            for (tried_before, counter) in counters.dead_letters_retried.iter().enumerate() {
                 let tried_before = tried_before.to_string();
                 family.with(&[("view", *view), ("tried_before", &tried_before)], read(counter));
             }
@@ -148,12 +148,12 @@ impl Source for ViewFigures {
                 "rollcall_view_letters_held",
                 "Dead letters that wait for their time to be tried again.",
             )
-            .with(&labels, read(&counters.letters_held));
+            .with(&labels, read(&counters.dead_letters_held));
             page.gauge(
                 "rollcall_view_letters_held_max",
                 "Dead letters that may wait; with more, new ones are left in the journal until some are answered.",
             )
-            .with(&labels, LETTERS_HELD_MAX);
+            .with(&labels, DEAD_LETTERS_HELD_MAX);
             page.histogram(
                 "rollcall_view_apply_seconds",
                 "Time that a view took to apply a batch of entries, whatever came of it.",
@@ -176,7 +176,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
         (
             "rollcall_view_buried_total",
             "Entries that the view could not take and that went to the dead letters.",
-            &counters.buried,
+            &counters.moved_to_dead_letters,
         ),
         (
             "rollcall_view_skipped_total",
@@ -188,7 +188,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
             "Entries that were skipped because they are older than the installation.",
             &counters.skipped_old,
         ),
-        ("rollcall_view_revived_total", "Dead letters that the view took in the end.", &counters.revived),
+        ("rollcall_view_revived_total", "Dead letters that the view took in the end.", &counters.restored),
         ("rollcall_view_retried_total", "Dead letters that failed once more.", &counters.retried),
         (
             "rollcall_view_failed_total",
@@ -209,7 +209,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
         (
             "rollcall_view_letters_full_total",
             "Times that new dead letters were left where they are, because as many as allowed waited already.",
-            &counters.letters_full,
+            &counters.dead_letters_full,
         ),
     ]
 }

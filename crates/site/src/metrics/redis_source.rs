@@ -96,8 +96,8 @@ pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut 
             "Messages heard from Redis, by who listens and their kind.",
         )
         .with(&by("expired"), get(&counters.expired))
-        .with(&by("said"), get(&counters.said))
-        .with(&by("unreadable"), get(&counters.unreadable))
+        .with(&by("said"), get(&counters.messages))
+        .with(&by("unreadable"), get(&counters.not_utf8))
         .with(&by("dropped"), get(&counters.dropped));
         let by = [("listener", *listener)];
         page.counter(
@@ -111,6 +111,6 @@ pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut 
             "rollcall_redis_silent_servers",
             "Servers of Redis that do not tell of expired keys (notify-keyspace-events).",
         )
-        .with(&by, get(&counters.silent_servers));
+        .with(&by, get(&counters.notifications_off));
     }
 }

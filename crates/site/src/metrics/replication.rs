@@ -37,7 +37,7 @@ impl Source for ReplicationFigures {
             "rollcall_replication_farewells_forgotten_total",
             "Goodbyes forgotten for later ones. A late entry of another node may bring such a peer back for a while.",
         )
-        .is(self.0.swarms().farewells_forgotten());
+        .is(self.0.swarms().recent_stops_evicted());
         let lag = self.0.replication_lag();
         page.gauge(
             "rollcall_replication_lag_seconds",

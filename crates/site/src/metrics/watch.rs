@@ -99,7 +99,7 @@ impl JournalWatch {
                 // Ours first, then others in the order of their names.
                 status.groups.sort_by_key(|group| !self.views.contains_key(&group.name));
                 for group in status.groups.iter().take(GROUPS_MAX) {
-                    if let Some(id) = self.journal.oldest_unfinished(group).await? {
+                    if let Some(id) = self.journal.oldest_unacknowledged(group).await? {
                         oldest.insert(group.name.clone(), id);
                     }
                 }

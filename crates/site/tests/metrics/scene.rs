@@ -87,12 +87,12 @@ impl Scene {
         let mut tasks = JoinSet::new();
         tasks.spawn(Flusher::new(Arc::clone(&queue), Arc::clone(&journal), "test".to_owned()).run());
         let mut views = Vec::new();
-        for (view, answers_for_all) in [
+        for (view, handles_malformed) in [
             (Arc::clone(&ledger) as Arc<dyn View>, true),
             (Arc::new(activity.clone()) as Arc<dyn View>, false),
         ] {
             let name = view.name();
-            let settings = watch::Sender::new(consumer_settings(name, answers_for_all));
+            let settings = watch::Sender::new(consumer_settings(name, handles_malformed));
             let process = ProcessName::new("test", 1);
             let consumer = Consumer::new(
                 Arc::clone(&journal),
@@ -205,7 +205,7 @@ pub fn number(page: &str, sample: &str) -> f64 {
     find(page, sample).unwrap_or_else(|| panic!("no {sample} on the page:\n{page}"))
 }
 
-fn consumer_settings(group: &str, answers_for_all: bool) -> ConsumerSettings {
+fn consumer_settings(group: &str, handles_malformed: bool) -> ConsumerSettings {
     ConsumerSettings {
         group: group.to_owned(),
         consumers: 1,
@@ -216,7 +216,7 @@ fn consumer_settings(group: &str, answers_for_all: bool) -> ConsumerSettings {
         dead_after: Duration::from_secs(60),
         retry_max: 3,
         retry_delay: Seconds(3_600),
-        answers_for_all,
+        handles_malformed,
     }
 }
 

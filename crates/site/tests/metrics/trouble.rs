@@ -39,7 +39,7 @@ async fn j7_while_redis_is_away_a_scrape_shows_the_last_state_its_age_and_the_tr
 }
 
 async fn append(journal: &dyn Journal, number: u64, text: &str) {
-    let mut fields = Fields::with_room();
+    let mut fields = Fields::with_entry_capacity();
     fields.push("what", text);
     let token = AppendToken { producer: "test".to_owned(), number };
     journal.append(Lane::Traffic, &[fields], &token).await.unwrap();

@@ -1,12 +1,10 @@
-//! Which users have completed which torrents lately, so that a user counts once in a torrent's completions, however many
-//! peer ids they invent.
+//! Recent completions, so that a user counts once in a torrent's completions, however many peer ids they use.
 //!
-//! Fixed in size: a user who was pushed out, or that a restarted tracker no longer knows, may count once more. The ledger
-//! is exact.
+//! Fixed in size: an evicted user, or any user after a restart, may count once more. The ledger is exact.
 
-/// Entries that share a set.
+/// Entries per set.
 const WAYS: usize = 4;
-/// Sets of a shard: 1,024 completions, 8 KiB.
+/// 1,024 completions per shard, 8 KiB.
 const SETS: usize = 256;
 
 /// Hashes of user and torrent; zero for none.
@@ -17,7 +15,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Notes a completion: whether it is the first of this user on this torrent that is known.
+    /// Records a completion. True if it is the first known one of this user on this torrent.
     pub(crate) fn is_first(&mut self, user_on_torrent: u64) -> bool {
         if self.sets.is_empty() {
             self.sets.resize(SETS, [0; WAYS]);
@@ -38,12 +36,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_counts_once_and_the_latest_are_remembered() {
+    fn a_user_counts_once_until_evicted() {
         let mut completions = Completions::default();
         assert!(completions.is_first(7) && !completions.is_first(7));
         let others = (1..=WAYS as u64).map(|n| 7 + n * SETS as u64);
         assert!(others.clone().all(|other| completions.is_first(other)));
         assert!(others.clone().all(|other| !completions.is_first(other)));
-        assert!(completions.is_first(7), "pushed out");
+        assert!(completions.is_first(7), "evicted");
     }
 }

@@ -5,13 +5,13 @@ use domain::{InfoHash, UserId};
 use super::Shard;
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
 use crate::copy::{BadCopy, Bytes, PeerCopy, Restored, SwarmHead};
-use crate::place;
+use crate::packed_state;
 
 /// Most peers have one address.
 const BYTES_PER_PEER: usize = 76;
 
 impl Shard {
-    /// Writes everything that is known, behind what `out` holds.
+    /// Appends everything to `out`.
     pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
         out.reserve(self.peer_count() * BYTES_PER_PEER);
         for slot in self.swarm_by_hash.iter() {
@@ -35,8 +35,8 @@ impl Shard {
         }
     }
 
-    /// Brings back one swarm; the peers follow in `bytes`. A peer that is overdue is brought back too: that it is gone
-    /// is for the wheel to find, so that it is written down. What is there already stays as it is.
+    /// Restores one swarm; its peers follow in `bytes`. Overdue peers are restored as well: the wheel expires them, so
+    /// that a timeout is written to the journal. Existing peers are unchanged.
     pub(crate) fn restore(
         &mut self,
         hash_of_torrent: u64,
@@ -66,7 +66,7 @@ impl Shard {
         let own = self.own_peers(swarm, copy.peer.user);
         let is_there = self.find_client(&own, &copy.peer.peer_id, copy.peer.key).is_some();
         let is_full = own.count >= CLIENTS_PER_USER_MAX
-            || self.swarms[swarm].members.all().len() >= place::PEERS_PER_SWARM_MAX;
+            || self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX;
         if is_there || is_full {
             return false;
         }
@@ -78,7 +78,7 @@ impl Shard {
         true
     }
 
-    /// Notes that a torrent was completed at least so often.
+    /// Raises the number of completions to at least this.
     pub(crate) fn raise_snatches_of(&mut self, hash_of_torrent: u64, info_hash: &InfoHash, snatches: u32) {
         if let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, info_hash, snatches > 0) {
             self.raise_snatches(swarm, snatches);

@@ -1,35 +1,34 @@
-//! How many peer ids a user has brought to a torrent lately, and how many peer lists they got for them.
+//! Peer ids that a user has recently used on a torrent, and the peer lists returned for them.
 //!
-//! A peer that has left is forgotten, and a new peer id is a new peer. Without this table a user who invents peer ids
-//! would be given a further list with each of them, and would fill the journal with peers that never existed.
+//! Nothing is kept of a peer that has left, and a new peer id is a new peer. Without this table a user who makes up
+//! peer ids would get a further list with each of them, and would fill the journal with peers that never existed.
 //!
 //! # Guarantees
 //!
 //! - Keyed by user and torrent, so `stopped` resets nothing.
-//! - Fixed in size, and nothing is allocated after the first use. A set that is full forgets the user with the fewest
-//!   peer ids: a user who invents many is not forgotten for those who bring one.
+//! - Fixed in size, and nothing is allocated after the first use. A full set evicts the user with the fewest peer ids:
+//!   a user with many is not evicted in favour of users with one.
 
 use domain::{Seconds, UnixTime};
 
-/// Budgets that share a set.
+/// Budgets per set.
 const WAYS: usize = 4;
-/// Sets of a shard: 512 budgets, 6 KiB. All shards together cost less than half a byte for each of a million peers.
+/// 512 budgets per shard, 6 KiB. All shards together cost less than half a byte for each of a million peers.
 const SETS: usize = 128;
-/// Peer ids are counted for this long.
 const PEER_IDS_WINDOW_MINUTES: u16 = 60;
 /// Seconds in a unit of `lists_since`: a window may last up to three days.
 const LISTS_UNIT_S: u32 = 4;
-/// Peer ids that are told apart: one of the last few that returns is not counted again.
+/// Recent peer ids stored: one of them that returns is not counted again.
 const RECENT_IDS: usize = 2;
 
-/// What one user used up on one torrent.
+/// Usage of one user on one torrent.
 #[derive(Clone, Copy, Debug, Default)]
 struct JoinBudget {
-    /// Part of the hash of user and torrent; another part chose the set. Zero for an unused budget.
+    /// Part of the hash of user and torrent; another part selects the set. Zero for an unused budget.
     tag: u16,
-    /// When the first of the counted peer ids was seen, in minutes.
+    /// When the first counted peer id was used, in minutes.
     ids_since: u16,
-    /// When the first of the counted lists was given.
+    /// When the first counted list was returned, in units of [`LISTS_UNIT_S`].
     lists_since: u16,
     peer_ids: u8,
     lists: u8,
@@ -53,7 +52,8 @@ pub(crate) struct JoinBudgets {
 }
 
 impl JoinBudgets {
-    /// Counts a peer id, unless it is one of the last few: how many this user has used within the hour, at most 255.
+    /// Counts a peer id, unless it is one of the last few. Returns how many this user has used within the hour, at most
+    /// 255.
     pub(crate) fn count_peer_id(&mut self, user_on_torrent: u64, peer_id: u16, now: UnixTime) -> u8 {
         let minute = minute_of(now);
         let budget = self.budget(user_on_torrent, minute);
@@ -69,8 +69,8 @@ impl JoinBudgets {
         budget.peer_ids
     }
 
-    /// Takes one of `lists_max` lists that there are in each `window`: a number that is the same for all lists of a
-    /// window, or none if they are used up.
+    /// Takes one of `lists_max` lists per `window`. Returns a number that is the same for all lists of a window, or
+    /// none if they are used up.
     pub(crate) fn take_list(
         &mut self,
         user_on_torrent: u64,
@@ -91,7 +91,7 @@ impl JoinBudgets {
         Some(budget.lists_since)
     }
 
-    /// How many budgets with several peer ids were forgotten within the hour to make room for others.
+    /// Budgets with several peer ids that were evicted within the hour.
     pub(crate) fn displaced(&self) -> u64 {
         self.displaced
     }
@@ -104,7 +104,7 @@ impl JoinBudgets {
         let set = &mut self.sets[(user_on_torrent >> 32) as usize % SETS];
         let way = set.iter().position(|budget| budget.tag == tag).unwrap_or_else(|| {
             let way = least_used(set, minute);
-            // A single peer id is what most users bring: nothing is lost with it.
+            // Most users have a single peer id: nothing is lost with it.
             self.displaced += u64::from(!set[way].is_over_at(minute) && set[way].peer_ids > 1);
             set[way] = JoinBudget { tag, ids_since: minute, ..JoinBudget::default() };
             way
@@ -117,7 +117,7 @@ fn minute_of(now: UnixTime) -> u16 {
     (now.0 / 60) as u16
 }
 
-/// The budget that is missed least: one that is over, else the one with the fewest peer ids, of these the oldest.
+/// The budget to evict: an expired one, else the one with the fewest peer ids, of these the oldest.
 fn least_used(set: &[JoinBudget; WAYS], minute: u16) -> usize {
     let cost = |budget: &JoinBudget| {
         let age = minute.wrapping_sub(budget.ids_since);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_come_back_when_the_window_is_over() {
+    fn lists_are_available_again_in_the_next_window() {
         let mut budgets = JoinBudgets::default();
         let mut take = |at: u32| budgets.take_list(7, NOW + Seconds(at), Seconds(900), 2);
         let first = take(0);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_most_is_forgotten_last() {
+    fn the_budget_with_most_peer_ids_is_evicted_last() {
         let mut budgets = JoinBudgets::default();
         (1..=20).for_each(|id| _ = budgets.count_peer_id(1, id, NOW));
         (2..=50).for_each(|other| _ = budgets.count_peer_id(other, 1, NOW));

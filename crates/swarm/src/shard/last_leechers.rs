@@ -1,13 +1,13 @@
 //! When a swarm last had a leecher of another user.
 //!
-//! Upload needs a downloader: a seeder that claims upload while no other user leeched is suspicious. Each swarm knows
-//! when its last leecher left. Whose it was matters only to users who have further clients on the torrent, which is
-//! rare, so that is kept aside.
+//! Upload needs a downloader: a seeder that claims upload while no other user leeched is suspicious. Each swarm stores
+//! when its last leecher left. Which user it belonged to matters only for users with several clients on the torrent,
+//! which are rare, so it is stored separately.
 
 use domain::{UnixTime, UserId};
 
-/// Users with several clients on a torrent that are remembered at once in a shard. With more, the oldest is forgotten:
-/// then a leecher of the user themself passes for another's.
+/// Users with several clients on a torrent stored per shard. Beyond that the oldest is evicted: then a leecher of the
+/// same user counts as another user's.
 const USERS_MAX: usize = 64;
 
 /// A user with several clients on a torrent, of which one ended leeching.
@@ -28,7 +28,7 @@ pub(crate) struct OwnLeechers {
 }
 
 impl OwnLeechers {
-    /// Notes such an end; `last_ended` is when any leecher of that swarm had ended last.
+    /// Records such an end; `last_ended` is when the swarm's last leecher had ended before.
     pub(crate) fn note(&mut self, swarm: u32, user: UserId, now: UnixTime, last_ended: UnixTime) {
         let others_ended = self.others_ended(swarm, user, last_ended);
         let noted = OwnLeecher { swarm, user, ended: now, others_ended };
@@ -42,7 +42,7 @@ impl OwnLeechers {
         }
     }
 
-    /// When the last leecher of another user ended, where the last one of all ended at `last_ended`.
+    /// When the last leecher of another user ended, if the last one of all ended at `last_ended`.
     pub(crate) fn others_ended(&self, swarm: u32, user: UserId, last_ended: UnixTime) -> UnixTime {
         let is_last = |own: &&OwnLeecher| (own.swarm, own.user, own.ended) == (swarm, user, last_ended);
         self.ended.iter().find(is_last).map_or(last_ended, |own| own.others_ended)
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_own_leecher_hides_neither_that_there_was_none_nor_that_there_was_another() {
+    fn leechers_of_the_same_user_are_not_counted_as_others() {
         let [own, other] = [1, 2].map(|number| UserId::new(number).unwrap());
         let mut leechers = OwnLeechers::default();
         let never = UnixTime::default();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn the_number_of_users_is_bounded() {
         let mut leechers = OwnLeechers::default();
         for user in 1..=1000 {
             leechers.note(7, UserId::new(user).unwrap(), UnixTime(100), UnixTime(50));

@@ -1,4 +1,4 @@
-//! What one user may take of a swarm, and what is remarked about them: peer ids, and upload without leechers.
+//! Limits per user and torrent: peer ids, and upload without leechers.
 
 use domain::{Seconds, UnixTime, UserId};
 use std::hash::BuildHasher;
@@ -7,20 +7,20 @@ use super::{OwnPeers, Shard};
 use crate::announce::{Announce, AnnounceError, Rules};
 use crate::peer::Credit;
 
-/// A client counts what it has sent a little later than the leecher that received it says that it leaves.
+/// A client reports an upload a little later than the leecher reports that it leaves.
 const LEECHER_LEFT_SLACK: Seconds = Seconds(60);
 
 impl Shard {
-    /// From now on the shard is (or is not) told what other nodes hear. What they heard meanwhile is not known here.
-    pub(crate) fn set_hears_others(&mut self, hears: bool) {
-        self.knows_since = if hears { self.now } else { UnixTime(u32::MAX) };
+    /// Starts or ends a period in which remote announces are missing.
+    pub(crate) fn set_receives_remote(&mut self, receives: bool) {
+        self.knows_since = if receives { self.now } else { UnixTime(u32::MAX) };
     }
 
     pub(crate) fn join_budgets_displaced(&self) -> u64 {
         self.join_budgets.displaced()
     }
 
-    /// Counts the peer id of an announce, if it is not the one its peer is known by, and refuses one too many.
+    /// Counts the peer id of an announce, unless its peer has it already, and refuses one beyond the limit.
     pub(super) fn count_peer_id(
         &mut self,
         hash_of_torrent: u64,
@@ -42,7 +42,7 @@ impl Shard {
         self.join_budgets.count_peer_id(user_on_torrent, peer_id, announce.now)
     }
 
-    /// What an announce adds to the accounts of its peer.
+    /// What an announce adds to its peer.
     pub(super) fn credit(&mut self, slot: u32, own: &OwnPeers, announce: &Announce, rules: &Rules) -> Credit {
         let last_announce = self.peers[slot].last_announce;
         self.set_silence_max(slot, rules.silence_max, rules);
@@ -55,13 +55,13 @@ impl Shard {
             return Credit { upload_without_leechers, ..credit };
         }
         if credit.implausible.is_none() {
-            // The ledger credits a run by its totals, so what is not credited lies between two runs.
+            // The ledger credits a run by its totals, so what is not credited must lie between two runs.
             self.peers[slot].run = self.runs.next();
         }
         Credit { uploaded: 0, upload_without_leechers, uncredited_upload: upload_without_leechers, ..credit }
     }
 
-    /// Whether another user leeched at any moment since then, as far as is known.
+    /// Whether another user leeched at any time since then, as far as known.
     fn had_leecher_of_others(&self, slot: u32, own: &OwnPeers, since: UnixTime) -> bool {
         let peer = &self.peers[slot];
         let swarm = &self.swarms[peer.swarm()];
@@ -74,7 +74,7 @@ impl Shard {
                 >= since
     }
 
-    /// Notes that a peer leeches no longer, if it does now.
+    /// Records the end of leeching, if the peer leeches.
     pub(super) fn note_leecher_ends(&mut self, slot: u32) {
         if !self.is_leeching(slot) {
             return;
@@ -87,7 +87,7 @@ impl Shard {
     }
 }
 
-/// A multiplication is enough: the torrent's hash depends on a secret, and users do not choose their numbers.
+/// A multiplication suffices: the torrent's hash depends on a secret, and users do not choose their ids.
 pub(super) fn hash_of_user_on_torrent(hash_of_torrent: u64, user: UserId) -> u64 {
     let user = user.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let product = u128::from(hash_of_torrent ^ user) * 0xd6e8_feb8_6659_fd93;

@@ -1,7 +1,7 @@
-//! Whether an announce is given peers, and which.
+//! Whether an announce gets a peer list, and which peers.
 //!
-//! Min interval bounds what a client learns of a swarm. Announces that are exempt from it (a new peer's first one, above
-//! all) have a budget for each user and torrent, and name the same peers: a user learns little by inventing peer ids.
+//! The min interval bounds what a client learns about a swarm. Exempt announces (mainly the first of a new peer) have a
+//! budget per user and torrent, and return the same peers: making up peer ids reveals little.
 
 use fastrand::Rng;
 
@@ -9,27 +9,25 @@ use super::limits::hash_of_user_on_torrent;
 use super::{OwnPeers, Shard};
 use crate::announce::{Announce, CLIENTS_PER_USER_MAX, PeerLists, Rules};
 use crate::peer::ListDue;
-use crate::selection::{self, Asker};
+use crate::selection::{self, Requester};
 
-/// Lists that each client of a user may be given within min interval although it is too early for one: it has just
-/// started, announces over its second address family, has completed.
+/// Lists per client of a user within the min interval, for exempt announces: it has just started, announces over its
+/// second address family, has completed.
 const LISTS_PER_CLIENT: u8 = 3;
 
-/// Which peers an announce is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListChoice {
-    /// None: it asks for none, or comes too soon.
+    /// None requested, or too soon.
     Nothing,
-    /// None: the user's budget for early lists is used up.
+    /// The user's budget for exempt announces is used up.
     Withheld,
-    /// Any, at random.
+    /// Random.
     Any,
-    /// The same ones with the same seed, as far as they are still there.
+    /// The same peers for the same seed, as far as they are still present.
     Repeatable { seed: u64 },
 }
 
 impl Shard {
-    /// Which peers an announce is given.
     pub(super) fn list_choice(
         &mut self,
         hash_of_torrent: u64,
@@ -46,7 +44,8 @@ impl Shard {
         let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, announce.user);
         let lists_max = LISTS_PER_CLIENT * rules.clients_per_user_max.clamp(1, CLIENTS_PER_USER_MAX as u8);
         let since = self.join_budgets.take_list(user_on_torrent, announce.now, rules.min_interval, lists_max);
-        // All early lists of a user name the same peers, so that inventing peer ids does not reveal further ones.
+        // All lists for exempt announces of a user return the same peers, so that making up peer ids does not reveal
+        // further ones.
         let repeatable = |since| ListChoice::Repeatable { seed: user_on_torrent ^ u64::from(since) };
         since.map_or(ListChoice::Withheld, repeatable)
     }
@@ -60,19 +59,19 @@ impl Shard {
         lists: &mut PeerLists,
     ) {
         let members = &self.swarms[swarm].members;
-        // A seeder has no use for other seeders.
-        let crowd = if announce.is_seeder() { members.leechers() } else { members.all() };
-        let asker = Asker {
+        // A seeder does not need other seeders.
+        let candidates = if announce.is_seeder() { members.leechers() } else { members.all() };
+        let requester = Requester {
             wanted: announce.wanted,
             families: announce.families,
             own: own.slots(),
-            repeatable_from: (choice != ListChoice::Any).then(|| members.all().len() - crowd.len()),
+            repeatable_from: (choice != ListChoice::Any).then(|| members.all().len() - candidates.len()),
         };
         match choice {
             ListChoice::Nothing | ListChoice::Withheld => {}
-            ListChoice::Any => selection::choose(crowd, &asker, &mut self.random, lists),
+            ListChoice::Any => selection::choose(candidates, &requester, &mut self.random, lists),
             ListChoice::Repeatable { seed } => {
-                selection::choose(crowd, &asker, &mut Rng::with_seed(seed), lists);
+                selection::choose(candidates, &requester, &mut Rng::with_seed(seed), lists);
             }
         }
     }

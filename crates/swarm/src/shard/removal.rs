@@ -1,4 +1,4 @@
-//! Peers that leave because an operator says so: with their torrent, by whose they are, by where they listen.
+//! Removal of peers by an operator: by torrent, by user or client, by port.
 
 use domain::{InfoHash, PeerId, UserId};
 
@@ -7,7 +7,6 @@ use crate::announce::Departure;
 use crate::peer::Peer;
 
 impl Shard {
-    /// Takes out a torrent with all its peers.
     pub(crate) fn remove_torrent(
         &mut self,
         hash_of_torrent: u64,
@@ -29,21 +28,21 @@ impl Shard {
         self.swarms.release(swarm);
     }
 
-    /// Takes out all peers for which `is_out` holds. Reads every record of the shard: for rare orders of an operator.
+    /// Removes all peers for which `is_out` is true. Reads every record of the shard: for rare operations.
     pub(crate) fn remove_peers(
         &mut self,
         is_out: impl Fn(UserId, &PeerId) -> bool,
         mut departed: impl FnMut(Departure),
     ) {
         let slots: Vec<u32> =
-            self.living().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
+            self.live_peers().filter(|(_, peer)| is_out(peer.user, &peer.peer_id)).map(|(s, _)| s).collect();
         for slot in slots {
             departed(self.departure(slot));
             self.leave(slot);
         }
     }
 
-    /// Takes out all peers with an address whose port `is_banned`. Reads every record of the shard.
+    /// Removes all peers with an address whose port `is_banned`. Reads every record of the shard.
     pub(crate) fn remove_peers_on_ports(
         &mut self,
         is_banned: impl Fn(u16) -> bool,
@@ -56,7 +55,7 @@ impl Shard {
                 .flatten()
                 .any(|address| is_banned(address.port()))
         };
-        let slots: Vec<u32> = self.living().filter(is_out).map(|(slot, _)| slot).collect();
+        let slots: Vec<u32> = self.live_peers().filter(is_out).map(|(slot, _)| slot).collect();
         for slot in slots {
             departed(self.departure(slot));
             self.leave(slot);

@@ -1,20 +1,20 @@
-//! Slots for leeching, as a shard takes them and gives them back (see [`crate::leeching`]).
+//! Leech slots of a shard (see [`crate::leech_counts`]).
 
 use domain::UserId;
 
 use super::{OwnPeers, Shard};
 use crate::announce::{Announce, AnnounceError};
-use crate::leeching::SlotLimits;
+use crate::leech_counts::SlotLimits;
 
 impl Shard {
-    /// Counts everybody who leeches here, and from now on every change.
+    /// Counts all leechers of the shard, and every change from now on.
     pub(crate) fn begin_counting(&mut self) {
         if self.counts_leeching {
             return;
         }
         self.counts_leeching = true;
         let leeching: Vec<(u32, UserId, u32)> = self
-            .living()
+            .live_peers()
             .filter(|(slot, _)| self.is_leeching(*slot))
             .map(|(slot, peer)| (peer.swarm(), peer.user, slot))
             .collect();
@@ -22,18 +22,17 @@ impl Shard {
             // A user with several leeching clients counts with the first of them.
             let own = self.own_peers(swarm, user);
             if own.slots().iter().copied().find(|slot| self.is_leeching(*slot)) == Some(slot) {
-                self.leeching.take_anyway(user);
+                self.leech_counts.take_unchecked(user);
             }
         }
     }
 
-    /// Whether any of these peers of one user leeches.
     pub(super) fn any_leeches(&self, own: &OwnPeers) -> bool {
         own.slots().iter().any(|slot| self.is_leeching(*slot))
     }
 
-    /// Lets an announce go on if it leeches nothing new, or if there is a slot for it, which it takes: nothing that can
-    /// fail may follow. Tells whether the user has a slot for this torrent from now on.
+    /// Accepts an announce that leeches nothing new, or takes a slot for it: nothing that can fail may follow. Returns
+    /// whether the user has a slot for this torrent from now on.
     pub(super) fn claim_slot(
         &mut self,
         swarm: u32,
@@ -52,21 +51,20 @@ impl Shard {
             return Err(AnnounceError::TorrentFull { limit });
         }
         if self.counts_leeching {
-            self.leeching.take(announce.user, of_user)?;
+            self.leech_counts.take(announce.user, of_user)?;
         }
         Ok(true)
     }
 
-    /// Brings the count in line with the swarm, after it changed: takes a slot, whatever the limit, or gives it back.
-    /// `had_slot` is what [`Shard::any_leeches`] said before, or [`Shard::claim_slot`].
+    /// Updates the count after the swarm changed: takes a slot, regardless of the limit, or releases it. `had_slot` is
+    /// the earlier result of [`Shard::any_leeches`] or [`Shard::claim_slot`].
     pub(super) fn settle_slot(&mut self, had_slot: bool, swarm: u32, user: UserId) {
         if !self.counts_leeching || had_slot == self.any_leeches(&self.own_peers(swarm, user)) {
             return;
         }
-        if had_slot { self.leeching.give_back(user) } else { self.leeching.take_anyway(user) }
+        if had_slot { self.leech_counts.give_back(user) } else { self.leech_counts.take_unchecked(user) }
     }
 
-    /// Whether this peer leeches.
     pub(super) fn is_leeching(&self, slot: u32) -> bool {
         let peer = &self.peers[slot];
         !self.swarms[peer.swarm()].members.is_seeder(peer.position())

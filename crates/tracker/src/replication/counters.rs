@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::{Counter, Histogram};
 use journal::EntryId;
 use parking_lot::Mutex;
-use swarm::Learnt;
+use swarm::RemoteOutcome;
 
 /// What became of the entries that were read.
 #[derive(Debug, Default)]
@@ -62,13 +62,13 @@ impl ReplicationCounters {
         self.caught_up_ms.store(now_ms, Ordering::Relaxed);
     }
 
-    pub(super) fn count(&self, learnt: Learnt) {
+    pub(super) fn count(&self, learnt: RemoteOutcome) {
         let counter = match learnt {
-            Learnt::Applied => &self.applied,
-            Learnt::Late => &self.late,
-            Learnt::Overdue => &self.overdue,
-            Learnt::Ahead => &self.ahead,
-            Learnt::NoRoom => &self.no_room,
+            RemoteOutcome::Applied => &self.applied,
+            RemoteOutcome::Late => &self.late,
+            RemoteOutcome::Overdue => &self.overdue,
+            RemoteOutcome::Ahead => &self.ahead,
+            RemoteOutcome::NoRoom => &self.no_room,
         };
         counter.increment();
     }

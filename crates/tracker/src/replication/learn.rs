@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use domain::{AHEAD_MAX, AnnounceEvent, ClientKey, InfoHash, TorrentId, UnixTime, UserId};
 use journal::TrafficEntry;
-use swarm::{Heard, HeardTotals, Learnt};
+use swarm::{RemoteAnnounce, RemoteOutcome, RemoteTotals};
 
 use crate::pipeline::Tracker;
 
 impl Tracker {
     /// Takes in an entry that another node wrote, or this one in a former life, or another producer; none if it is
     /// about somebody or something that is not let in here.
-    pub fn learn(&self, entry: &TrafficEntry) -> Option<Learnt> {
+    pub fn learn(&self, entry: &TrafficEntry) -> Option<RemoteOutcome> {
         let now = self.now();
         let heard = self.heard(entry, now)?;
         if !is_end(entry) && heard.at <= now {
             // A client that announced elsewhere may scrape here.
             self.note_address(entry.ip, heard.at);
         }
-        Some(self.swarms().learn(&heard, now, &self.expiry_rules(now)))
+        Some(self.swarms().apply_remote(&heard, now, &self.expiry_rules(now)))
     }
 
     /// How long ago the journal was last read to its end; none before the first time.
@@ -33,8 +33,8 @@ impl Tracker {
         }
     }
 
-    fn heard(&self, entry: &TrafficEntry, now: UnixTime) -> Option<Heard> {
-        Some(Heard {
+    fn heard(&self, entry: &TrafficEntry, now: UnixTime) -> Option<RemoteAnnounce> {
+        Some(RemoteAnnounce {
             info_hash: self.admit_heard_torrent(entry)?,
             user: self.admit_heard_user(entry)?,
             peer_id: entry.peer_id,
@@ -47,7 +47,7 @@ impl Tracker {
             at: self.steady_time_of(entry, now),
             since_last: entry.since_last,
             silence_max: self.silence_limit().of(entry.interval),
-            totals: entry.totals.map(|totals| HeardTotals {
+            totals: entry.totals.map(|totals| RemoteTotals {
                 run: totals.session.run,
                 uploaded: totals.uploaded,
                 downloaded: totals.downloaded,

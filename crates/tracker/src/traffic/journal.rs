@@ -19,7 +19,7 @@ impl TrafficSink for Queue {
     }
 
     fn record_patiently(&self, event: &TrafficEvent) {
-        self.put_patiently(event);
+        self.put_blocking(event);
     }
 
     fn report(&self, risk: &RiskEvent) {

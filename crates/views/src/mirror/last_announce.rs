@@ -109,7 +109,7 @@ impl LastAnnounce {
     /// The entry for the expired peer (M6): the fourteen fields, then additional ones. The totals are those of its last
     /// announce: repeated, they credit nothing, and they identify the client to every view.
     pub(super) fn timeout_entry(&self, timeout: &Timeout<'_>) -> Fields {
-        let mut fields = Fields::with_room();
+        let mut fields = Fields::with_entry_capacity();
         match self.passkey {
             Some(passkey) => fields.push_text("passkey", passkey),
             None => fields.push("passkey", ""),

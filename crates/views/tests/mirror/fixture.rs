@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::{AnnounceEvent, Cause, InfoHash, Passkey, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{
-    Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, RedisJournal, TrafficEntry, Turn, View,
-    ViewError,
+    Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, LeaderLease, RedisJournal, TrafficEntry,
+    View, ViewError,
 };
 use keyspace::{BaseNames, KeyNames, MirrorNames, Redis, RedisSettings, read_reply};
 use redis::Pipeline;
@@ -139,15 +139,15 @@ impl TestLease {
 }
 
 #[async_trait]
-impl Turn for TestLease {
+impl LeaderLease for TestLease {
     async fn take(&self) -> Result<bool, JournalError> {
-        Ok(self.is_ours())
+        Ok(self.is_held())
     }
-    fn is_ours(&self) -> bool {
+    fn is_held(&self) -> bool {
         !self.is_lost.load(Ordering::SeqCst)
     }
     async fn release(&self) {}
-    fn renew_every(&self) -> Duration {
+    fn renew_interval(&self) -> Duration {
         Duration::from_millis(100)
     }
 }
@@ -194,7 +194,7 @@ pub fn journal_on(redis: Redis) -> Arc<dyn Journal> {
 /// A mirror as a separate process opens it.
 pub fn mirror_on(
     redis: Redis,
-    turn: Arc<dyn Turn>,
+    turn: Arc<dyn LeaderLease>,
     clock: &ManualClock,
     settings: MirrorSettings,
     name: &str,

@@ -8,8 +8,8 @@ use domain::clock::ManualClock;
 use domain::{AnnounceEvent, Cause, Seconds, UnixTime};
 use fastrand::Rng;
 use journal::{
-    AppendToken, ConsumerSettings, EntryId, Fields, Journal, Lane, OrderedConsumer, OrderedParts,
-    ProcessName, Turn, View,
+    AppendToken, ConsumerSettings, EntryId, Fields, Journal, Lane, LeaderLease, OrderedConsumer,
+    OrderedParts, ProcessName, View,
 };
 use keyspace::Lease;
 use tokio::sync::watch;
@@ -38,7 +38,7 @@ impl Process {
         let redis = backend.redis();
         let lease =
             Lease::new(redis.clone(), "t:m:lease".to_owned(), process.to_string(), Duration::from_secs(10));
-        let turn: Arc<dyn Turn> = Arc::new(lease);
+        let turn: Arc<dyn LeaderLease> = Arc::new(lease);
         let settings = MirrorSettings { reconcile_torrents: 4, ..MirrorSettings::default() };
         let mirror = mirror_on(redis.clone(), turn.clone(), clock, settings, &process.to_string());
         let mirror = Arc::new(mirror);
@@ -52,13 +52,13 @@ impl Process {
             dead_after: Duration::from_secs(3600),
             retry_max: 3,
             retry_delay: Seconds(0),
-            answers_for_all: false,
+            handles_malformed: false,
         };
         let (settings, seen) = watch::channel(consumer);
         let (stop, stopped) = watch::channel(false);
         let view = Arc::clone(&mirror) as Arc<dyn View>;
         let clock = Arc::new(clock.clone());
-        let parts = OrderedParts { journal: journal_on(redis), view, turn, clock, process };
+        let parts = OrderedParts { journal: journal_on(redis), view, lease: turn, clock, process };
         let task = tokio::spawn(OrderedConsumer::new(parts, seen, stopped).run());
         Process { mirror, task, _settings: settings, _stop: stop }
     }

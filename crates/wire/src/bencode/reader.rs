@@ -2,13 +2,12 @@
 
 use std::cmp::Ordering;
 
-/// How many lists and dictionaries may stand inside one another.
+/// Maximum nesting of lists and dictionaries.
 pub const MAX_DEPTH: usize = 64;
 
-/// Why a text is not bencode. Positions count bytes from the start of the text.
+/// Positions count bytes from the start of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BencodeError {
-    /// The text stops inside a value.
     #[error("the text ends too early")]
     UnexpectedEnd,
     /// No value begins with this byte, or none may begin here.
@@ -20,13 +19,13 @@ pub enum BencodeError {
     /// A length with leading zeros, or a byte string longer than what is left.
     #[error("bad string length at {at}")]
     BadLength { at: usize },
-    /// More than [`MAX_DEPTH`] lists and dictionaries inside one another.
+    /// Nested deeper than [`MAX_DEPTH`].
     #[error("nested too deeply at {at}")]
     TooDeep { at: usize },
     /// A dictionary key that is not a byte string.
     #[error("dictionary key at {at} is not a string")]
     KeyNotAString { at: usize },
-    /// A dictionary key that is smaller than the one before it, or the same.
+    /// Keys must be in strictly ascending order.
     #[error("dictionary keys out of order or repeated at {at}")]
     KeyOutOfOrder {
         /// Where the later key begins.
@@ -54,7 +53,7 @@ pub enum Token<'a> {
     End,
 }
 
-/// Reads one token after another, without looking at how they nest.
+/// Reads one token after another, without checking their nesting.
 #[derive(Debug, Clone)]
 pub struct Tokens<'a> {
     text: &'a [u8],
@@ -62,7 +61,6 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of a text.
     pub fn new(text: &'a [u8]) -> Self {
         Tokens { text, at: 0 }
     }
@@ -72,12 +70,11 @@ impl<'a> Tokens<'a> {
         self.at
     }
 
-    /// Whether the text is used up.
     pub fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
 
-    /// The next token. At the end of the text this is [`BencodeError::UnexpectedEnd`].
+    /// [`BencodeError::UnexpectedEnd`] at the end of the text.
     pub fn read(&mut self) -> Result<Token<'a>, BencodeError> {
         let first = *self.text.get(self.at).ok_or(BencodeError::UnexpectedEnd)?;
         match first {
@@ -100,7 +97,7 @@ impl<'a> Tokens<'a> {
         let body = &self.text[self.at + 1..];
         let negative = body.first() == Some(&b'-');
         let digits = if negative { &body[1..] } else { body };
-        // Summed below zero, where one more number has room than above.
+        // Summed as a negative number, because `i64::MIN` has no positive counterpart.
         let mut sum = 0_i64;
         let mut length = 0;
         while let Some(digit @ b'0'..=b'9') = digits.get(length) {
@@ -206,14 +203,13 @@ pub fn parse(text: &[u8]) -> Result<Value<'_>, BencodeError> {
     }
 }
 
-/// A checked value: a span of the text it was read from. Looking inside reads that span again, in linear time.
+/// A checked value: a span of the text. Accessing its parts reads that span again, in linear time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     raw: &'a [u8],
 }
 
 impl<'a> Value<'a> {
-    /// The bytes of the value as they stood in the text.
     pub fn raw(&self) -> &'a [u8] {
         self.raw
     }
@@ -281,7 +277,7 @@ impl<'a> Iterator for Items<'a> {
         let mut tokens = Tokens::new(self.rest);
         let mut depth = 0_usize;
         loop {
-            // The text has been checked: an error cannot happen, and would end the list.
+            // The text has been checked: errors cannot occur, and would end the list.
             match tokens.read().ok()? {
                 Token::ListStart | Token::DictStart => depth += 1,
                 Token::End => depth = depth.checked_sub(1)?,

@@ -1,12 +1,11 @@
-//! Percent-decoding into a buffer of the caller's, so that nothing is allocated.
+//! Percent-decoding into the caller's buffer, without allocation.
 //!
-//! `+` is a plus: announce queries are not forms, and peer ids hold literal plus signs.
+//! `+` is a plus: announce queries are not forms, and peer ids contain literal plus signs.
 
 use domain::Passkey;
 
 use super::error::QueryError;
 
-/// Why a text cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecodeError {
     BadEscape,
@@ -15,7 +14,7 @@ pub(super) enum DecodeError {
 
 const NOT_HEX: u8 = 0xff;
 
-/// The value of each ASCII hexadecimal digit. Ids are mostly escapes, so this is what parsing spends its time on.
+/// The value of each ASCII hexadecimal digit. Ids are mostly escapes, so parsing spends most of its time here.
 const HEX_VALUES: [u8; 256] = {
     let mut values = [NOT_HEX; 256];
     let mut value = 0;
@@ -27,7 +26,7 @@ const HEX_VALUES: [u8; 256] = {
     values
 };
 
-/// The byte of an escape, given what follows the `%`.
+/// The byte of an escape, given the text after the `%`.
 #[inline]
 fn escaped_byte(digits: &[u8]) -> Option<u8> {
     let [high, low, ..] = *digits else { return None };
@@ -35,7 +34,7 @@ fn escaped_byte(digits: &[u8]) -> Option<u8> {
     (high != NOT_HEX && low != NOT_HEX).then_some(high << 4 | low)
 }
 
-/// Decodes the whole text; `into` is the bound.
+/// Decodes the whole text, or fails if it does not fit into `into`.
 #[inline]
 pub(super) fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], DecodeError> {
     let mut rest = text;

@@ -12,37 +12,37 @@ use super::percent::{DecodeError, decode, decode_20, decode_leniently, decode_pa
 use super::scan::position;
 use crate::MAX_SCRAPE_HASHES;
 
-/// Longer keys are told apart by their first bytes.
+/// Longer keys are distinguished by their first bytes.
 const MAX_KEY_BYTES: usize = 128;
 /// The longest text of an IPv6 address.
 const MAX_IP_BYTES: usize = 45;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceQuery {
-    /// The torrent. Of a v2 hash of 32 bytes, the first 20.
+    /// Of a v2 hash of 32 bytes, the first 20.
     pub info_hash: InfoHash,
     pub peer_id: PeerId,
-    /// Where it listens. May be zero.
+    /// May be zero.
     pub port: u16,
-    /// Bytes uploaded since `started`; zero if it did not say.
+    /// Bytes uploaded since `started`; zero if missing.
     pub uploaded: u64,
-    /// Bytes downloaded since `started`; zero if it did not say.
+    /// Bytes downloaded since `started`; zero if missing.
     pub downloaded: u64,
-    /// Bytes still wanted; none if it did not say, or said a negative number.
+    /// None if missing or negative.
     pub left: Option<u64>,
-    /// Why it announces; unknown reasons are plain announces.
+    /// Unknown events are plain announces.
     pub event: AnnounceEvent,
-    /// How many peers it wants; none if missing, negative or no number.
+    /// None if missing, negative or not a number.
     pub numwant: Option<u32>,
     pub key: ClientKey,
-    /// The address it claims; none if missing or no address.
+    /// The claimed address; none if missing or invalid.
     pub ip: Option<IpAddr>,
-    /// The passkey, where it comes as a parameter.
+    /// Set if it is a parameter.
     pub passkey: Option<Passkey>,
 }
 
 impl AnnounceQuery {
-    /// Reads a query, without its `?`. One pass, no allocation.
+    /// Parses a query, without its `?`. One pass, no allocation.
     pub fn parse(query: &[u8]) -> Result<Self, QueryError> {
         let (mut info_hash, mut peer_id, mut port) = (None, None, None);
         let (mut uploaded, mut downloaded, mut left) = (None, None, None);
@@ -132,17 +132,16 @@ impl AnnounceQuery {
     }
 }
 
-/// What a scrape asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrapeQuery {
-    /// The torrents, in the order of the query, at least one and at most [`MAX_SCRAPE_HASHES`]; the rest is left out.
+    /// In the order of the query, at least one and at most [`MAX_SCRAPE_HASHES`]; the rest is ignored.
     pub info_hashes: Vec<InfoHash>,
-    /// The passkey, where it comes as a parameter.
+    /// Set if it is a parameter.
     pub passkey: Option<Passkey>,
 }
 
 impl ScrapeQuery {
-    /// Reads a query, without its `?`. A scrape of everything is refused.
+    /// Parses a query, without its `?`. A scrape of all torrents is refused.
     pub fn parse(query: &[u8]) -> Result<Self, QueryError> {
         let mut info_hashes = Vec::new();
         let mut passkey = None;
@@ -297,7 +296,7 @@ enum NumberError {
     Overflow,
 }
 
-/// The number of a text of decimal digits; none for an empty text.
+/// None for an empty text.
 #[inline]
 fn parse_decimal(text: &[u8]) -> Result<Option<u64>, NumberError> {
     let mut sum = 0_u64;

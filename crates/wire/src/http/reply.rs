@@ -7,25 +7,23 @@ use domain::Seconds;
 use crate::ScrapeEntry;
 use crate::bencode::{push_bytes, push_decimal, push_integer};
 
-/// The answer to an announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceReply<'a> {
-    /// Peers that have all of it.
+    /// Seeders.
     pub complete: u32,
-    /// Peers that still want some of it.
+    /// Leechers.
     pub incomplete: u32,
-    /// How often it has been downloaded to the end.
+    /// Completions.
     pub downloaded: u32,
     pub interval: Seconds,
-    /// Not to announce sooner than this.
     pub min_interval: Seconds,
-    /// Where the client was seen (BEP 24).
+    /// The client's address as seen by the tracker (BEP 24).
     pub external_ip: IpAddr,
     /// IPv4 peers, six bytes each (BEP 23). Sent even if there are none.
     pub peers: &'a [u8],
     /// IPv6 peers, eighteen bytes each (BEP 7). Sent if there are any.
     pub peers6: &'a [u8],
-    /// A word to the user.
+    /// Shown to the user.
     pub warning: Option<&'a str>,
 }
 
@@ -71,20 +69,19 @@ fn ip_octets(ip: IpAddr, buffer: &mut [u8; 16]) -> &[u8] {
     }
 }
 
-/// When a refused client may ask again (BEP 31).
+/// When a refused client may retry (BEP 31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryIn {
     Minutes(u32),
-    /// Asking again is of no use.
     Never,
 }
 
-/// The answer to a request that is refused.
+/// The reply to a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure<'a> {
-    /// Why, as the user reads it.
+    /// Shown to the user.
     pub reason: &'a str,
-    /// When to ask again; none leaves it to the client.
+    /// None leaves it to the client.
     pub retry_in: Option<RetryIn>,
 }
 
@@ -92,7 +89,7 @@ impl Failure<'_> {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"d14:failure reason");
         push_bytes(out, self.reason.as_bytes());
-        // Clients that do not know BEP 31 go by the interval, and take half an hour where there is none.
+        // Clients without BEP 31 use the interval, and half an hour without one.
         if let Some(RetryIn::Minutes(minutes)) = self.retry_in {
             out.extend_from_slice(b"8:interval");
             push_integer(out, u64::from(minutes) * 60);
@@ -108,8 +105,8 @@ impl Failure<'_> {
     }
 }
 
-/// Appends the answer to a scrape (BEP 48). The entries are sorted, as bencode wants; of a hash that occurs twice
-/// one entry is written.
+/// Appends the reply to a scrape (BEP 48). The entries are sorted, as bencode requires; a repeated hash is written
+/// once.
 pub fn write_scrape_reply(
     entries: &mut [ScrapeEntry],
     min_request_interval: Option<Seconds>,

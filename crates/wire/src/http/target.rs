@@ -1,4 +1,4 @@
-//! The request target: which route, which passkey, which query.
+//! The request target: route, passkey, query.
 
 use domain::Passkey;
 
@@ -9,9 +9,7 @@ use super::scan::position;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// A peer says that it is there.
     Announce,
-    /// A scrape: counts of peers.
     Scrape,
 }
 
@@ -25,18 +23,17 @@ impl Route {
     }
 }
 
-/// A request target, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
     pub route: Route,
-    /// The passkey's place in the path, as it was sent: not decoded, not checked. See [`Target::path_passkey`].
+    /// The path segment of the passkey, not decoded and not checked. See [`Target::path_passkey`].
     pub passkey: Option<&'a [u8]>,
-    /// What follows the first `?`; empty if nothing does.
+    /// The part after the first `?`.
     pub query: &'a [u8],
 }
 
 impl Target<'_> {
-    /// The passkey in the path: decoded, in lower case.
+    /// Decoded, in lower case.
     pub fn path_passkey(&self) -> Result<Option<Passkey>, QueryError> {
         self.passkey.map(decode_passkey).transpose()
     }
@@ -54,13 +51,13 @@ impl Target<'_> {
 }
 
 impl std::fmt::Debug for Target<'_> {
-    /// Leaves out the passkey and the query: both hold secrets, and targets end up in logs.
+    /// Hides the passkey and the query: both contain secrets, and targets are logged.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target").field("route", &self.route).finish_non_exhaustive()
     }
 }
 
-/// Reads a target in origin form (`/announce?…`) or absolute form (`http://host/announce?…`).
+/// Parses a target in origin form (`/announce?…`) or absolute form (`http://host/announce?…`).
 ///
 /// The paths are `/announce`, `/<passkey>/announce` and `/announce/<passkey>`, and the same for `scrape`.
 pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
@@ -71,7 +68,7 @@ pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
     Ok(Target { route, passkey, query })
 }
 
-/// The route and passkey of a path. An empty segment is no passkey: `//announce` comes from URLs glued together.
+/// An empty segment is not a passkey: `//announce` results from concatenated URLs.
 fn split_path(path: &[u8]) -> Option<(Route, Option<&[u8]>)> {
     let segments = path.strip_prefix(b"/")?;
     let (first, behind) = segments.split_at(position(segments, b'/'));
@@ -88,7 +85,7 @@ fn split_path(path: &[u8]) -> Option<(Route, Option<&[u8]>)> {
     Some((route, Some(passkey).filter(|passkey| !passkey.is_empty())))
 }
 
-/// Cuts `http://host` off an absolute-form target.
+/// Removes `http://host` from an absolute-form target.
 fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
     let separator = target.iter().position(|byte| *byte == b':').ok_or(QueryError::UnknownPath)?;
     let (scheme, rest) = target.split_at(separator);

@@ -1,20 +1,17 @@
-//! What can be wrong with a packet.
+//! Errors in a packet.
 
 use super::{ConnectionId, Header, MAX_URL_DATA_BYTES, TransactionId};
 
-/// Why a packet is refused. `Display` is what the client is told, if it is told anything.
+/// Why a packet is refused. `Display` is sent to the client, if anything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// Shorter than the header of any request.
     #[error("packet is too short")]
     NoHeader,
-    /// A `connect` without the magic number: another protocol, or noise.
+    /// A `connect` without the magic number.
     #[error("connect without the protocol id")]
-    WrongMagic {
-        /// Which answer would belong to it.
-        transaction: TransactionId,
-    },
-    /// An action that is none of BEP 15.
+    WrongMagic { transaction: TransactionId },
+    /// Not an action of BEP 15.
     #[error("unknown action")]
     UnknownAction { header: Header },
     /// An announce that ends before its port.
@@ -26,7 +23,7 @@ pub enum PacketError {
     /// A path and query (BEP 41) longer than [`MAX_URL_DATA_BYTES`].
     #[error("URL is longer than {MAX_URL_DATA_BYTES} bytes")]
     UrlTooLong { header: Header },
-    /// A scrape of nothing, or of something that is no whole number of hashes.
+    /// The list is empty, or its length is not a multiple of 20.
     #[error("scrape must list one or more info hashes of 20 bytes")]
     BadHashList { header: Header },
 }
@@ -43,7 +40,7 @@ impl PacketError {
         }
     }
 
-    /// Which answer belongs to the packet, where it got that far.
+    /// None if the packet is too short to contain it.
     pub fn transaction(&self) -> Option<TransactionId> {
         match *self {
             PacketError::WrongMagic { transaction } => Some(transaction),
@@ -51,12 +48,12 @@ impl PacketError {
         }
     }
 
-    /// The connection id the packet carried. Answer only if there is one and it is genuine.
+    /// Reply only if it is present and valid.
     pub fn connection(&self) -> Option<ConnectionId> {
         self.header().map(|header| header.connection)
     }
 
-    /// The name of the cause, for a counter.
+    /// Label for a counter.
     pub const fn label(&self) -> &'static str {
         match self {
             PacketError::NoHeader => "no_header",

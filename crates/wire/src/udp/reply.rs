@@ -10,13 +10,13 @@ const ACTION_ANNOUNCE: u32 = 1;
 const ACTION_SCRAPE: u32 = 2;
 const ACTION_ERROR: u32 = 3;
 
-/// Appends the answer to a `connect`: 16 bytes, as long as the question.
+/// Appends the reply to a `connect`: 16 bytes, as long as the request.
 pub fn write_connect_reply(out: &mut Vec<u8>, transaction: TransactionId, connection: ConnectionId) {
     push_header(out, ACTION_CONNECT, transaction);
     out.extend_from_slice(&connection.0.to_be_bytes());
 }
 
-/// Appends the answer to an announce. `peers` are compact, of the address family of the packet: 6 or 18 bytes each.
+/// Appends the reply to an announce. `peers` are compact, of the address family of the packet: 6 or 18 bytes each.
 pub fn write_announce_reply(
     out: &mut Vec<u8>,
     transaction: TransactionId,
@@ -32,7 +32,7 @@ pub fn write_announce_reply(
     out.extend_from_slice(peers);
 }
 
-/// Appends the answer to a scrape. The entries follow the order of the question, which names no hashes again.
+/// Appends the reply to a scrape. The entries are in the order of the request and contain no hashes.
 pub fn write_scrape_reply(
     out: &mut Vec<u8>,
     transaction: TransactionId,
@@ -56,7 +56,7 @@ fn push_header(out: &mut Vec<u8>, action: u32, transaction: TransactionId) {
     out.extend_from_slice(&transaction.0.to_be_bytes());
 }
 
-/// Counts are signed on the wire: what does not fit is the largest number, not a negative one.
+/// Counts are signed on the wire: larger ones are capped.
 fn push_count(out: &mut Vec<u8>, count: u32) {
     out.extend_from_slice(&count.min(i32::MAX.cast_unsigned()).to_be_bytes());
 }

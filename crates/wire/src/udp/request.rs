@@ -9,9 +9,9 @@ use super::{ConnectionId, Header, PacketError, TransactionId};
 use crate::MAX_SCRAPE_HASHES;
 use crate::http::{QueryError, parse_target};
 
-/// What the first eight bytes of a `connect` must be.
+/// The first eight bytes of a `connect`.
 pub const CONNECT_MAGIC: u64 = 0x0417_2710_1980;
-/// How long the path and query of BEP 41 may be, all options together.
+/// Maximum length of path and query (BEP 41), all options together.
 pub const MAX_URL_DATA_BYTES: usize = 1024;
 
 const HEADER_BYTES: usize = 16;
@@ -27,34 +27,27 @@ const OPTION_URL_DATA: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// A client asks for a connection id.
-    Connect {
-        /// Which answer belongs to it.
-        transaction: TransactionId,
-    },
-    /// A peer says that it is there.
+    Connect { transaction: TransactionId },
     Announce(AnnounceRequest<'a>),
-    /// A scrape: counts of peers.
     Scrape(ScrapeRequest<'a>),
 }
 
-/// What an announce says. The address it claims is not read: there are no trusted proxies over UDP.
+/// The claimed address is ignored: there are no trusted proxies over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceRequest<'a> {
     pub connection: ConnectionId,
-    /// Which answer belongs to it.
     pub transaction: TransactionId,
     pub info_hash: InfoHash,
     pub peer_id: PeerId,
     pub downloaded: u64,
     pub left: u64,
     pub uploaded: u64,
-    /// Why it announces; unknown reasons are plain announces.
+    /// Unknown events are plain announces.
     pub event: AnnounceEvent,
     pub key: ClientKey,
-    /// How many peers it wants; none for a negative number.
+    /// None for a negative number.
     pub numwant: Option<u32>,
-    /// Where it listens. May be zero.
+    /// May be zero.
     pub port: u16,
     url: UrlData<'a>,
 }
@@ -66,7 +59,7 @@ impl<'a> AnnounceRequest<'a> {
         self.url.join()
     }
 
-    /// The passkey in [`AnnounceRequest::url_data`], in any of the forms that HTTP knows.
+    /// The passkey in [`AnnounceRequest::url_data`], in any form that HTTP supports.
     pub fn passkey(&self) -> Result<Option<Passkey>, QueryError> {
         match &*self.url_data() {
             b"" | b"/" => Ok(None),
@@ -75,17 +68,15 @@ impl<'a> AnnounceRequest<'a> {
     }
 }
 
-/// What a scrape asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScrapeRequest<'a> {
     pub connection: ConnectionId,
-    /// Which answer belongs to it.
     pub transaction: TransactionId,
     hashes: &'a [[u8; 20]],
 }
 
 impl<'a> ScrapeRequest<'a> {
-    /// The torrents, in the order of the packet, at least one and at most [`MAX_SCRAPE_HASHES`]; the rest is left out.
+    /// In the order of the packet, at least one and at most [`MAX_SCRAPE_HASHES`]; the rest is ignored.
     pub fn info_hashes(&self) -> impl ExactSizeIterator<Item = InfoHash> + use<'a> {
         self.hashes.iter().take(MAX_SCRAPE_HASHES).map(|hash| InfoHash(*hash))
     }
@@ -153,7 +144,7 @@ fn parse_scrape(list: &[u8], header: Header) -> Result<ScrapeRequest<'_>, Packet
     Ok(ScrapeRequest { connection: header.connection, transaction: header.transaction, hashes })
 }
 
-/// Takes fixed-size fields off the front of a packet.
+/// Reads fixed-size fields from the front of a packet.
 struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -186,7 +177,7 @@ struct UrlData<'a> {
 }
 
 impl fmt::Debug for UrlData<'_> {
-    /// Shows only the length: the URL holds a passkey.
+    /// Shows only the length: the URL contains a passkey.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.total_bytes)
     }
@@ -218,7 +209,7 @@ impl<'a> UrlData<'a> {
     }
 }
 
-/// An option says that it is longer than the packet.
+/// An option longer than the packet.
 struct CutOff;
 
 /// The contents of the URLData options, up to the end of the options or of the packet.

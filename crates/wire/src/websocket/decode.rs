@@ -1,4 +1,4 @@
-//! What a client sends, fed in pieces of any size.
+//! Decoding of client frames, in chunks of any size.
 
 use std::borrow::Cow;
 
@@ -6,58 +6,51 @@ use super::{
     BINARY, CLOSE, CONTINUATION, CONTROL_BYTES_MAX, FIN, MASKED, PING, PONG, RESERVED, TEXT, is_sendable,
 };
 
-/// The longest head: two bytes, a length of eight, a mask of four.
+/// The longest header: two bytes, a length of eight, a mask of four.
 const HEAD_BYTES_MAX: usize = 14;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     Text(Cow<'a, str>),
     Binary(Cow<'a, [u8]>),
-    /// A question whether we are there.
     Ping(Cow<'a, [u8]>),
-    /// The answer to such a question of ours.
     Pong(Cow<'a, [u8]>),
-    /// Goodbye, perhaps with a code. Nothing may follow.
+    /// A close frame, perhaps with a code. Nothing may follow.
     Close(Option<u16>),
 }
 
-/// How a client broke the rules.
+/// Protocol violations by a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A bit is set that only an extension may set.
     #[error("a reserved bit is set")]
     ReservedBit,
-    /// No such kind of frame.
     #[error("an unknown kind of frame")]
     UnknownKind,
-    /// Clients mask what they send.
     #[error("a frame without a mask")]
     NotMasked,
-    /// A control frame that is too long or in pieces.
+    /// A control frame that is too long or fragmented.
     #[error("a control frame that is too long, or in pieces")]
     BadControl,
-    /// A length that has its highest bit set, or takes more bytes than it needs.
+    /// A length with its highest bit set, or in more bytes than needed.
     #[error("a length that is not written as it must be")]
     BadLength,
-    /// A continuation of nothing, or a new message within another.
+    /// A continuation without a message, or a new message within another.
     #[error("fragments in the wrong order")]
     BadOrder,
-    /// A goodbye with half a code, or with one that may not be sent.
+    /// A close frame with half a code, or an invalid one.
     #[error("a close code that may not be sent")]
     BadCloseCode,
-    /// Something came after the goodbye.
     #[error("a frame after the close frame")]
     AfterClose,
-    /// A text that is not UTF-8.
     #[error("a text that is not UTF-8")]
     NotUtf8,
-    /// A message longer than its bound.
     #[error("a message that is too long")]
     TooLong,
 }
 
 impl Violation {
-    /// The code with which the connection is to be closed.
+    /// The code to close the connection with.
     pub const fn close_code(self) -> u16 {
         match self {
             Violation::NotUtf8 => 1007,
@@ -66,7 +59,7 @@ impl Violation {
         }
     }
 
-    /// What a counter calls it.
+    /// Label for a counter.
     pub const fn label(self) -> &'static str {
         match self {
             Violation::ReservedBit => "reserved_bit",
@@ -83,22 +76,21 @@ impl Violation {
     }
 }
 
-/// Reads what one client sends.
 #[derive(Debug)]
 pub struct Decoder {
     message_bytes_max: usize,
-    /// A head of which not everything is here yet.
+    /// An incomplete header.
     head: [u8; HEAD_BYTES_MAX],
     head_bytes: u8,
     /// The frame whose payload is being read.
     frame: Option<Frame>,
-    /// What is here of a data message that did not come in one piece.
+    /// Received part of a message in several chunks.
     message: Vec<u8>,
-    /// How much of it is known to be UTF-8.
+    /// How much of it has been checked as UTF-8.
     checked_bytes: usize,
-    /// What kind of message is under way.
+    /// Type of the current message.
     within: Option<Data>,
-    /// What is here of a control frame that did not come in one piece.
+    /// Received part of a control frame in several chunks.
     control: Vec<u8>,
     is_closed: bool,
 }
@@ -114,10 +106,10 @@ struct Frame {
     opcode: u8,
     is_last: bool,
     mask: [u8; 4],
-    /// Where in the mask the next byte stands.
+    /// Position in the mask.
     mask_place: u8,
     remaining: usize,
-    /// Nothing of the payload was read yet.
+    /// No payload has been read yet.
     is_untouched: bool,
 }
 
@@ -126,7 +118,7 @@ impl Frame {
         self.opcode & 0x8 != 0
     }
 
-    /// Takes the mask off the next bytes of the payload.
+    /// Unmasks the next bytes of the payload.
     fn unmask(&mut self, bytes: &mut [u8]) {
         let mut mask = self.mask;
         mask.rotate_left(usize::from(self.mask_place));
@@ -143,7 +135,7 @@ impl Frame {
 }
 
 impl Decoder {
-    /// Reads messages up to this length.
+    /// Accepts messages up to this length.
     pub fn new(message_bytes_max: usize) -> Decoder {
         Decoder {
             message_bytes_max,
@@ -158,13 +150,13 @@ impl Decoder {
         }
     }
 
-    /// Whether a message or frame has begun and not ended.
+    /// Whether a message or frame is incomplete.
     pub fn is_within(&self) -> bool {
         self.head_bytes > 0 || self.frame.is_some() || self.within.is_some()
     }
 
-    /// Reads on: what is lent is taken from the front of `bytes`, until something is complete or nothing is left. To be
-    /// called again until there is neither an event nor anything left. After a violation the decoder is of no use.
+    /// Consumes `bytes` from the front, until an event is complete or nothing is left. To be called until there is
+    /// neither an event nor input. After a violation the decoder must not be used.
     pub fn read<'a>(&mut self, bytes: &mut &'a mut [u8]) -> Result<Option<Event<'a>>, Violation> {
         loop {
             if self.is_closed && !bytes.is_empty() {
@@ -186,7 +178,7 @@ impl Decoder {
         }
     }
 
-    /// Takes bytes for the head until it is whole.
+    /// Reads the header until it is complete.
     fn read_head(&mut self, bytes: &mut &mut [u8]) -> Result<Option<Frame>, Violation> {
         loop {
             let have = usize::from(self.head_bytes);
@@ -202,14 +194,14 @@ impl Decoder {
             let taken = take(bytes, count);
             self.head[have..have + count].copy_from_slice(taken);
             self.head_bytes = (have + count) as u8;
-            // What is wrong is said as soon as it can be seen.
+            // Violations are reported as soon as they are visible.
             if have < 2 && have + count >= 2 {
                 self.check_start()?;
             }
         }
     }
 
-    /// What the first two bytes of a head tell already.
+    /// Checks the first two bytes of a header.
     fn check_start(&self) -> Result<(), Violation> {
         let [first, second, ..] = self.head;
         let (opcode, is_last, short_length) = (first & 0x0f, first & FIN != 0, second & 0x7f);
@@ -258,7 +250,7 @@ impl Decoder {
         Ok(Frame { opcode, is_last, mask, mask_place: 0, remaining, is_untouched: true })
     }
 
-    /// Takes bytes of the payload; gives what is whole with them.
+    /// Reads bytes of the payload; returns an event if it is complete.
     fn read_payload<'a>(
         &mut self,
         mut frame: Frame,
@@ -319,14 +311,14 @@ impl Decoder {
         }
     }
 
-    /// Finds what is not UTF-8 as soon as it is here, also across fragments.
+    /// Reports invalid UTF-8 as soon as it arrives, also across fragments.
     fn check_text(&mut self) -> Result<(), Violation> {
         if self.within != Some(Data::Text) {
             return Ok(());
         }
         match std::str::from_utf8(&self.message[self.checked_bytes..]) {
             Ok(_) => self.checked_bytes = self.message.len(),
-            // A character whose end is still to come.
+            // An incomplete character.
             Err(error) if error.error_len().is_none() => self.checked_bytes += error.valid_up_to(),
             Err(_) => return Err(Violation::NotUtf8),
         }
@@ -334,7 +326,7 @@ impl Decoder {
     }
 }
 
-/// How long a head is, as far as can be told from its beginning.
+/// Length of a header, as far as its beginning shows.
 fn head_length(head: &[u8]) -> usize {
     match head.get(1).map(|second| second & 0x7f) {
         None => 2,
@@ -350,7 +342,6 @@ fn widened(bytes: &[u8]) -> [u8; 8] {
     wide
 }
 
-/// Takes so many bytes from the front.
 fn take<'a>(bytes: &mut &'a mut [u8], count: usize) -> &'a mut [u8] {
     let (taken, rest) = std::mem::take(bytes).split_at_mut(count);
     *bytes = rest;

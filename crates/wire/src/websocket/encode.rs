@@ -1,4 +1,4 @@
-//! What a server sends: frames without a mask, each a message of its own.
+//! Server frames: unmasked, one message each.
 
 use sha1::{Digest, Sha1};
 
@@ -7,8 +7,7 @@ use super::{CLOSE, CONTROL_BYTES_MAX, FIN, PING, PONG, TEXT, is_sendable};
 const ACCEPT_SALT: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The answer to a handshake: what `Sec-WebSocket-Accept` says to this `Sec-WebSocket-Key`. None if the key is not
-/// sixteen bytes in base64.
+/// The `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key`. None if the key is not sixteen bytes in base64.
 pub fn accept_key(key: &[u8]) -> Option<String> {
     let is_base64 = |byte: &u8| BASE64.contains(byte);
     let (digits, padding) = key.split_at_checked(22)?;
@@ -34,7 +33,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Adds the head of a text message whose payload of this length follows.
+/// Appends the header of a text message with a payload of this length.
 pub fn write_text_head(out: &mut Vec<u8>, length: usize) {
     write_head(out, TEXT, length);
 }
@@ -44,18 +43,16 @@ pub fn write_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Adds a ping. Of a longer payload only what fits is sent.
+/// Appends a ping. A longer payload is cut.
 pub fn write_ping(out: &mut Vec<u8>, payload: &[u8]) {
     write_control(out, PING, payload);
 }
 
-/// Adds the answer to a ping.
 pub fn write_pong(out: &mut Vec<u8>, payload: &[u8]) {
     write_control(out, PONG, payload);
 }
 
-/// Adds the end of the conversation. A code that may not be sent makes it an end without a code; of a longer reason
-/// only what fits is sent.
+/// Appends a close frame. An invalid code is left out; a longer reason is cut.
 pub fn write_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     if !is_sendable(code) {
         return write_control(out, CLOSE, &[]);

@@ -23,7 +23,7 @@ const SEEDS: u64 = 1000;
 /// A tracker and the ledger behind it.
 struct Site {
     swarms: Swarms,
-    books: Books,
+    state: AccountState,
     risks: Vec<RiskEvent>,
     entries: u64,
 }
@@ -31,7 +31,7 @@ struct Site {
 impl Site {
     fn new() -> Site {
         let swarms = Swarms::new(UnixTime(BEGIN), 1, RunId(1));
-        Site { swarms, books: Books::default(), risks: Vec::new(), entries: 0 }
+        Site { swarms, state: AccountState::default(), risks: Vec::new(), entries: 0 }
     }
 
     fn announce(&mut self, announce: &Announce) {
@@ -47,13 +47,13 @@ impl Site {
             ..written(NodeId(7 << 32), announce, &outcome)
         };
         self.entries += 1;
-        let posted = post_all(&mut self.books, &[arrival(entry, self.entries)]);
+        let posted = post_all(&mut self.state, &[arrival(entry, self.entries)]);
         assert_eq!(posted.rejected, []);
         self.risks.extend(posted.risks);
     }
 
     fn uploaded(&self) -> u128 {
-        self.books.users[&user(1)].uploaded
+        self.state.users[&user(1)].uploaded
     }
 
     fn has_reported(&self, kind: RiskKind) -> bool {
@@ -153,16 +153,16 @@ fn j8_many_clients_of_a_user_share_one_limit() {
     }
     assert_eq!(site.uploaded(), USER_SLACK);
     assert!(site.has_reported(RiskKind::UserRate));
-    assert_explained(&site.books);
+    assert_explained(&site.state);
 }
 
 #[test]
 fn j8_what_is_withheld_has_no_bonus() {
     let double = Multipliers::new([super::several_nodes::multiplier((200, 0), (0, None))]);
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     let lie = |n: u64| ours_at(n, n * 12_400_000_000);
-    (0..=100).for_each(|n| drop(post_under(&double, &mut books, &[arrival(lie(n), n)])));
-    let figures = books.users[&user(1)];
+    (0..=100).for_each(|n| drop(post_under(&double, &mut state, &[arrival(lie(n), n)])));
+    let figures = state.users[&user(1)];
     assert_eq!((figures.uploaded, figures.credited_uploaded()), (CLIENT_SLACK, 2 * CLIENT_SLACK));
 }
 
@@ -180,14 +180,14 @@ fn l4_seeding_time_is_wall_clock_however_many_clients_seed() {
     for at in (0..=30).step_by(10) {
         (1..=5).for_each(|client| site.announce(&seeder(client, at, 0)));
     }
-    assert_eq!(site.books.users[&user(1)].seeding_s, 30);
+    assert_eq!(site.state.users[&user(1)].seeding_s, 30);
 }
 
 #[test]
 fn l4_a_client_on_port_zero_earns_no_seeding_time() {
     let mut site = Site::new();
     [0, 10, 20].iter().for_each(|at| site.announce(&Announce { port: 0, ..seeder(1, *at, 0) }));
-    assert_eq!(site.books.users[&user(1)].seeding_s, 0);
+    assert_eq!(site.state.users[&user(1)].seeding_s, 0);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn l5_invented_clients_complete_a_torrent_once() {
         site.announce(&with_event(AnnounceEvent::Completed, seeder(client, 0, 0)));
         site.announce(&with_event(AnnounceEvent::Stopped, seeder(client, 0, 0)));
     }
-    for figures in [site.books.users[&user(1)], site.books.torrents[&torrent(1)]] {
+    for figures in [site.state.users[&user(1)], site.state.torrents[&torrent(1)]] {
         assert_eq!((figures.completed_count, figures.repeated_count), (1, 199));
     }
     assert!(site.has_reported(RiskKind::CompletedWithoutDownload));
@@ -269,9 +269,9 @@ fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
             }
         }
         moved += uploaded;
-        let mut books = Books::default();
-        assert_eq!(post_all(&mut books, &site.arrivals()).rejected, []);
-        let credited = books.users[&user(1)].uploaded;
+        let mut state = AccountState::default();
+        assert_eq!(post_all(&mut state, &site.arrivals()).rejected, []);
+        let credited = state.users[&user(1)].uploaded;
         assert!(credited <= u128::from(moved), "seed {seed}: {credited} for {moved}");
         credited_in_all += credited;
         moved_in_all += u128::from(moved);
@@ -288,19 +288,19 @@ fn j3_a_foreign_entry_that_comes_late_is_credited_for_its_time() {
         since_last: Some(Seconds(1800)),
         ..one(AnnounceEvent::None, at, 0)
     };
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     for (at, seq) in [(5400, 3), (3600, 2), (1800, 1)] {
-        let posted = post_all(&mut books, &[arrival(foreign(at), seq)]);
+        let posted = post_all(&mut state, &[arrival(foreign(at), seq)]);
         assert!(kinds(&posted).iter().all(|kind| *kind == RiskKind::UploadAheadOfDownload), "{posted:?}");
     }
-    assert_eq!(books.users[&user(1)].uploaded, 3 * u128::from(36 * GB));
+    assert_eq!(state.users[&user(1)].uploaded, 3 * u128::from(36 * GB));
 }
 
 /// Peers that time out one after the other earn a new user no tokens.
 #[test]
 fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
-    let mut books = Books::default();
-    post_all(&mut books, &[arrival(TrafficEntry { since_last: Some(Seconds(0)), ..ours(0, 1, 0) }, 0)]);
+    let mut state = AccountState::default();
+    post_all(&mut state, &[arrival(TrafficEntry { since_last: Some(Seconds(0)), ..ours(0, 1, 0) }, 0)]);
     for n in 1..=100 {
         let silent = TrafficEntry {
             event: AnnounceEvent::Stopped,
@@ -308,12 +308,12 @@ fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
             since_last: Some(Seconds(2400)),
             ..ours(2410, 1, 0)
         };
-        post_all(&mut books, &[arrival(silent, n)]);
+        post_all(&mut state, &[arrival(silent, n)]);
     }
     let limit =
         crate::BucketLimit::of_user(RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s });
     let all = Counters { uploaded: u64::MAX, downloaded: 0 };
-    let mut tokens = books.user_buckets[&user(1)].tokens;
+    let mut tokens = state.user_buckets[&user(1)].tokens;
     // The slack, and the ten seconds in which its peers were heard.
     assert_eq!(u128::from(tokens.grant(UnixTime(BEGIN), all, &limit).uploaded), 2 * USER_SLACK);
 }
@@ -321,12 +321,12 @@ fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
 /// The tracker wants upload without leechers not to be credited (`limits.credit_upload_without_leechers`).
 #[test]
 fn upload_that_the_tracker_marks_is_not_credited_though_the_counters_show_it() {
-    let mut books = Books::default();
+    let mut state = AccountState::default();
     let heard = |at, uploaded, uncredited_upload| TrafficEntry { uncredited_upload, ..ours(at, 1, uploaded) };
     let entries = [heard(0, 0, 0), heard(100, 5 * GB, 5 * GB), heard(200, 7 * GB, 0)];
     for (entry, seq) in entries.into_iter().zip(0..) {
-        post_all(&mut books, &[arrival(entry, seq)]);
+        post_all(&mut state, &[arrival(entry, seq)]);
     }
-    assert_eq!(books.users[&user(1)].uploaded, u128::from(2 * GB));
-    assert_explained(&books);
+    assert_eq!(state.users[&user(1)].uploaded, u128::from(2 * GB));
+    assert_explained(&state);
 }

@@ -1,4 +1,4 @@
-//! A client that announces to several nodes at once has the books of one that one node heard.
+//! A client that announces to several nodes at once has the state of one that one node heard.
 //!
 //! The nodes are real swarms, which learn of each other through one log, each as far behind as it happens. Within a
 //! moment (two seconds) a client says the same to several of them, or a little more to the next; until its next moment
@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use domain::{ClientKey, NodeId, RunId};
-use swarm::{Announce, Families, Heard, HeardTotals, Outcome, PeerLists, SlotLimits, Swarms};
+use swarm::{Announce, Families, Outcome, PeerLists, RemoteAnnounce, RemoteTotals, SlotLimits, Swarms};
 
 use super::simulator::info_hash;
 use super::*;
@@ -64,7 +64,7 @@ impl Site {
         let Node { id, swarms, read } = &mut self.nodes[node];
         for entry in &self.log[*read..until.max(*read)] {
             if entry.node != Some(*id) {
-                swarms.learn(&heard(entry), entry.at, &rules());
+                swarms.apply_remote(&heard(entry), entry.at, &rules());
             }
         }
         *read = until.max(*read);
@@ -106,8 +106,8 @@ pub(super) fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> T
     }
 }
 
-fn heard(entry: &TrafficEntry) -> Heard {
-    Heard {
+fn heard(entry: &TrafficEntry) -> RemoteAnnounce {
+    RemoteAnnounce {
         info_hash: entry.info_hash,
         user: user(1),
         peer_id: entry.peer_id,
@@ -120,7 +120,7 @@ fn heard(entry: &TrafficEntry) -> Heard {
         at: entry.at,
         since_last: entry.since_last,
         silence_max: Seconds(0),
-        totals: entry.totals.map(|totals| HeardTotals {
+        totals: entry.totals.map(|totals| RemoteTotals {
             run: totals.session.run,
             uploaded: totals.uploaded,
             downloaded: totals.downloaded,
@@ -146,7 +146,7 @@ struct Word {
     announce: Announce,
     /// Seconds into the moment.
     after: u32,
-    /// An event that each node is told once in this moment, with the first word that it hears.
+    /// An event that each node is reported once in this moment, with the first word that it hears.
     to_each: Option<AnnounceEvent>,
 }
 
@@ -172,7 +172,7 @@ impl Life {
             self.move_bytes(5_000_000_000);
             match self.random.u8(0..10) {
                 0 => self.quit(),
-                // Counters that have hardly begun cannot be told from those that begin anew.
+                // Counters that have hardly begun cannot be reported from those that begin anew.
                 1 if self.one.log.last().is_some_and(|heard| heard.uploaded_delta > 1_000_000) => {
                     (self.uploaded, self.downloaded) = (0, 0);
                     self.begin();
@@ -249,7 +249,7 @@ impl Life {
     fn heard_by_many(&mut self, words: &[Word]) -> Vec<(usize, Announce)> {
         let nodes = self.many.nodes.len();
         let mut has_heard = vec![false; nodes];
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (position, word) in words.iter().enumerate() {
             let surely = self.random.usize(0..nodes);
             let latest = if position + 1 == words.len() { 1 } else { word.after };
@@ -260,11 +260,11 @@ impl Life {
                 let is_first = !std::mem::replace(has_heard, true);
                 let event = word.to_each.filter(|_| is_first).unwrap_or(AnnounceEvent::None);
                 let now = UnixTime(self.at + self.random.u32(word.after..=latest));
-                told.push((node, Announce { event, now, ..word.announce }));
+                reported.push((node, Announce { event, now, ..word.announce }));
             }
         }
-        told.sort_by_key(|(_, announce)| announce.now);
-        told
+        reported.sort_by_key(|(_, announce)| announce.now);
+        reported
     }
 
     fn announce(&self, event: AnnounceEvent) -> Announce {
@@ -299,20 +299,20 @@ pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Mult
     Multiplier { id: 1, terms }
 }
 
-fn books_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> Books {
-    let mut books = Books::default();
+fn books_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
+    let mut state = AccountState::default();
     for batch in batches {
-        assert_eq!(post_under(multipliers, &mut books, batch).rejected, []);
+        assert_eq!(post_under(multipliers, &mut state, batch).rejected, []);
     }
-    books
+    state
 }
 
-fn figures_of(books: &Books) -> crate::Figures {
-    assert_eq!(books.users[&user(1)], books.torrents[&torrent(1)]);
-    books.users[&user(1)]
+fn figures_of(state: &AccountState) -> crate::Figures {
+    assert_eq!(state.users[&user(1)], state.torrents[&torrent(1)]);
+    state.users[&user(1)]
 }
 
-/// The books of what many nodes heard are those of what one heard.
+/// The state of what many nodes heard are those of what one heard.
 #[track_caller]
 fn assert_counted_once(life: &Life, batch: usize) {
     let multipliers = Multipliers::new([multiplier((150, 25), (0, None))]);

@@ -53,7 +53,7 @@ fn odd_entry(plan: &Plan, random: &mut Rng) -> Fields {
         ("interval", "30".to_owned()),
         ("min_interval", "5".to_owned()),
     ];
-    let mut fields = Fields::with_room();
+    let mut fields = Fields::with_entry_capacity();
     for (name, right) in &values {
         fields.push(name, if *name == wrong { value } else { right.as_str() });
     }

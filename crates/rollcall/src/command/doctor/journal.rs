@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::journal::consumer::foreign_of;
+use ::journal::consumer::foreign_consumers;
 use ::journal::{EntryId, GroupStatus, Journal, Lane};
 use domain::clock::{Clock, SystemClock};
 
@@ -61,12 +61,12 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
         }
     }
     for group in &traffic.groups {
-        behind(findings, patient, group, journal.oldest_unfinished(group).await?);
+        behind(findings, patient, group, journal.oldest_unacknowledged(group).await?);
     }
     let dead_after = crate::engine::DEAD_AFTER;
     for group in traffic.groups.iter().filter(|group| is_ours(patient, &group.name)) {
         let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
-        let foreign: Vec<&str> = foreign_of(&consumers, dead_after).collect();
+        let foreign: Vec<&str> = foreign_consumers(&consumers, dead_after).collect();
         if !foreign.is_empty() {
             findings.warning(
                 format!("another program consumes in the group {}: {}", group.name, foreign.join(", ")),

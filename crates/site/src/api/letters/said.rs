@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use access::audit::Subject;
-use journal::letters::Chosen;
+use journal::dead_letters::Chosen;
 use journal::{EntryId, Lane};
 use serde::Deserialize;
 use utoipa::openapi::schema::{AdditionalProperties, Schema};

@@ -10,7 +10,7 @@ use domain::{InfoHash, TorrentId, UserId};
 use http::StatusCode;
 use ledger::{Account, AccountKey};
 use serde::Serialize;
-use swarm::PeerSight;
+use swarm::PeerInfo;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
@@ -54,7 +54,7 @@ struct PeerShown {
 }
 
 impl PeerShown {
-    fn of(peer: &PeerSight, left: Option<u64>, with_addresses: bool) -> PeerShown {
+    fn of(peer: &PeerInfo, left: Option<u64>, with_addresses: bool) -> PeerShown {
         let addresses = || [peer.v4, peer.v6].iter().flatten().map(ToString::to_string).collect();
         PeerShown {
             user: peer.user.get(),
@@ -103,7 +103,7 @@ async fn peers(
     peers.truncate(limit + 1);
     let accounts = accounts_of(&site, torrent.id, &peers[..peers.len().min(limit)]).await?;
     let with_addresses = caller.scopes.allow(Scope::Admin);
-    let show = |peer: &PeerSight| PeerShown::of(peer, left_of(peer, &accounts), with_addresses);
+    let show = |peer: &PeerInfo| PeerShown::of(peer, left_of(peer, &accounts), with_addresses);
     Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
 }
 
@@ -111,7 +111,7 @@ async fn peers(
 async fn accounts_of(
     site: &Site,
     torrent: TorrentId,
-    peers: &[PeerSight],
+    peers: &[PeerInfo],
 ) -> Result<HashMap<UserId, Account>, Problem> {
     let mut users: Vec<UserId> = peers.iter().map(|peer| peer.user).collect();
     users.dedup();
@@ -121,7 +121,7 @@ async fn accounts_of(
 }
 
 /// What a peer still wants. An account has the word of the client that announced last: of others nobody knows.
-fn left_of(peer: &PeerSight, accounts: &HashMap<UserId, Account>) -> Option<u64> {
+fn left_of(peer: &PeerInfo, accounts: &HashMap<UserId, Account>) -> Option<u64> {
     if peer.is_seeding {
         return Some(0);
     }
@@ -137,7 +137,7 @@ struct PeerPlace {
 }
 
 impl PeerPlace {
-    fn of(peer: &PeerSight) -> PeerPlace {
+    fn of(peer: &PeerInfo) -> PeerPlace {
         PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use domain::ClientId;
-use ledger::{AccountKey, Bridge, EXPLAINED_CLIENTS_MAX, ExplainedClient, ExplainedStretch, Moved, Presence};
+use ledger::{
+    AccountKey, Bridge, ClientState, EXPLAINED_CLIENTS_MAX, ExplainedClient, ExplainedStretch, Moved,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -169,13 +171,13 @@ impl ClientShown {
     fn of(client: &ExplainedClient) -> ClientShown {
         ClientShown {
             id: number_of(client.client),
-            state: match client.presence {
-                Presence::Gone => "gone",
-                Presence::Seeding => "seeding",
-                Presence::Leeching => "leeching",
+            state: match client.state {
+                ClientState::Inactive => "gone",
+                ClientState::Seeding => "seeding",
+                ClientState::Leeching => "leeching",
             },
             last_seen: client.last.0,
-            brought: MovedShown::of(client.brought()),
+            brought: MovedShown::of(client.contribution()),
             settled: MovedShown::of(client.sums.settled),
             foreign: MovedShown::of(client.sums.foreign),
             withheld: MovedShown::of(client.sums.withheld),

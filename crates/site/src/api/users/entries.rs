@@ -9,8 +9,8 @@ use access::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{TorrentId, UserId};
-use journal::{EntryId, Lane, SearchBounds, Sought, SoughtTorrent, Stored, TrafficEntry};
-use ledger::{AccountKey, PastTerms};
+use journal::{EntryFilter, EntryId, Lane, SearchBounds, Stored, TorrentFilter, TrafficEntry};
+use ledger::{AccountKey, PastMultipliers};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::{ObjectBuilder, Type};
@@ -142,7 +142,7 @@ async fn entries(
     let page = PageAsked::<EntryId>::of(asked.limit, asked.cursor);
     let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
     let user = find(&site, id).await?;
-    let sought = Sought {
+    let sought = EntryFilter {
         user: Some(user.id),
         passkey: Some(user.passkey),
         torrent: match torrent {
@@ -168,7 +168,7 @@ async fn entries(
     let torrents = names::of(&site, read.iter().filter_map(|(_, entry)| torrent_of(entry))).await?;
     let showing = Showing {
         user: user.id,
-        terms: site.parts.ledger.past_terms().await?,
+        terms: site.parts.ledger.past_multipliers().await?,
         torrents,
         with_address: caller.scopes.allow(Scope::Admin),
     };
@@ -181,16 +181,16 @@ async fn entries(
     }))
 }
 
-async fn sought_torrent(site: &Site, id: TorrentId) -> Result<SoughtTorrent, Problem> {
+async fn sought_torrent(site: &Site, id: TorrentId) -> Result<TorrentFilter, Problem> {
     let known = names::of(site, [id]).await?;
     let hashes = known.values().flat_map(|torrent| [Some(torrent.info_hash), torrent.info_hash_v2]);
-    Ok(SoughtTorrent { id, info_hashes: hashes.flatten().collect() })
+    Ok(TorrentFilter { id, info_hashes: hashes.flatten().collect() })
 }
 
 /// What is needed to show an entry.
 struct Showing {
     user: UserId,
-    terms: PastTerms,
+    terms: PastMultipliers,
     torrents: Torrents,
     with_address: bool,
 }
@@ -198,7 +198,7 @@ struct Showing {
 impl Showing {
     fn entry(&self, id: EntryId, entry: &TrafficEntry, torrent: Option<TorrentId>) -> EntryShown {
         let account = torrent.map(|torrent| AccountKey { user: self.user, torrent });
-        let moved = self.terms.believed(entry);
+        let moved = self.terms.plausible(entry);
         let in_force = account.and_then(|key| self.terms.in_force(key, entry.at));
         EntryShown {
             id: id.to_string(),
@@ -243,6 +243,6 @@ async fn risks(
 ) -> Result<Json<Page<Risk>>, Problem> {
     let (kind, page) = asked.read()?;
     let user = find(&site, id).await?;
-    let sought = Sought { user: Some(user.id), kind, ..Sought::default() };
+    let sought = EntryFilter { user: Some(user.id), kind, ..EntryFilter::default() };
     search_risks(&site, sought, &page, caller.scopes.allow(Scope::Admin)).await
 }

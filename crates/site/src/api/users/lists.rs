@@ -176,7 +176,7 @@ async fn hit_and_runs(
     let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
     let torrents = names::of(&site, page.accounts.iter().map(|(key, _)| key.torrent)).await?;
     let items = page.accounts.iter().filter_map(|(key, account)| {
-        let standing = ledger::standing(account, &site.parts.hit_and_run);
+        let standing = ledger::hit_and_run_status(account, &site.parts.hit_and_run);
         HitAndRun::of(AccountShown::of(key, account, &torrents), &standing)
     });
     Ok(Json(Page { items: items.collect(), next_cursor: page.next.map(|torrent| torrent.to_string()) }))

@@ -1,27 +1,26 @@
-//! A shard's peers as an operator sees them.
+//! Counts and peers for the API.
 
 use domain::InfoHash;
 
 use super::Shard;
 use crate::announce::SwarmCounts;
 use crate::members::Member;
-use crate::sight::PeerSight;
+use crate::peer_info::PeerInfo;
 
 impl Shard {
-    /// The counts of every torrent that has any.
+    /// The counts of every torrent with any.
     pub(crate) fn counts_to(&self, out: &mut Vec<(InfoHash, SwarmCounts)>) {
         let swarms = self.swarm_by_hash.iter().map(|slot| &self.swarms[*slot]);
         let counted = swarms.map(|swarm| (swarm.info_hash, swarm.counts()));
         out.extend(counted.filter(|(_, counts)| *counts != SwarmCounts::default()));
     }
 
-    /// All peers of one torrent.
-    pub(crate) fn sight(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerSight> {
+    pub(crate) fn peers_of(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Vec<PeerInfo> {
         let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
         let members = &self.swarms[swarm].members;
         let seen = |(position, member): (usize, &Member)| {
             let peer = &self.peers[member.slot];
-            PeerSight {
+            PeerInfo {
                 user: peer.user,
                 peer_id: peer.peer_id,
                 is_seeding: members.is_seeder(position as u32),

@@ -1,14 +1,14 @@
-//! Dead letters: entries that a view could not take (J5, J6).
+//! Dead letters: entries that a view rejected (J5, J6).
 //!
-//! A letter is the entry as it was, with a few fields behind it that say whose failure it was, why, how often it was
-//! tried, and when to try again.
+//! A dead letter is the entry as it was, followed by fields for the group, the reason, the retry count and the time of
+//! the next retry.
 
 use domain::UnixTime;
 
 use crate::fields::Fields;
 use crate::id::EntryId;
 
-/// The names of the fields that a letter has and an entry has not.
+/// Fields that a dead letter has in addition to its entry.
 mod name {
     pub(super) const GROUP: &str = "group";
     pub(super) const RETRY: &str = "retry";
@@ -19,30 +19,26 @@ mod name {
     pub(super) const ALL: [&str; 6] = [GROUP, RETRY, REASON, ORIGIN, FAILED_AT, DUE_AT];
 }
 
-/// The longest reason that is kept.
+/// Longer reasons are cut.
 const REASON_CHARS_MAX: usize = 500;
 
-/// An entry that could not be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
-    /// The entry as it was.
+pub struct DeadLetter {
     pub original: Fields,
-    /// The group whose view could not take it.
+    /// The group whose view rejected it.
     pub group: String,
-    /// How often it was tried again (`retry`).
+    /// Retries so far.
     pub retry: u32,
-    /// Why it could not be taken, the last time.
+    /// Reason of the last rejection.
     pub reason: String,
-    /// Its place in the traffic lane.
+    /// The entry's id in the traffic lane.
     pub origin: EntryId,
-    /// When it last failed.
     pub failed_at: UnixTime,
-    /// When to try again.
+    /// Time of the next retry.
     pub due_at: UnixTime,
 }
 
-impl Letter {
-    /// The letter as fields.
+impl DeadLetter {
     pub fn to_fields(&self) -> Fields {
         let mut fields = self.original.clone();
         fields.push(name::GROUP, &self.group);
@@ -54,7 +50,7 @@ impl Letter {
         fields
     }
 
-    /// The entry's fields as text, for people; a passkey only by its first digits.
+    /// The entry's fields as text for display; a passkey is cut to its first digits.
     pub fn shown_fields(&self) -> impl Iterator<Item = (String, String)> {
         self.original.iter().map(|(name, value)| {
             let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
@@ -66,12 +62,12 @@ impl Letter {
         })
     }
 
-    /// Reads a letter. What another program put there without our fields is a letter of no group, due at once.
-    pub fn from_fields(fields: &Fields) -> Letter {
+    /// Parses a dead letter. An entry that another program appended without our fields has no group and is due at once.
+    pub fn from_fields(fields: &Fields) -> DeadLetter {
         let text = |name| fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
         let number = |name| text(name).and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
         let is_ours = |field: &[u8]| name::ALL.iter().any(|name| name.as_bytes() == field);
-        Letter {
+        DeadLetter {
             original: fields.iter().filter(|(field, _)| !is_ours(field)).collect(),
             group: text(name::GROUP).unwrap_or_default(),
             retry: number(name::RETRY),
@@ -88,9 +84,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn j6_a_letter_keeps_the_entry_and_says_what_happened() {
+    fn j6_a_dead_letter_keeps_the_entry_and_the_reason() {
         let original: Fields = [("passkey", "xyz"), ("du", "-1")].into_iter().collect();
-        let letter = Letter {
+        let dead_letter = DeadLetter {
             original,
             group: "ztorrent".to_owned(),
             retry: 2,
@@ -99,13 +95,13 @@ mod tests {
             failed_at: UnixTime(100),
             due_at: UnixTime(160),
         };
-        assert_eq!(Letter::from_fields(&letter.to_fields()), letter);
+        assert_eq!(DeadLetter::from_fields(&dead_letter.to_fields()), dead_letter);
     }
 
     #[test]
-    fn j3_a_letter_of_another_program_is_due_at_once() {
+    fn j3_a_dead_letter_of_another_program_is_due_at_once() {
         let fields: Fields = [("passkey", "xyz")].into_iter().collect();
-        let letter = Letter::from_fields(&fields);
-        assert_eq!((letter.retry, letter.due_at, letter.original), (0, UnixTime(0), fields));
+        let dead_letter = DeadLetter::from_fields(&fields);
+        assert_eq!((dead_letter.retry, dead_letter.due_at, dead_letter.original), (0, UnixTime(0), fields));
     }
 }

@@ -1,4 +1,4 @@
-//! What other nodes heard becomes the same swarms, in whatever order it arrives.
+//! What other nodes remote becomes the same swarms, in whatever order it arrives.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -10,16 +10,18 @@ use domain::{AnnounceEvent, Cause, ClientKey, PeerId, RunId, Seconds, UnixTime};
 use fastrand::Rng;
 use proptest::prelude::*;
 use support::*;
-use swarm::{Announce, Heard, HeardTotals, Learnt, Outcome, PeerLists, PeerSight, Rules, Swarms};
+use swarm::{
+    Announce, Outcome, PeerInfo, PeerLists, RemoteAnnounce, RemoteOutcome, RemoteTotals, Rules, Swarms,
+};
 
-fn totals(run: u32, uploaded: u64) -> Option<HeardTotals> {
-    Some(HeardTotals { run: RunId(run), uploaded, downloaded: uploaded / 2 })
+fn totals(run: u32, uploaded: u64) -> Option<RemoteTotals> {
+    Some(RemoteTotals { run: RunId(run), uploaded, downloaded: uploaded / 2 })
 }
 
-/// A leecher's heartbeat over IPv4, as another node heard it.
-fn heard_of(number: u64, at: UnixTime) -> Heard {
+/// A leecher's heartbeat over IPv4, as another node remote it.
+fn heard_of(number: u64, at: UnixTime) -> RemoteAnnounce {
     let announce = announce_of(number, at);
-    Heard {
+    RemoteAnnounce {
         info_hash: TORRENT,
         user: announce.user,
         peer_id: announce.peer_id,
@@ -40,11 +42,11 @@ fn v6_of(number: u64) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number as u16))
 }
 
-fn learn(swarms: &Swarms, heard: &Heard) -> Learnt {
-    swarms.learn(heard, heard.at.max(START), &RULES)
+fn apply_remote(swarms: &Swarms, remote: &RemoteAnnounce) -> RemoteOutcome {
+    swarms.apply_remote(remote, remote.at.max(START), &RULES)
 }
 
-fn only_peer(swarms: &Swarms) -> PeerSight {
+fn only_peer(swarms: &Swarms) -> PeerInfo {
     let peers = swarms.peers_of(&TORRENT);
     assert_eq!(peers.len(), 1);
     peers[0]
@@ -53,7 +55,7 @@ fn only_peer(swarms: &Swarms) -> PeerSight {
 #[test]
 fn a_peer_heard_elsewhere_is_handed_out() {
     let swarms = swarms();
-    assert_eq!(learn(&swarms, &heard_of(1, START)), Learnt::Applied);
+    assert_eq!(apply_remote(&swarms, &heard_of(1, START)), RemoteOutcome::Applied);
     let (_, lists) = take_with_peers(&swarms, &announce_of(2, START));
     assert_eq!(lists.v4, [10, 0, 0, 1, 0x1a, 0xe1]);
 }
@@ -61,7 +63,7 @@ fn a_peer_heard_elsewhere_is_handed_out() {
 #[test]
 fn an_announce_goes_on_with_the_run_that_another_node_began() {
     let swarms = swarms();
-    learn(&swarms, &Heard { totals: totals(77, 1000), ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: totals(77, 1000), ..heard_of(1, START) });
     let announce = Announce { uploaded: 1500, downloaded: 500, ..announce_of(1, START + Seconds(900)) };
     let outcome = take(&swarms, &announce);
     assert_eq!((outcome.session.run, outcome.uploaded_delta), (RunId(77), 500));
@@ -71,9 +73,9 @@ fn an_announce_goes_on_with_the_run_that_another_node_began() {
 #[test]
 fn j3_a_client_that_only_another_producer_knew_starts_where_it_is_first_heard_here() {
     let swarms = swarms();
-    learn(&swarms, &Heard { totals: None, ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..heard_of(1, START) });
     assert_eq!(expire(&swarms, START + Seconds(2405))[0].session.run, RunId::NONE);
-    learn(&swarms, &Heard { totals: None, ..heard_of(1, START + Seconds(3000)) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..heard_of(1, START + Seconds(3000)) });
     let first = take(&swarms, &Announce { uploaded: 5000, ..announce_of(1, START + Seconds(3100)) });
     assert_eq!((first.uploaded_delta, first.since_last), (0, Seconds(100)));
     assert_ne!(first.session.run, RunId::NONE);
@@ -85,36 +87,39 @@ fn j3_a_client_that_only_another_producer_knew_starts_where_it_is_first_heard_he
 fn a_client_is_found_by_its_key_under_another_peer_id() {
     let swarms = swarms();
     let key = ClientKey(5);
-    learn(&swarms, &Heard { key, ..heard_of(1, START) });
-    learn(&swarms, &Heard { key, peer_id: peer_id(99), ..heard_of(1, START + Seconds(10)) });
+    apply_remote(&swarms, &RemoteAnnounce { key, ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { key, peer_id: peer_id(99), ..heard_of(1, START + Seconds(10)) });
     assert_eq!(only_peer(&swarms).peer_id, peer_id(99));
     // A late goodbye of its former self is not its own.
-    let goodbye = Heard { key, event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(11)) };
-    assert_eq!(learn(&swarms, &goodbye), Learnt::Late);
+    let goodbye = RemoteAnnounce { key, event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(11)) };
+    assert_eq!(apply_remote(&swarms, &goodbye), RemoteOutcome::Late);
     assert_eq!(only_peer(&swarms).peer_id, peer_id(99));
 }
 
 #[test]
 fn the_slower_half_of_an_announce_to_two_nodes_is_no_restart() {
     let swarms = swarms();
-    learn(&swarms, &Heard { totals: totals(7, 1000), ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: totals(7, 1000), ..heard_of(1, START) });
     let slower =
         take(&swarms, &Announce { uploaded: 900, downloaded: 450, ..announce_of(1, START + Seconds(2)) });
     assert_eq!((slower.uploaded_delta, slower.session.run), (0, RunId(7)));
     assert_eq!(only_peer(&swarms).uploaded, 1000);
-    let began_anew =
-        Heard { event: AnnounceEvent::Started, totals: totals(8, 0), ..heard_of(1, START + Seconds(3)) };
-    learn(&swarms, &began_anew);
+    let began_anew = RemoteAnnounce {
+        event: AnnounceEvent::Started,
+        totals: totals(8, 0),
+        ..heard_of(1, START + Seconds(3))
+    };
+    apply_remote(&swarms, &began_anew);
     assert_eq!(only_peer(&swarms).uploaded, 0);
 }
 
 #[test]
 fn two_nodes_that_hear_a_new_client_at_once_agree_on_its_run() {
-    let (one, other) = (heard_of(1, START), Heard { totals: totals(3, 0), ..heard_of(1, START) });
+    let (one, other) = (heard_of(1, START), RemoteAnnounce { totals: totals(3, 0), ..heard_of(1, START) });
     for order in [[one, other], [other, one]] {
         let swarms = swarms();
-        for heard in &order {
-            learn(&swarms, heard);
+        for remote in &order {
+            apply_remote(&swarms, remote);
         }
         assert_eq!(take(&swarms, &announce_of(1, START + Seconds(60))).session.run, RunId(3));
     }
@@ -123,7 +128,7 @@ fn two_nodes_that_hear_a_new_client_at_once_agree_on_its_run() {
 #[test]
 fn t3_a_peer_heard_elsewhere_expires_a_little_later_so_that_its_own_node_says_so() {
     let swarms = swarms();
-    learn(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &heard_of(1, START));
     assert!(expire(&swarms, START + Seconds(2404)).is_empty());
     let departed = expire(&swarms, START + Seconds(2405));
     assert_eq!((departed.len(), departed[0].last_announce), (1, START));
@@ -132,11 +137,11 @@ fn t3_a_peer_heard_elsewhere_expires_a_little_later_so_that_its_own_node_says_so
 #[test]
 fn t3_nobody_heard_elsewhere_falls_silent_while_nothing_is_heard_from_there() {
     let swarms = swarms();
-    learn(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &heard_of(1, START));
     let late = START + RULES.silence_max + Seconds(60);
-    swarms.hold_elsewhere(true);
+    swarms.hold_remote_peers(true);
     swarms.expire(late, &RULES, |departure| panic!("{departure:?}"));
-    swarms.hold_elsewhere(false);
+    swarms.hold_remote_peers(false);
     let mut departed = 0;
     swarms.expire(late + Seconds(10), &RULES, |_| departed += 1);
     assert_eq!(departed, 1);
@@ -145,8 +150,8 @@ fn t3_nobody_heard_elsewhere_falls_silent_while_nothing_is_heard_from_there() {
 #[test]
 fn who_was_heard_elsewhere_a_moment_ago_is_given_peers_all_the_same() {
     let swarms = swarms();
-    learn(&swarms, &heard_of(1, START));
-    learn(&swarms, &heard_of(2, START));
+    apply_remote(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &heard_of(2, START));
     let mut lists = PeerLists::default();
     let outcome = swarms.announce(&announce_of(2, START + Seconds(1)), &RULES, &mut lists).unwrap();
     assert!(!outcome.too_soon && !lists.v4.is_empty());
@@ -160,7 +165,7 @@ fn a_client_with_two_keys_is_one_client_on_every_node() {
     let mut lists = PeerLists::default();
     let with_key = |key, at| Announce { key: ClientKey(key), ..announce_of(1, at) };
     let first = one.announce(&with_key(7, START), &RULES, &mut lists).unwrap();
-    learn(&two, &entry_of(&with_key(7, START), &first));
+    apply_remote(&two, &entry_of(&with_key(7, START), &first));
     let later = with_key(9, START + Seconds(1000));
     let second = two.announce(&later, &RULES, &mut lists).unwrap();
     assert_eq!((second.session, second.key), (first.session, ClientKey(7)));
@@ -169,52 +174,53 @@ fn a_client_with_two_keys_is_one_client_on_every_node() {
 #[test]
 fn t3_a_timeout_counts_only_if_nobody_heard_the_peer_since_the_silence_began() {
     let swarms = swarms();
-    learn(&swarms, &heard_of(1, START + Seconds(10)));
-    let timeout = |since_last| Heard {
+    apply_remote(&swarms, &heard_of(1, START + Seconds(10)));
+    let timeout = |since_last| RemoteAnnounce {
         event: AnnounceEvent::Stopped,
         cause: Cause::Timeout,
         since_last: Some(Seconds(since_last)),
         ..heard_of(1, START + Seconds(2405))
     };
-    assert_eq!(learn(&swarms, &timeout(2400)), Learnt::Late);
-    assert_eq!(learn(&swarms, &timeout(2395)), Learnt::Applied);
+    assert_eq!(apply_remote(&swarms, &timeout(2400)), RemoteOutcome::Late);
+    assert_eq!(apply_remote(&swarms, &timeout(2395)), RemoteOutcome::Applied);
     assert!(swarms.peers_of(&TORRENT).is_empty());
 }
 
 #[test]
 fn a_goodbye_that_overtook_its_announce_leaves_no_ghost() {
     let swarms = swarms();
-    let goodbye = Heard { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(5)) };
-    assert_eq!(learn(&swarms, &goodbye), Learnt::Late);
-    assert_eq!(learn(&swarms, &heard_of(1, START)), Learnt::Late);
+    let goodbye = RemoteAnnounce { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(5)) };
+    assert_eq!(apply_remote(&swarms, &goodbye), RemoteOutcome::Late);
+    assert_eq!(apply_remote(&swarms, &heard_of(1, START)), RemoteOutcome::Late);
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..announce_of(2, START + Seconds(5)) });
-    assert_eq!(learn(&swarms, &heard_of(2, START + Seconds(4))), Learnt::Late);
+    assert_eq!(apply_remote(&swarms, &heard_of(2, START + Seconds(4))), RemoteOutcome::Late);
     assert_eq!(swarms.totals().peers, 0);
     // Whoever comes back is welcome.
-    assert_eq!(learn(&swarms, &heard_of(1, START + Seconds(5))), Learnt::Applied);
+    assert_eq!(apply_remote(&swarms, &heard_of(1, START + Seconds(5))), RemoteOutcome::Applied);
 }
 
 #[test]
 fn what_lies_ahead_or_is_overdue_or_has_no_room_stays_out() {
     let swarms = swarms();
-    let at = |at| swarms.learn(&heard_of(1, at), START, &RULES);
-    assert_eq!(at(START + Seconds(61)), Learnt::Ahead);
-    assert_eq!(at(START - Seconds(2400)), Learnt::Overdue);
-    assert_eq!(at(START - Seconds(2399)), Learnt::Applied);
+    let at = |at| swarms.apply_remote(&heard_of(1, at), START, &RULES);
+    assert_eq!(at(START + Seconds(61)), RemoteOutcome::Ahead);
+    assert_eq!(at(START - Seconds(2400)), RemoteOutcome::Overdue);
+    assert_eq!(at(START - Seconds(2399)), RemoteOutcome::Applied);
     for client in 0..16 {
-        let learnt = learn(&swarms, &Heard { peer_id: peer_id(100 + client), ..heard_of(2, START) });
-        assert_eq!(learnt, Learnt::Applied, "limits of this node are not applied");
+        let outcome =
+            apply_remote(&swarms, &RemoteAnnounce { peer_id: peer_id(100 + client), ..heard_of(2, START) });
+        assert_eq!(outcome, RemoteOutcome::Applied, "limits of this node are not applied");
     }
-    assert_eq!(learn(&swarms, &heard_of(2, START)), Learnt::NoRoom);
+    assert_eq!(apply_remote(&swarms, &heard_of(2, START)), RemoteOutcome::NoRoom);
     assert_eq!(swarms.totals().peers, 17);
 }
 
 #[test]
 fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_grace() {
     let swarms = swarms();
-    let foreign = Heard { silence_max: Seconds(7800), ..heard_of(1, START) };
-    learn(&swarms, &foreign);
-    learn(&swarms, &heard_of(2, START));
+    let foreign = RemoteAnnounce { silence_max: Seconds(7800), ..heard_of(1, START) };
+    apply_remote(&swarms, &foreign);
+    apply_remote(&swarms, &heard_of(2, START));
     let slack = Seconds(5);
     assert_eq!(expire(&swarms, START + RULES.silence_max + slack).len(), 1);
     let restarted = crate::swarms();
@@ -226,7 +232,10 @@ fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_gr
     }
     // What it says so late is still believed, and an announce here makes it one of ours.
     let late = START + Seconds(20_000);
-    assert_eq!(swarms.learn(&Heard { at: late - Seconds(7000), ..foreign }, late, &RULES), Learnt::Applied);
+    assert_eq!(
+        swarms.apply_remote(&RemoteAnnounce { at: late - Seconds(7000), ..foreign }, late, &RULES),
+        RemoteOutcome::Applied
+    );
     take(&swarms, &announce_of(1, late));
     assert_eq!(expire(&swarms, late + RULES.silence_max).len(), 1);
 }
@@ -234,10 +243,10 @@ fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_gr
 #[test]
 fn a_completion_counts_once_however_often_it_is_heard() {
     let swarms = swarms();
-    let completed = Heard { event: AnnounceEvent::Completed, left: Some(0), ..heard_of(1, START) };
-    learn(&swarms, &heard_of(1, START + Seconds(5)));
+    let completed = RemoteAnnounce { event: AnnounceEvent::Completed, left: Some(0), ..heard_of(1, START) };
+    apply_remote(&swarms, &heard_of(1, START + Seconds(5)));
     for _ in 0..3 {
-        learn(&swarms, &completed);
+        apply_remote(&swarms, &completed);
     }
     take(
         &swarms,
@@ -252,7 +261,7 @@ fn t3_a_slot_that_a_livelier_peer_left_does_not_keep_an_older_one() {
     let now = START + Seconds(2000);
     take(&swarms, &announce_of(1, now));
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..announce_of(1, now) });
-    assert_eq!(swarms.learn(&heard_of(2, START), now, &RULES), Learnt::Applied);
+    assert_eq!(swarms.apply_remote(&heard_of(2, START), now, &RULES), RemoteOutcome::Applied);
     assert_eq!(expire(&swarms, START + Seconds(2405)).len(), 1);
 }
 
@@ -260,19 +269,25 @@ fn t3_a_slot_that_a_livelier_peer_left_does_not_keep_an_older_one() {
 fn leeching_elsewhere_takes_a_slot_here() {
     let swarms = swarms();
     swarms.count_leeching();
-    learn(&swarms, &heard_of(1, START));
-    learn(&swarms, &Heard { peer_id: peer_id(50), ..heard_of(1, START) });
+    apply_remote(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &RemoteAnnounce { peer_id: peer_id(50), ..heard_of(1, START) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    learn(&swarms, &Heard { left: Some(0), ..heard_of(1, START + Seconds(1)) });
+    apply_remote(&swarms, &RemoteAnnounce { left: Some(0), ..heard_of(1, START + Seconds(1)) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    let goodbye =
-        |id: PeerId| Heard { peer_id: id, event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(2)) };
-    learn(&swarms, &goodbye(peer_id(50)));
+    let goodbye = |id: PeerId| RemoteAnnounce {
+        peer_id: id,
+        event: AnnounceEvent::Stopped,
+        ..heard_of(1, START + Seconds(2))
+    };
+    apply_remote(&swarms, &goodbye(peer_id(50)));
     assert_eq!(swarms.leeches_of(user(1)), 0);
-    learn(&swarms, &Heard { left: Some(7), ..heard_of(1, START + Seconds(3)) });
+    apply_remote(&swarms, &RemoteAnnounce { left: Some(7), ..heard_of(1, START + Seconds(3)) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    learn(&swarms, &goodbye(peer_id(1)));
-    learn(&swarms, &Heard { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(4)) });
+    apply_remote(&swarms, &goodbye(peer_id(1)));
+    apply_remote(
+        &swarms,
+        &RemoteAnnounce { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(4)) },
+    );
     assert_eq!(swarms.leeches_of(user(1)), 0);
 }
 
@@ -286,7 +301,7 @@ fn seen(swarms: &Swarms) -> Seen {
     let seen: Seen = peers
         .into_iter()
         .map(|peer| {
-            let PeerSight { is_seeding, v4, v6, uploaded, downloaded, last_announce, .. } = peer;
+            let PeerInfo { is_seeding, v4, v6, uploaded, downloaded, last_announce, .. } = peer;
             (peer.peer_id, (is_seeding, v4, v6, uploaded, downloaded, last_announce))
         })
         .collect();
@@ -295,7 +310,7 @@ fn seen(swarms: &Swarms) -> Seen {
 }
 
 /// The life of a client, as entries: begins, moves, perhaps completes, perhaps says goodbye, perhaps comes back.
-fn life_of(number: u64, random: &mut Rng) -> Vec<Heard> {
+fn life_of(number: u64, random: &mut Rng) -> Vec<RemoteAnnounce> {
     let mut at = START + Seconds(random.u32(0..1000));
     let mut life = Vec::new();
     for phase in 0..random.u32(1..4) {
@@ -311,19 +326,20 @@ fn life_of(number: u64, random: &mut Rng) -> Vec<Heard> {
                 _ => AnnounceEvent::None,
             };
             let ip = if random.bool() { heard_of(number, at).ip } else { v6_of(number) };
-            let heard = Heard { event, left, ip, totals: totals(run, uploaded), ..heard_of(number, at) };
-            life.push(heard);
+            let remote =
+                RemoteAnnounce { event, left, ip, totals: totals(run, uploaded), ..heard_of(number, at) };
+            life.push(remote);
             if random.u8(0..4) == 0 {
                 // The other half of a dual-stack announce, a little slower, at another node that knows the run.
-                let ip = if heard.ip.is_ipv4() { v6_of(number) } else { heard_of(number, at).ip };
+                let ip = if remote.ip.is_ipv4() { v6_of(number) } else { heard_of(number, at).ip };
                 at += Seconds(random.u32(1..5));
                 let slower = totals(run, uploaded.saturating_sub(random.u64(0..10)));
-                life.push(Heard { ip, at, event: AnnounceEvent::None, totals: slower, ..heard });
+                life.push(RemoteAnnounce { ip, at, event: AnnounceEvent::None, totals: slower, ..remote });
             }
             at += Seconds(random.u32(1..700));
         }
         if random.bool() {
-            life.push(Heard {
+            life.push(RemoteAnnounce {
                 event: AnnounceEvent::Stopped,
                 totals: totals(run, uploaded),
                 ..heard_of(number, at)
@@ -339,24 +355,24 @@ fn life_of(number: u64, random: &mut Rng) -> Vec<Heard> {
     life
 }
 
-/// What is known of a client once everything has been heard: no order enters into it.
-fn model_of(life: &[Heard], now: UnixTime) -> Option<Facts> {
+/// What is known of a client once everything has been remote: no order enters into it.
+fn model_of(life: &[RemoteAnnounce], now: UnixTime) -> Option<Facts> {
     let goodbye =
-        life.iter().filter(|heard| heard.event == AnnounceEvent::Stopped).map(|heard| heard.at).max();
-    let alive: Vec<&Heard> = life
+        life.iter().filter(|remote| remote.event == AnnounceEvent::Stopped).map(|remote| remote.at).max();
+    let alive: Vec<&RemoteAnnounce> = life
         .iter()
-        .filter(|heard| heard.at + RULES.silence_max > now)
-        .filter(|heard| {
-            heard.event != AnnounceEvent::Stopped && goodbye.is_none_or(|goodbye| heard.at > goodbye)
+        .filter(|remote| remote.at + RULES.silence_max > now)
+        .filter(|remote| {
+            remote.event != AnnounceEvent::Stopped && goodbye.is_none_or(|goodbye| remote.at > goodbye)
         })
         .collect();
-    let last = *alive.iter().max_by_key(|heard| heard.at)?;
+    let last = *alive.iter().max_by_key(|remote| remote.at)?;
     let run = last.totals?.run;
-    let of_run = alive.iter().filter_map(|heard| heard.totals).filter(|totals| totals.run == run);
+    let of_run = alive.iter().filter_map(|remote| remote.totals).filter(|totals| totals.run == run);
     let (uploaded, downloaded) =
         of_run.fold((0, 0), |(up, down), totals| (up.max(totals.uploaded), down.max(totals.downloaded)));
     let address = |v6: bool| {
-        let over = alive.iter().filter(|heard| heard.ip.is_ipv6() == v6).max_by_key(|heard| heard.at)?;
+        let over = alive.iter().filter(|remote| remote.ip.is_ipv6() == v6).max_by_key(|remote| remote.at)?;
         let is_fresh = last.at.since(over.at) < RULES.silence_max;
         is_fresh.then(|| SocketAddr::new(over.ip, over.port))
     };
@@ -369,9 +385,9 @@ proptest! {
     #[test]
     fn the_same_words_in_any_order_and_repeated_make_the_same_swarm(seed: u64) {
         let mut random = Rng::with_seed(seed);
-        let lives: Vec<Vec<Heard>> = (1..=12).map(|number| life_of(number, &mut random)).collect();
-        let mut words: Vec<Heard> = lives.iter().flatten().copied().collect();
-        let now = words.iter().map(|heard| heard.at).max().unwrap();
+        let lives: Vec<Vec<RemoteAnnounce>> = (1..=12).map(|number| life_of(number, &mut random)).collect();
+        let mut words: Vec<RemoteAnnounce> = lives.iter().flatten().copied().collect();
+        let now = words.iter().map(|remote| remote.at).max().unwrap();
         let mut expected = Seen::new();
         for life in &lives {
             if let Some(peer) = model_of(life, now) {
@@ -383,8 +399,8 @@ proptest! {
         }
         random.shuffle(&mut words);
         let swarms = Swarms::new(now, seed, RunId(1));
-        for heard in &words {
-            swarms.learn(heard, now, &RULES);
+        for remote in &words {
+            swarms.apply_remote(remote, now, &RULES);
         }
         prop_assert_eq!(&seen(&swarms), &expected);
         let seeders = expected.values().filter(|peer| peer.0).count();
@@ -418,7 +434,7 @@ struct Client {
 
 struct Cluster {
     nodes: Vec<Swarms>,
-    log: Vec<(usize, Heard)>,
+    log: Vec<(usize, RemoteAnnounce)>,
     read: [usize; 3],
     clients: Vec<Client>,
     now: UnixTime,
@@ -436,7 +452,7 @@ impl Cluster {
         let number = random.usize(0..self.clients.len());
         let node = random.usize(0..3);
         if !self.clients[number].is_here {
-            // A client takes longer to begin anew than its goodbye to be heard. If not, lower counters cannot be told
+            // A client takes longer to begin anew than its goodbye to be remote. If not, lower counters cannot be told
             // from the slower half of an announce.
             self.now += Seconds(31);
             (0..3).for_each(|node| self.catch_up(node));
@@ -465,17 +481,17 @@ impl Cluster {
 
     fn catch_up(&mut self, node: usize) {
         let rules: &Rules = &RULES;
-        for (from, heard) in &self.log[self.read[node]..] {
+        for (from, remote) in &self.log[self.read[node]..] {
             if *from != node {
-                self.nodes[node].learn(heard, self.now, rules);
+                self.nodes[node].apply_remote(remote, self.now, rules);
             }
         }
         self.read[node] = self.log.len();
     }
 }
 
-fn entry_of(announce: &Announce, outcome: &Outcome) -> Heard {
-    Heard {
+fn entry_of(announce: &Announce, outcome: &Outcome) -> RemoteAnnounce {
+    RemoteAnnounce {
         info_hash: announce.info_hash,
         user: announce.user,
         peer_id: announce.peer_id,
@@ -488,7 +504,7 @@ fn entry_of(announce: &Announce, outcome: &Outcome) -> Heard {
         at: announce.now,
         since_last: Some(outcome.since_last),
         silence_max: RULES.silence_max,
-        totals: Some(HeardTotals {
+        totals: Some(RemoteTotals {
             run: outcome.session.run,
             uploaded: announce.uploaded,
             downloaded: announce.downloaded,

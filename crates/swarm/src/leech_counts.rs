@@ -1,23 +1,23 @@
-//! Who leeches how many torrents at once, so that a limit on it can be kept.
+//! How many torrents each user leeches at once, for the limit on it.
 //!
-//! A user's count is the number of torrents on which any of their clients leeches, over all shards. Whoever is about to
-//! leech one more takes a slot: looking and taking are one step, so that of two who race for the last one only one gets
-//! it. A slot is given back when the last of the user's leeching clients on that torrent completes, stops, falls silent
-//! or is turned out.
+//! A user's count is the number of torrents on which any of their clients leeches, over all shards. An announce that
+//! starts leeching takes a slot: checking and taking are one step, so that of two concurrent announces only one gets
+//! the last slot. A slot is released when the last of the user's leeching clients on that torrent completes, stops,
+//! expires or is removed.
 //!
-//! Whoever leeches a torrent already is never refused there: not for a heartbeat, not for a second client, and not
+//! A user who leeches a torrent already is never refused there: not for a heartbeat, not for a second client, and not
 //! because a limit was lowered.
 //!
 //! # Cost
 //!
-//! Nothing while nobody is limited: counting begins with the first announce to which a user's limit applies, with one
-//! pass over all peers, a shard at a time. From then on a heartbeat costs a comparison; only who joins, leaves or
-//! changes sides touches the counts.
+//! None while no user is limited: counting starts with the first announce to which a user's limit applies, with one
+//! pass over all peers, shard by shard. Afterwards a heartbeat costs a comparison; only joining, leaving and switching
+//! between leeching and seeding touch the counts.
 //!
 //! # Deliberately absent
 //!
-//! Limits of other nodes' announces: what they let in counts here and is never refused. So with several nodes a limit
-//! can be passed by as many as ask on different nodes before these have heard of each other.
+//! Limits for remote announces: they count here and are never refused. So with several nodes a limit can be exceeded by
+//! announces to different nodes before replication.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,33 +29,33 @@ use parking_lot::Mutex;
 
 use crate::announce::AnnounceError;
 
-/// Enough that threads rarely meet: only who joins, leaves or changes sides comes here.
+/// Enough to avoid contention: only joining, leaving and switching come here.
 const PARTS: usize = 16;
 
-/// How many may leech at once, as it applies to one announce. None means any number, zero means nobody.
+/// Limits that apply to one announce. None means no limit, zero means no leeching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotLimits {
     /// Torrents that the user may leech at once, over all swarms.
     pub of_user: Option<u32>,
-    /// Peers that may leech the torrent at once. Further clients of a user who leeches it already are let in.
+    /// Peers that may leech the torrent at once. Further clients of a user who leeches it already are admitted.
     pub of_torrent: Option<u32>,
 }
 
-/// How many torrents each user leeches. Its locks are taken last, and nothing else is locked under them.
+/// Torrents that each user leeches. Its locks are taken last, and nothing else is locked under them.
 #[derive(Debug)]
-pub(crate) struct Leeching {
+pub(crate) struct LeechCounts {
     parts: Box<[Mutex<HashMap<UserId, u32, FixedState>>]>,
     hasher: FixedState,
     /// Whether every shard counts.
     is_counting: AtomicBool,
-    /// Held by whoever makes them begin.
+    /// Held while counting starts.
     beginning: Mutex<()>,
 }
 
-impl Leeching {
+impl LeechCounts {
     pub(crate) fn new(hasher: FixedState) -> Self {
         let part = || Mutex::new(HashMap::with_hasher(hasher.clone()));
-        Leeching {
+        LeechCounts {
             parts: (0..PARTS).map(|_| part()).collect(),
             hasher: hasher.clone(),
             is_counting: AtomicBool::new(false),
@@ -63,8 +63,8 @@ impl Leeching {
         }
     }
 
-    /// Makes every shard count, once; `begin` is called with the locks of none held.
-    pub(crate) fn begin_once(&self, begin: impl FnOnce()) {
+    /// Starts counting in every shard, once; `begin` is called with no shard locked.
+    pub(crate) fn start_once(&self, begin: impl FnOnce()) {
         if self.is_counting.load(Ordering::Acquire) {
             return;
         }
@@ -75,12 +75,12 @@ impl Leeching {
         }
     }
 
-    /// How many torrents a user leeches; zero while nobody counts.
+    /// Zero before counting starts.
     pub(crate) fn count_of(&self, user: UserId) -> u32 {
         self.part_of(user).lock().get(&user).copied().unwrap_or(0)
     }
 
-    /// Takes a slot, if the limit leaves one.
+    /// Takes a slot, if the limit allows it.
     pub(crate) fn take(&self, user: UserId, limit: Option<u32>) -> Result<(), AnnounceError> {
         let mut part = self.part_of(user).lock();
         let taken = part.get(&user).copied().unwrap_or(0);
@@ -93,12 +93,11 @@ impl Leeching {
         }
     }
 
-    /// Takes a slot whatever the limit: for what was let in elsewhere, or before anybody counted.
-    pub(crate) fn take_anyway(&self, user: UserId) {
+    /// Takes a slot regardless of the limit: for remote announces, and when counting starts.
+    pub(crate) fn take_unchecked(&self, user: UserId) {
         *self.part_of(user).lock().entry(user).or_insert(0) += 1;
     }
 
-    /// Gives a slot back.
     pub(crate) fn give_back(&self, user: UserId) {
         let mut part = self.part_of(user).lock();
         match part.get_mut(&user) {

@@ -1,37 +1,36 @@
-//! What an operator does with letters (J7): tries them again, or throws them away.
+//! Replay and drop of dead letters by an operator (J7).
 
 use domain::UnixTime;
 
+use crate::dead_letter::DeadLetter;
 use crate::error::JournalError;
 use crate::id::EntryId;
-use crate::letter::Letter;
 use crate::port::{Journal, Lane, Stored, Transfer};
 
-/// Letters handled at a time.
+/// Dead letters per request.
 const PAGE: usize = 500;
 
-/// Which letters are meant.
+/// Which dead letters a command applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// All that are there now, not those that come meanwhile.
+    /// All that exist now, not those added meanwhile.
     All,
-    /// These. Those that are not there, or not any more, are left out.
+    /// These; missing ones are ignored.
     These(Vec<EntryId>),
 }
 
-/// Puts letters of a lane back among the dead ones, as if they had failed for the first time, and due at once. Tells how
-/// many.
+/// Moves dead letters of a lane back to the lane `dlq`, with no retries counted and due at once. Returns how many.
 pub async fn replay(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
     let mut replayed = 0;
     let mut pages = Pages::of(journal, lane, chosen).await?;
     while let Some(page) = pages.next(journal).await? {
-        let transfers: Vec<Transfer> = page.iter().map(renewed).collect();
+        let transfers: Vec<Transfer> = page.iter().map(reset_for_retry).collect();
         replayed += journal.transfer(lane, Lane::Dead, None, &transfers).await?;
     }
     Ok(replayed)
 }
 
-/// Throws letters of a lane away. Tells how many.
+/// Deletes dead letters of a lane. Returns how many.
 pub async fn discard(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Result<u64, JournalError> {
     let mut discarded = 0;
     let mut pages = Pages::of(journal, lane, chosen).await?;
@@ -42,21 +41,21 @@ pub async fn discard(journal: &dyn Journal, lane: Lane, chosen: &Chosen) -> Resu
     Ok(discarded)
 }
 
-fn renewed(stored: &Stored) -> Transfer {
-    let letter = Letter::from_fields(&stored.fields);
-    let origin = if letter.origin == EntryId::ZERO { stored.id } else { letter.origin };
-    let letter = Letter { retry: 0, due_at: UnixTime(0), origin, ..letter };
-    Transfer { id: stored.id, fields: letter.to_fields() }
+fn reset_for_retry(stored: &Stored) -> Transfer {
+    let dead_letter = DeadLetter::from_fields(&stored.fields);
+    let origin = if dead_letter.origin == EntryId::ZERO { stored.id } else { dead_letter.origin };
+    let dead_letter = DeadLetter { retry: 0, due_at: UnixTime(0), origin, ..dead_letter };
+    Transfer { id: stored.id, fields: dead_letter.to_fields() }
 }
 
-/// The letters that are meant, a page at a time: there may be millions.
+/// The chosen dead letters, page by page: there may be millions.
 struct Pages<'c> {
     lane: Lane,
     left: Left<'c>,
 }
 
 enum Left<'c> {
-    /// Those behind `after`, up to `newest`.
+    /// Those after `after`, up to `newest`.
     Through {
         after: EntryId,
         newest: EntryId,
@@ -77,7 +76,7 @@ impl<'c> Pages<'c> {
         Ok(Pages { lane, left })
     }
 
-    /// The next page; none behind the last.
+    /// None after the last page.
     async fn next(&mut self, journal: &dyn Journal) -> Result<Option<Vec<Stored>>, JournalError> {
         match &mut self.left {
             Left::Named(pages) => {

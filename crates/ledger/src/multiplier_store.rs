@@ -1,7 +1,7 @@
-//! Multipliers in the database, and as this process knows them.
+//! Multipliers in the database, and their cache.
 //!
-//! Whoever adds or removes one raises a version in the same transaction; others look at it at most once a second and
-//! load all of them when it has changed. So a new multiplier holds everywhere within a second.
+//! Adding a multiplier increments a version in the same transaction; each process checks it at most once per second and
+//! reloads all multipliers when it has changed. So a new multiplier is in force everywhere within a second.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -13,17 +13,16 @@ use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
 use crate::multiplier::{InForce, Multiplier, Multipliers, NewMultiplier};
-use crate::post::believed;
+use crate::post::plausible;
 use crate::rows::{MultiplierRow, NumberRow, multiplier_cells};
 use crate::run::Counters;
-use crate::sql::{Cell, Page, Statement, read};
+use crate::sql::{Cell, SqlTransaction, Statement, read};
 
-/// The longest note.
 const NOTE_CHARS_MAX: usize = 500;
 
 type Lazy = LazyLock<Statement>;
 
-/// Changes whenever a multiplier is added or gets another end.
+/// Changes whenever a multiplier is added or its end is changed.
 static STATE: Lazy = LazyLock::new(|| {
     let portable = Statement::portable(
         "SELECT multipliers_version + (SELECT COALESCE(SUM(ends_at), 0) FROM ledger_multipliers) AS number \
@@ -37,7 +36,7 @@ static STATE: Lazy = LazyLock::new(|| {
     }
 });
 
-/// How many multipliers were ever added, and removed from the table (by versions that removed them).
+/// Number of multipliers ever added, and removed from the table (by versions that removed them).
 static VERSION: Lazy = LazyLock::new(|| {
     Statement::portable("SELECT multipliers_version AS number FROM ledger_state WHERE id = 1")
 });
@@ -71,9 +70,9 @@ static END: Lazy = LazyLock::new(|| {
     )
 });
 
-/// Multipliers as they were when last looked at.
+/// Multipliers as last loaded.
 #[derive(Debug, Default)]
-pub(crate) struct TermsCache(Mutex<Option<Known>>);
+pub(crate) struct MultiplierCache(Mutex<Option<Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -82,8 +81,8 @@ struct Known {
     multipliers: Arc<Multipliers>,
 }
 
-impl TermsCache {
-    /// The multipliers, no more than a second old.
+impl MultiplierCache {
+    /// The multipliers, at most a second old.
     pub(crate) async fn current(
         &self,
         database: &Database,
@@ -113,54 +112,56 @@ impl TermsCache {
 
 async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
     let rows: Vec<MultiplierRow> = read(database, &LIST, &[]).await?;
-    // One that somebody wrote by hand and got wrong must not stop the accounts.
+    // A malformed row, written by hand, must not stop the ledger.
     let readable = rows.iter().filter_map(|row| {
-        row.multiplier().inspect_err(|error| tracing::warn!(%error, "a multiplier is left out")).ok()
+        row.multiplier()
+            .inspect_err(|error| tracing::warn!(%error, "multiplier ignored: its row is malformed"))
+            .ok()
     });
     Ok(readable.collect())
 }
 
-/// Multipliers as they were found, and the ceiling, to tell what an entry of the past was credited.
+/// The multipliers and the ceiling, to compute what a past entry was credited.
 #[derive(Clone, Debug)]
-pub struct PastTerms {
+pub struct PastMultipliers {
     multipliers: Arc<Multipliers>,
     was_any_removed: bool,
     ceiling: RateCeiling,
 }
 
-impl PastTerms {
-    /// So much of what an entry claims is credited, before multipliers: of another producer's no more than the ceiling
+impl PastMultipliers {
+    /// The part of an entry's claim that is credited, before multipliers: for other producers no more than the ceiling
     /// allows.
-    pub fn believed(&self, entry: &TrafficEntry) -> Counters {
-        believed(entry, self.ceiling)
+    pub fn plausible(&self, entry: &TrafficEntry) -> Counters {
+        plausible(entry, self.ceiling)
     }
 
-    /// What counted for an entry; none if that cannot be told, since an older version removed a multiplier that may have
-    /// been in force. One that was added later for a time that was over is taken to have been there.
+    /// The multipliers for an entry; none if unknown, because an older version removed a multiplier that may have been
+    /// in force. A multiplier added later for a past period is assumed to have existed.
     pub fn in_force(&self, key: AccountKey, at: UnixTime) -> Option<InForce> {
         (!self.was_any_removed).then(|| self.multipliers.in_force(key.user, key.torrent, at))
     }
 }
 
 impl Ledger {
-    /// The multipliers that entries of the past were credited by, as far as that is known.
-    pub async fn past_terms(&self) -> Result<PastTerms, LedgerError> {
+    /// The multipliers that past entries were credited by, as far as known.
+    pub async fn past_multipliers(&self) -> Result<PastMultipliers, LedgerError> {
         let rows: Vec<NumberRow> = read(&self.database, &VERSION, &[]).await?;
         let changes = rows.first().map_or(0, |row| row.number.unsigned_abs());
         let all = list(&self.database).await?;
-        // The version counts every one that was added or removed. Had nobody removed any, there were as many. One that
-        // was added between the two questions makes them more, not fewer.
+        // The version counts every addition and removal. Without removals it equals the number of rows. A row added
+        // between the two queries makes the rows more, not fewer.
         let was_any_removed = changes > all.len() as u64;
         let multipliers = Arc::new(Multipliers::new(all));
-        Ok(PastTerms { multipliers, was_any_removed, ceiling: self.settings.ceiling })
+        Ok(PastMultipliers { multipliers, was_any_removed, ceiling: self.settings.ceiling })
     }
 
-    /// All multipliers, also those whose time is over or has not come.
+    /// Including past and future ones.
     pub async fn multipliers(&self) -> Result<Vec<Multiplier>, LedgerError> {
         list(&self.database).await
     }
 
-    /// Adds a multiplier. It holds for entries that are applied from now on, by their `ts`.
+    /// Applies to entries that are applied from now on, by their `ts`.
     pub async fn add_multiplier(&self, terms: NewMultiplier) -> Result<Multiplier, LedgerError> {
         if terms.ends_at.is_some_and(|end| end <= terms.starts_at) {
             return Err(LedgerError::EndsBeforeItStarts);
@@ -168,29 +169,29 @@ impl Ledger {
         if terms.note.chars().count() > NOTE_CHARS_MAX {
             return Err(LedgerError::NoteTooLong { max: NOTE_CHARS_MAX });
         }
-        let mut page = Page::begin(&self.database).await?;
-        // Raising the version comes first: others who add one wait for it, so the last one is ours.
-        page.write(&RAISE_VERSION, &[]).await?;
-        page.write(&ADD, &multiplier_cells(&terms)).await?;
-        let added: Vec<NumberRow> = page.read(&LAST, &[]).await?;
-        page.commit().await?;
-        self.terms.clear();
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        // Incrementing the version comes first: concurrent additions wait for it, so the last row is ours.
+        transaction.write(&RAISE_VERSION, &[]).await?;
+        transaction.write(&ADD, &multiplier_cells(&terms)).await?;
+        let added: Vec<NumberRow> = transaction.read(&LAST, &[]).await?;
+        transaction.commit().await?;
+        self.multiplier_cache.clear();
         let id = added.first().map_or(0, |row| row.number.unsigned_abs());
         Ok(Multiplier { id, terms })
     }
 
-    /// Ends a multiplier with this second; what it has added stays, and so does its row, by which [`PastTerms`] explains
-    /// it. False if there is none with this number, or if it has ended.
+    /// Ends a multiplier with this second; what it has added stays, and so does its row, which [`PastMultipliers`]
+    /// needs. False if there is none with this id, or if it has ended.
     pub async fn end_multiplier(&self, id: u64) -> Result<bool, LedgerError> {
         let Ok(id) = i64::try_from(id) else {
             return Ok(false);
         };
-        let mut page = Page::begin(&self.database).await?;
+        let mut transaction = SqlTransaction::begin(&self.database).await?;
         // Entries of this second may have been credited by it already.
         let end = Cell::Number(i64::from(self.clock.now().0) + 1);
-        let ended = page.write(&END, &[end.clone(), end.clone(), Cell::Number(id), end]).await?;
-        page.commit().await?;
-        self.terms.clear();
+        let ended = transaction.write(&END, &[end.clone(), end.clone(), Cell::Number(id), end]).await?;
+        transaction.commit().await?;
+        self.multiplier_cache.clear();
         Ok(ended > 0)
     }
 }

@@ -1,6 +1,6 @@
-//! Looking without changing anything: entries and figures; and the notes.
+//! Queries of entries and status; the notes.
 
-use super::{SqliteJournal, figure, limit, place};
+use super::{SqliteJournal, limit, place, to_u64};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::notes::Notes;
@@ -28,11 +28,11 @@ impl GroupRow {
     fn into_status(self) -> GroupStatus {
         GroupStatus {
             name: self.name,
-            unread: figure(self.unread),
-            pending: figure(self.pending),
+            unread: to_u64(self.unread),
+            pending: to_u64(self.pending),
             oldest_pending: self.oldest_pending.map(place::id_of),
             last_delivered: place::id_of(self.last_delivered),
-            consumers: figure(self.consumers),
+            consumers: to_u64(self.consumers),
         }
     }
 }
@@ -88,8 +88,8 @@ impl SqliteJournal {
 
     pub(super) async fn lane_status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
         let explain = |error| self.explain(error);
-        // One transaction, so that all figures are of the same moment.
-        let mut looking = self.database.pool.begin().await.map_err(explain)?;
+        // One transaction, so that all numbers are consistent.
+        let mut reading = self.database.pool.begin().await.map_err(explain)?;
         let row: LaneRow = sqlx::query_as(
             "SELECT last, appended, length,
                 (SELECT min(place) FROM entries WHERE place > ?2 AND place < ?3) AS first
@@ -98,7 +98,7 @@ impl SqliteJournal {
         .bind(place::lane_number(lane))
         .bind(place::start_of(lane))
         .bind(place::end_of(lane))
-        .fetch_one(&mut *looking)
+        .fetch_one(&mut *reading)
         .await
         .map_err(explain)?;
         let groups: Vec<GroupRow> = sqlx::query_as(
@@ -109,15 +109,15 @@ impl SqliteJournal {
              FROM groups WHERE lane = ?1 ORDER BY name",
         )
         .bind(place::lane_number(lane))
-        .fetch_all(&mut *looking)
+        .fetch_all(&mut *reading)
         .await
         .map_err(explain)?;
-        looking.rollback().await.map_err(explain)?;
+        reading.rollback().await.map_err(explain)?;
         Ok(LaneStatus {
-            length: figure(row.length),
+            length: to_u64(row.length),
             first: row.first.map(place::id_of),
             last: (row.appended > 0).then(|| place::id_of(row.last)),
-            appended: figure(row.appended),
+            appended: to_u64(row.appended),
             groups: groups.into_iter().map(GroupRow::into_status).collect(),
         })
     }

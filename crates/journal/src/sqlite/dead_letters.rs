@@ -1,4 +1,4 @@
-//! Moving and deleting letters.
+//! Moving and deleting dead letters.
 
 use std::collections::HashSet;
 
@@ -13,29 +13,29 @@ use crate::id::EntryId;
 use crate::port::{Lane, Transfer};
 
 impl SqliteJournal {
-    pub(super) async fn move_letters(
+    pub(super) async fn move_dead_letters(
         &self,
         from: Lane,
         to: Lane,
         group: Option<&str>,
-        letters: &[Transfer],
+        dead_letters: &[Transfer],
     ) -> Result<u64, JournalError> {
-        if letters.is_empty() {
+        if dead_letters.is_empty() {
             return Ok(0);
         }
         let explain = |error| self.explain(error);
         let mut writing = self.begin().await?;
         let connection = &mut *writing.transaction;
         let group_id = self.group_of(connection, from, group).await?;
-        let asked = place::list(from, letters.iter().map(|letter| letter.id));
+        let asked = place::list(from, dead_letters.iter().map(|dead_letter| dead_letter.id));
         let mut waiting = match from {
             Lane::Traffic => pending_among(connection, group_id, &asked).await.map_err(explain)?,
             _ => stored_among(connection, &asked).await.map_err(explain)?,
         };
-        // Taken out as they are found, so that a letter that is named twice moves once.
-        let moved: Vec<(i64, &Fields)> = letters
+        // Removed as they are found, so that an id given twice is moved once.
+        let moved: Vec<(i64, &Fields)> = dead_letters
             .iter()
-            .filter_map(|letter| Some((place::exactly(from, letter.id)?, &letter.fields)))
+            .filter_map(|dead_letter| Some((place::exactly(from, dead_letter.id)?, &dead_letter.fields)))
             .filter(|(place, _)| waiting.remove(place))
             .collect();
         if moved.is_empty() {
@@ -49,12 +49,12 @@ impl SqliteJournal {
         }
         store(connection, to, &fields, self.clock.now_ms()).await.map_err(explain)?;
         self.commit(writing).await?;
-        self.tell_of_append(to);
+        self.notify_append(to);
         Ok(fields.len() as u64)
     }
 
     /// Entries of the traffic lane are not deleted: other groups may have to read them.
-    pub(super) async fn delete_letters(
+    pub(super) async fn delete_dead_letters(
         &self,
         lane: Lane,
         group: Option<&str>,
@@ -74,7 +74,7 @@ impl SqliteJournal {
         Ok(removed)
     }
 
-    /// The number of a group. Among the letters a group need not exist: its view may never have had one.
+    /// In other lanes than traffic a group need not exist: its view may never have had a dead letter.
     async fn group_of(
         &self,
         connection: &mut SqliteConnection,
@@ -127,7 +127,7 @@ async fn remove_pending(
     Ok(())
 }
 
-/// Takes entries out of a lane and out of what its groups have yet to read. Returns how many there were.
+/// Deletes entries of a lane and adjusts the unread counts of its groups. Returns how many existed.
 async fn remove_entries(
     connection: &mut SqliteConnection,
     lane: Lane,

@@ -1,4 +1,4 @@
-//! How a stream and its groups are doing (J7).
+//! Status of a stream and its groups (J7).
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::reply::{Info, id_of, unexpected};
 use crate::id::EntryId;
 use crate::port::{ConsumerInfo, GroupStatus, LaneStatus};
 
-/// How many unread entries are counted where Redis may be wrong about them. Each is fetched whole, by every process and
-/// every second: more than this would slow down those who read them.
+/// Unread entries are counted up to this number where Redis may report a wrong one. Each is fetched whole, by every
+/// process and every second: more would slow down the readers.
 const COUNTED_MAX: u64 = 2_000;
 
-/// The state of a stream; a missing one is empty.
+/// A missing stream is empty.
 pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, RedisError> {
     let mut both = redis::pipe();
     both.cmd("XINFO").arg("STREAM").arg(key).cmd("XINFO").arg("GROUPS").arg(key);
-    // No transaction: Redis refuses those when it is out of memory, which is when somebody looks.
+    // Not in a transaction, which Redis refuses when it is out of memory.
     let mut replies = redis.pipeline(&both).await.into_iter();
     let stream = match replies.next().unwrap_or(Ok(Value::Nil)) {
         Err(trouble) if is_missing(&trouble) => return Ok(LaneStatus::default()),
@@ -26,27 +26,22 @@ pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Redis
     let Value::Array(groups) = replies.next().unwrap_or(Ok(Value::Nil))? else {
         return Err(unexpected(&Value::Nil));
     };
-    let mut figures = Vec::with_capacity(groups.len());
+    let mut status = Vec::with_capacity(groups.len());
     for group in groups {
         let info = Info::read(group)?;
-        figures.extend(group_status(redis, key, &stream, &info).await?);
+        status.extend(group_status(redis, key, &stream, &info).await?);
     }
-    figures.sort_by(|a, b| a.name.cmp(&b.name));
+    status.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(LaneStatus {
         length: stream.length,
         first: (stream.length > 0).then_some(stream.first),
         last: Some(stream.last).filter(|last| *last != EntryId::ZERO),
         appended: stream.appended,
-        groups: figures,
+        groups: status,
     })
 }
 
-/// The consumers of a group.
-pub(super) async fn consumers(
-    redis: &Redis,
-    key: &str,
-    group: &str,
-) -> Result<Vec<ConsumerInfo>, RedisError> {
+pub(super) async fn consumers(redis: &Redis, key: &str, group: &str) -> Result<Vec<ConsumerInfo>, RedisError> {
     let mut command = redis::cmd("XINFO");
     command.arg("CONSUMERS").arg(key).arg(group);
     let reply: Vec<Value> = match redis.query(&command).await {
@@ -67,7 +62,7 @@ fn consumer_of(reply: Value) -> Result<ConsumerInfo, RedisError> {
     })
 }
 
-/// `XINFO` calls a missing key an error without a name.
+/// `XINFO` reports a missing key as an error without a code.
 fn is_missing(trouble: &RedisError) -> bool {
     matches!(trouble, RedisError::Other { reason, .. } if reason.starts_with("no such key"))
 }
@@ -93,7 +88,7 @@ impl Stream {
         })
     }
 
-    /// About how many entries come after this one, as if they had been written evenly over time.
+    /// Estimate of the entries after this one, as if they were evenly distributed over time.
     fn estimated_after(&self, id: EntryId) -> u64 {
         let whole = self.last.ms.saturating_sub(self.first.ms).max(1);
         let rest = self.last.ms.saturating_sub(id.ms).min(whole);
@@ -101,7 +96,7 @@ impl Stream {
     }
 }
 
-/// None if the group has gone meanwhile.
+/// None if the group was deleted meanwhile.
 async fn group_status(
     redis: &Redis,
     key: &str,
@@ -129,9 +124,9 @@ async fn group_status(
     }))
 }
 
-/// How many entries lie behind the last one delivered. Redis's own figure (`lag`) is missing or wrong once entries
-/// were deleted one by one, for a group that began in the middle, and after a restart from its log of commands, which
-/// does not tell how many entries a group has read. So a few are counted, exactly; many are told by Redis or estimated.
+/// Entries after the last delivered one. Redis' own `lag` is missing or wrong after single entries were deleted, for a
+/// group that was created in the middle, and after a restart from the append-only file, which does not record how many
+/// entries a group has read. So small numbers are counted exactly; large ones are taken from `lag` or estimated.
 async fn unread(
     redis: &Redis,
     key: &str,
@@ -151,11 +146,11 @@ async fn unread(
     if counted < COUNTED_MAX {
         return Ok(counted);
     }
-    let told = lag.unwrap_or_else(|| stream.estimated_after(last_delivered));
-    Ok(told.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
+    let estimated = lag.unwrap_or_else(|| stream.estimated_after(last_delivered));
+    Ok(estimated.clamp(COUNTED_MAX, stream.length.max(COUNTED_MAX)))
 }
 
-/// Counts at most [`COUNTED_MAX`] entries.
+/// At most [`COUNTED_MAX`].
 async fn count_after(redis: &Redis, key: &str, after: EntryId, last: EntryId) -> Result<u64, RedisError> {
     let mut command = redis::cmd("XRANGE");
     command.arg(key).arg(after.next().to_string()).arg(last.to_string()).arg("COUNT").arg(COUNTED_MAX);

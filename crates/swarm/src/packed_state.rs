@@ -1,9 +1,9 @@
-//! Where a peer is, and a few facts about it, in eight bytes.
+//! Position and flags of a peer, in eight bytes.
 //!
-//! Swarms and positions need no 32 bits each: a shard is full with four million torrents, a swarm with sixteen million
-//! peers. What that saves pays for the rest of the record.
+//! Swarm and position need less than 32 bits each: a shard holds four million torrents, a swarm sixteen million peers.
+//! The saved bits hold the flags.
 
-/// The bits of a [`Place`], from the lowest: how many, and how far up.
+/// A bit field of a [`PackedState`].
 struct Bits {
     count: u32,
     shift: u32,
@@ -17,32 +17,31 @@ impl Bits {
 
 const SWARM: Bits = Bits { count: 22, shift: 0 };
 const POSITION: Bits = Bits { count: 24, shift: 22 };
-/// How long before its last announce the peer announced over the other address family; all ones mean never.
+/// Seconds between the last announce over the other address family and the last announce; all ones mean never.
 const OTHER_FAMILY_S: Bits = Bits { count: 14, shift: 46 };
-/// Whether the last word of the peer came from another node.
-const HEARD_ELSEWHERE: Bits = Bits { count: 1, shift: 60 };
+/// Whether another node received the last announce.
+const IS_REMOTE: Bits = Bits { count: 1, shift: 60 };
 const HAS_COMPLETED: Bits = Bits { count: 1, shift: 61 };
 const LAST_WAS_V6: Bits = Bits { count: 1, shift: 62 };
 const VACANT: Bits = Bits { count: 1, shift: 63 };
 
-/// How many swarms a shard can hold.
+/// Swarms per shard.
 pub(crate) const SWARMS_MAX: usize = SWARM.max() as usize + 1;
-/// How many peers a swarm can hold.
+/// Peers per swarm.
 pub(crate) const PEERS_PER_SWARM_MAX: usize = POSITION.max() as usize + 1;
 
-/// The swarm, the position in it, and a few facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u64);
+pub(crate) struct PackedState(u64);
 
-impl Place {
-    /// Longer is as good as never.
+impl PackedState {
+    /// Longer means never.
     pub(crate) const OTHER_FAMILY_S_MAX: u32 = OTHER_FAMILY_S.max() as u32;
 
     pub(crate) fn in_swarm(swarm: u32) -> Self {
-        let mut place = Place(0);
-        place.set(&SWARM, swarm.into());
-        place.set_other_family_s(None);
-        place
+        let mut packed = PackedState(0);
+        packed.set(&SWARM, swarm.into());
+        packed.set_other_family_s(None);
+        packed
     }
 
     pub(crate) fn swarm(self) -> u32 {
@@ -83,12 +82,12 @@ impl Place {
         self.set(&LAST_WAS_V6, was_v6.into());
     }
 
-    pub(crate) fn was_heard_elsewhere(self) -> bool {
-        self.get(&HEARD_ELSEWHERE) == 1
+    pub(crate) fn is_remote(self) -> bool {
+        self.get(&IS_REMOTE) == 1
     }
 
-    pub(crate) fn set_heard_elsewhere(&mut self, elsewhere: bool) {
-        self.set(&HEARD_ELSEWHERE, elsewhere.into());
+    pub(crate) fn set_remote(&mut self, elsewhere: bool) {
+        self.set(&IS_REMOTE, elsewhere.into());
     }
 
     pub(crate) fn is_vacant(self) -> bool {
@@ -116,27 +115,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_part_keeps_to_itself(
+        fn fields_do_not_overlap(
             swarm in 0..SWARMS_MAX as u32,
             position in 0..PEERS_PER_SWARM_MAX as u32,
             seconds in proptest::option::of(0..100_000_u32),
             v6: bool,
             elsewhere: bool,
         ) {
-            let mut place = Place::in_swarm(swarm);
-            place.set_position(u32::MAX >> 8);
-            place.set_completed();
-            place.set_other_family_s(seconds);
-            place.set_last_was_v6(v6);
-            place.set_heard_elsewhere(elsewhere);
-            place.set_position(position);
-            let kept = seconds.filter(|seconds| *seconds < Place::OTHER_FAMILY_S_MAX);
-            prop_assert_eq!((place.swarm(), place.position(), place.other_family_s()), (swarm, position, kept));
-            prop_assert_eq!((place.has_completed(), place.last_was_v6(), place.is_vacant()), (true, v6, false));
-            prop_assert_eq!(place.was_heard_elsewhere(), elsewhere);
-            place.set_vacant();
-            prop_assert!(place.is_vacant());
-            prop_assert_eq!(place.swarm(), swarm);
+            let mut packed = PackedState::in_swarm(swarm);
+            packed.set_position(u32::MAX >> 8);
+            packed.set_completed();
+            packed.set_other_family_s(seconds);
+            packed.set_last_was_v6(v6);
+            packed.set_remote(elsewhere);
+            packed.set_position(position);
+            let kept = seconds.filter(|seconds| *seconds < PackedState::OTHER_FAMILY_S_MAX);
+            prop_assert_eq!((packed.swarm(), packed.position(), packed.other_family_s()), (swarm, position, kept));
+            prop_assert_eq!((packed.has_completed(), packed.last_was_v6(), packed.is_vacant()), (true, v6, false));
+            prop_assert_eq!(packed.is_remote(), elsewhere);
+            packed.set_vacant();
+            prop_assert!(packed.is_vacant());
+            prop_assert_eq!(packed.swarm(), swarm);
         }
     }
 }

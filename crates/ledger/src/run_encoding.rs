@@ -1,32 +1,30 @@
-//! Where a run lies in the journal and what it told, in few bytes: they are written with every entry.
+//! Compact encoding of a run's ids and reported sums: the column `told`, written with every entry.
 //!
-//! A mask says which numbers follow; zeros do not. Where things lie is told from the ends of the run, and how many bytes
-//! were claimed by how that differs from what they reach over: so of a client that one node hears, little is written.
+//! A bit mask marks the non-zero numbers that follow. Ranges are encoded relative to the run's counters, and claimed
+//! bytes relative to the length of their range: so a client that announces to one node needs few bytes.
 
+use crate::reported::{Claimed, CounterRange, Reported};
 use crate::run::Run;
-use crate::told::{Claimed, Reach, Told};
 use crate::varint::{push_number, take_number};
 use domain::UnixTime;
 use journal::EntryId;
 
-/// How many numbers there are.
 const NUMBERS: usize = 24;
-/// Always in the mask where anything was told, so that a run that told no more than where its counters stood differs from
-/// one that told nothing.
+/// Set if anything was reported, to distinguish a report of zero bytes from none.
 const MARK: u64 = 1;
-/// In the first number behind the mask of rows with places. Rows from before have none.
+/// Index of the first number of the ids. Rows of older versions have none.
 const PLACES: usize = 17;
 
-/// Writes the places of a run in the journal, and what it told.
 pub(crate) fn pack(run: &Run) -> Vec<u8> {
     let ends = Ends::of(run);
-    let told = &run.told;
-    let is_told = !told.is_nothing();
-    let [up_rate, up @ ..] = if is_told { numbers_of_claim(&told.uploaded, ends.uploaded) } else { [0; 5] };
+    let reported = &run.reported;
+    let is_told = !reported.is_none();
+    let [up_rate, up @ ..] =
+        if is_told { numbers_of_claim(&reported.uploaded, ends.uploaded) } else { [0; 5] };
     let [down_rate, down @ ..] =
-        if is_told { numbers_of_claim(&told.downloaded, ends.downloaded) } else { [0; 5] };
-    // What is there most often comes first, for a short mask. Rows from before have times where zeros are.
-    let first = [0, 0, up_rate, down_rate, 0, 0, told.completions, 0, 0];
+        if is_told { numbers_of_claim(&reported.downloaded, ends.downloaded) } else { [0; 5] };
+    // The most frequent numbers come first, for a short mask. Rows of older versions have times instead of zeros.
+    let first = [0, 0, up_rate, down_rate, 0, 0, reported.completions, 0, 0];
     let stopped = run.stopped.map_or([0, 0], |id| [difference(id.ms, run.last_id.ms) + 1, id.seq]);
     let places = [
         difference(run.first_id.ms, ms_of(run.first)) + 1,
@@ -34,7 +32,7 @@ pub(crate) fn pack(run: &Run) -> Vec<u8> {
         difference(run.last_id.ms, ms_of(run.last)),
         run.last_id.seq,
     ];
-    let numbers = [&first[..], &up, &down, &places, &stopped, &[told.uncredited_upload]].concat();
+    let numbers = [&first[..], &up, &down, &places, &stopped, &[reported.uncredited_upload]].concat();
     let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
     let mask =
         present.clone().fold(if is_told { MARK } else { 0 }, |mask, (position, _)| mask | 2 << position);
@@ -44,7 +42,7 @@ pub(crate) fn pack(run: &Run) -> Vec<u8> {
     bytes
 }
 
-/// Reads that into a run of which everything else is known; none if the bytes are anything else.
+/// Decodes into a run whose other columns are set; none if the bytes are malformed.
 pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
     let mask = if bytes.is_empty() { 0 } else { take_number(&mut bytes)? };
     if mask >> (NUMBERS + 1) != 0 {
@@ -60,7 +58,7 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
     if mask & MARK != 0 {
         let ends = Ends::of(run);
         let [_, _, up_rate, down_rate, _, _, completions, _, _, u0, u1, u2, u3, d0, d1, d2, d3, ..] = numbers;
-        run.told = Told {
+        run.reported = Reported {
             uploaded: claim_of([up_rate, u0, u1, u2, u3], ends.uploaded),
             downloaded: claim_of([down_rate, d0, d1, d2, d3], ends.downloaded),
             completions,
@@ -70,7 +68,7 @@ pub(crate) fn unpack(mut bytes: &[u8], run: &mut Run) -> Option<()> {
     bytes.is_empty().then_some(())
 }
 
-/// Of rows from before places were kept, times have to do.
+/// Rows of older versions without ids use the times instead.
 fn unpack_places(numbers: &[u64], run: &mut Run) -> Option<()> {
     let [first_ms, first_seq, last_ms, last_seq, stopped_ms, stopped_seq] = numbers.try_into().ok()?;
     let (first, last) = (ms_of(run.first), ms_of(run.last));
@@ -90,23 +88,23 @@ fn ms_of(at: UnixTime) -> u64 {
     u64::from(at.0) * 1000
 }
 
-/// Between which counters a run was heard.
+/// The counter ranges of a run.
 struct Ends {
-    uploaded: Reach,
-    downloaded: Reach,
+    uploaded: CounterRange,
+    downloaded: CounterRange,
 }
 
 impl Ends {
     fn of(run: &Run) -> Ends {
         Ends {
-            uploaded: Reach { from: run.low.uploaded, to: run.high.uploaded },
-            downloaded: Reach { from: run.low.downloaded, to: run.high.downloaded },
+            uploaded: CounterRange { from: run.low.uploaded, to: run.high.uploaded },
+            downloaded: CounterRange { from: run.low.downloaded, to: run.high.downloaded },
         }
     }
 }
 
-/// The bonus is written as so much a byte, and the rest: with one multiplier there is none.
-fn numbers_of_claim(claimed: &Claimed, ends: Reach) -> [u64; 5] {
+/// The bonus is encoded as a rate per byte and a remainder: with one multiplier the remainder is zero.
+fn numbers_of_claim(claimed: &Claimed, ends: CounterRange) -> [u64; 5] {
     let over = claimed.over;
     let per = i128::from(claimed.bytes.max(1));
     let (rate, rest) = (claimed.bonus_x100.div_euclid(per), claimed.bonus_x100.rem_euclid(per));
@@ -122,20 +120,20 @@ fn numbers_of_claim(claimed: &Claimed, ends: Reach) -> [u64; 5] {
     ]
 }
 
-fn claim_of([rate, bytes, rest, from, to]: [u64; 5], ends: Reach) -> Claimed {
-    let over = Reach { from: added(ends.from, from), to: added(ends.to, to) };
+fn claim_of([rate, bytes, rest, from, to]: [u64; 5], ends: CounterRange) -> Claimed {
+    let over = CounterRange { from: added(ends.from, from), to: added(ends.to, to) };
     let bytes = added(over.length(), bytes);
     let bonus = i128::from(added(0, rate).cast_signed()) * i128::from(bytes.max(1)) + i128::from(rest);
     Claimed { bytes, bonus_x100: bonus, over }
 }
 
-/// How two numbers differ, such that a small difference either way is a small number.
+/// Zigzag-encoded difference.
 fn difference(number: u64, from: u64) -> u64 {
     let signed = number.wrapping_sub(from).cast_signed();
     (signed << 1 ^ signed >> 63).cast_unsigned()
 }
 
-/// The number that differs so.
+/// Inverse of [`difference`].
 fn added(from: u64, difference: u64) -> u64 {
     let sign = (difference & 1).wrapping_neg();
     from.wrapping_add(difference >> 1 ^ sign)
@@ -148,7 +146,7 @@ mod tests {
     use domain::{RunId, UnixTime};
     use proptest::prelude::*;
 
-    fn run(told: Told) -> Run {
+    fn run(reported: Reported) -> Run {
         Run {
             key: RunKey { run: RunId(1), node: 1 },
             low: Counters { uploaded: 5_000_000_000, downloaded: 0 },
@@ -159,18 +157,18 @@ mod tests {
             last_id: EntryId { ms: 1_794_100_000_456, seq: 0 },
             is_settled: false,
             stopped: None,
-            told,
+            reported,
         }
     }
 
-    fn survives(told: Told) -> bool {
-        let stopped = Run { stopped: Some(EntryId { ms: 1_794_099_000_789, seq: 7 }), ..run(told) };
-        [run(told), stopped].iter().all(|run| unpacked(&pack(run), run) == Some(*run))
+    fn survives(reported: Reported) -> bool {
+        let stopped = Run { stopped: Some(EntryId { ms: 1_794_099_000_789, seq: 7 }), ..run(reported) };
+        [run(reported), stopped].iter().all(|run| unpacked(&pack(run), run) == Some(*run))
     }
 
     fn unpacked(bytes: &[u8], run: &Run) -> Option<Run> {
         let (first_id, last_id) = (EntryId::ZERO, EntryId::ZERO);
-        let mut read = Run { stopped: None, told: Told::NOTHING, first_id, last_id, ..*run };
+        let mut read = Run { stopped: None, reported: Reported::NONE, first_id, last_id, ..*run };
         unpack(bytes, &mut read).map(|()| read)
     }
 
@@ -182,41 +180,41 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_run_told_survives_being_packed(
+        fn reported_sums_round_trip(
             claims in [claim(), claim()], others in [claim(), claim()], completions: u64, uncredited_upload: u64,
         ) {
-            let told = |uploaded, downloaded| Told { uploaded, downloaded, completions, uncredited_upload };
-            let [first, second] = [told(claims[0], claims[1]), told(others[0], others[1])];
+            let reported = |uploaded, downloaded| Reported { uploaded, downloaded, completions, uncredited_upload };
+            let [first, second] = [reported(claims[0], claims[1]), reported(others[0], others[1])];
             prop_assert!(survives(first) && survives(first.with(second)));
         }
 
         #[test]
-        fn no_bytes_make_unpacking_panic(bytes: Vec<u8>) {
-            let _ = unpack(&bytes, &mut run(Told::NOTHING));
+        fn decoding_never_panics(bytes: Vec<u8>) {
+            let _ = unpack(&bytes, &mut run(Reported::NONE));
         }
     }
 
     #[test]
-    fn little_is_written_of_a_client_that_one_node_hears() {
-        assert!(survives(Told::NOTHING) && pack(&run(Told::NOTHING)).len() <= 12);
-        let seeding = Told {
+    fn a_client_on_one_node_needs_few_bytes() {
+        assert!(survives(Reported::NONE) && pack(&run(Reported::NONE)).len() <= 12);
+        let seeding = Reported {
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
             downloaded: Claimed::up_to(0, 0, 0),
-            ..Told::NOTHING
+            ..Reported::NONE
         };
         assert!(survives(seeding));
         assert!(pack(&run(seeding)).len() <= 12);
         let uploaded = Claimed::up_to(9_000_000_000, 4_000_000_000, 4_000_000_000 * 100);
-        assert!(pack(&run(Told { uploaded, ..seeding })).len() <= 14);
+        assert!(pack(&run(Reported { uploaded, ..seeding })).len() <= 14);
     }
 
-    /// Rows from before time was kept with the account have it here: it is read over.
+    /// Rows of older versions contain times here, which are ignored.
     #[test]
-    fn times_of_former_rows_are_read_over() {
-        let run = run(Told {
+    fn times_in_rows_of_older_versions_are_ignored() {
+        let run = run(Reported {
             uploaded: Claimed::up_to(9_000_000_000, 4_000_000_000, 0),
             downloaded: Claimed::up_to(0, 0, 0),
-            ..Told::NOTHING
+            ..Reported::NONE
         });
         let former = [0b11, 0xa0, 0x8d, 0x06];
         let first_id = EntryId { ms: 1_794_000_000_000, seq: 0 };
@@ -225,13 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_can_be_told_has_room_in_its_column() {
-        let most =
-            Claimed { bytes: 1 << 63, bonus_x100: i128::MAX >> 1, over: Reach { from: 1 << 40, to: 1 } };
-        let told =
-            Told { uploaded: most, downloaded: most, completions: u64::MAX, uncredited_upload: u64::MAX };
+    fn the_longest_encoding_fits_the_column() {
+        let most = Claimed {
+            bytes: 1 << 63,
+            bonus_x100: i128::MAX >> 1,
+            over: CounterRange { from: 1 << 40, to: 1 },
+        };
+        let reported =
+            Reported { uploaded: most, downloaded: most, completions: u64::MAX, uncredited_upload: u64::MAX };
         let far = EntryId { ms: u64::MAX >> 1, seq: u64::MAX };
-        let run = Run { first_id: far, last_id: far, stopped: Some(far), ..run(told) };
+        let run = Run { first_id: far, last_id: far, stopped: Some(far), ..run(reported) };
         assert!(pack(&run).len() <= 255);
     }
 }

@@ -1,0 +1,64 @@
+//! Dead letters are applied once, whatever their id (L6).
+//!
+//! An operator may replay a dead letter while it is being applied: it then comes again under another id, but with the
+//! same origin. So the origins of applied dead letters are stored, for the session retention time.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use database::Database;
+use domain::UnixTime;
+use journal::{Arrival, EntryId};
+
+use crate::admit::Admitted;
+use crate::error::LedgerError;
+use crate::rows::{DeadLetterRow, to_bits};
+use crate::sql::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
+use crate::sql::{Cell, Rows, SqlTransaction, Statement};
+
+static DROP: LazyLock<Statement> =
+    LazyLock::new(|| Statement::portable("DELETE FROM ledger_letters WHERE applied_at < ?"));
+
+/// A dead letter that another program appended has no origin: its own id is used instead.
+fn has_origin(arrival: &Arrival) -> bool {
+    arrival.origin != arrival.id
+}
+
+fn origin_cells(origin: EntryId) -> [Cell; 2] {
+    [to_bits(origin.ms).into(), to_bits(origin.seq).into()]
+}
+
+/// Removes dead letters that were applied before. Their users are locked, so no other consumer is applying them.
+pub(crate) async fn remove_applied(
+    transaction: &mut SqlTransaction,
+    entries: &mut Vec<Admitted>,
+) -> Result<(), LedgerError> {
+    let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
+    let keys = Rows::new(origins.map(|entry| origin_cells(entry.arrival.origin)));
+    let rows: Vec<DeadLetterRow> = transaction.read_many(&FIND_DEAD_LETTERS, &keys).await?;
+    let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
+    // A batch may contain the same dead letter twice.
+    entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
+    Ok(())
+}
+
+/// Stores the origins of dead letters that are applied now.
+pub(crate) async fn save(
+    transaction: &mut SqlTransaction,
+    applied: impl Iterator<Item = &Admitted>,
+    now: UnixTime,
+) -> Result<(), sqlx::Error> {
+    let origins = applied.map(|entry| &entry.arrival).filter(|arrival| has_origin(arrival));
+    let rows = Rows::new(origins.map(|arrival| {
+        let [ms, seq] = origin_cells(arrival.origin);
+        [ms, seq, i64::from(now.0).into()]
+    }));
+    transaction.write_many(&SAVE_DEAD_LETTERS, &rows).await
+}
+
+/// Deletes origins of dead letters that were applied before `before`.
+pub(crate) async fn forget(database: &Database, before: UnixTime) -> Result<(), LedgerError> {
+    let mut transaction = SqlTransaction::begin(database).await?;
+    transaction.write(&DROP, &[i64::from(before.0).into()]).await?;
+    Ok(transaction.commit().await?)
+}
