@@ -17,14 +17,13 @@ use crate::site::Site;
 
 mod audit;
 mod clients;
+mod dead_letters;
 mod figures;
 mod friends;
 mod journal;
 mod keys;
-mod letters;
 mod me;
 mod multipliers;
-mod names;
 mod overview;
 mod ports;
 mod presence;
@@ -33,72 +32,73 @@ mod staff;
 mod stats;
 mod swarms;
 mod torrents;
+mod torrents_by_id;
 mod users;
 mod whitelist;
 
 /// What a key for `read` may ask.
-pub(crate) fn readable() -> Routes {
+pub(crate) fn read_routes() -> Routes {
     [
-        users::readable(),
-        friends::readable(),
-        torrents::readable(),
-        swarms::readable(),
-        clients::readable(),
-        ports::readable(),
-        whitelist::readable(),
-        multipliers::readable(),
-        journal::readable(),
-        letters::readable(),
-        risks::readable(),
-        staff::readable(),
-        stats::readable(),
-        overview::readable(),
-        presence::readable(),
+        users::read_routes(),
+        friends::read_routes(),
+        torrents::read_routes(),
+        swarms::read_routes(),
+        clients::read_routes(),
+        ports::read_routes(),
+        whitelist::read_routes(),
+        multipliers::read_routes(),
+        journal::read_routes(),
+        dead_letters::read_routes(),
+        risks::read_routes(),
+        staff::read_routes(),
+        stats::read_routes(),
+        overview::read_routes(),
+        presence::read_routes(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
 }
 
 /// What a key for `admin` may ask besides.
-pub(crate) fn confidential() -> Routes {
-    audit::readable().merge(keys::readable())
+pub(crate) fn admin_read_routes() -> Routes {
+    audit::read_routes().merge(keys::read_routes())
 }
 
 /// What a key for `admin` may do.
-pub(crate) fn changeable() -> Routes {
+pub(crate) fn write_routes() -> Routes {
     [
-        users::changeable(),
-        friends::changeable(),
-        torrents::changeable(),
-        clients::changeable(),
-        ports::changeable(),
-        whitelist::changeable(),
-        multipliers::changeable(),
-        journal::changeable(),
-        letters::changeable(),
-        presence::changeable(),
-        keys::changeable(),
+        users::write_routes(),
+        friends::write_routes(),
+        torrents::write_routes(),
+        clients::write_routes(),
+        ports::write_routes(),
+        whitelist::write_routes(),
+        multipliers::write_routes(),
+        journal::write_routes(),
+        dead_letters::write_routes(),
+        presence::write_routes(),
+        keys::write_routes(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
 }
 
 /// What a key for `admin` may do, with bodies of any length.
-pub(crate) fn uploads() -> Routes {
-    whitelist::uploads().merge(torrents::uploads())
+pub(crate) fn upload_routes() -> Routes {
+    whitelist::upload_routes().merge(torrents::upload_routes())
 }
 
 /// What people's own devices may do, with a token of theirs.
-pub(crate) fn personal() -> Routes {
+pub(crate) fn user_routes() -> Routes {
     presence::heartbeat_routes().merge(me::routes())
 }
 
 pub(crate) use journal::behind_s;
-pub(crate) use me::HitAndRuns;
-pub(crate) use presence::{CountShown, gateway_of};
+pub(crate) use me::HitAndRunCounts;
+pub(crate) use presence::{PresenceCount, gateway_of};
 
 /// Where those routes are.
-pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
+pub(crate) const USER_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
 
 /// Entries of the journal that one request looks at, at the most.
 pub(crate) const SCANNED_MAX: usize = 20_000;
@@ -109,10 +109,15 @@ pub(crate) struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
     /// Where the next page begins; null if this is the last.
-    pub next_cursor: Option<String>,
+    pub next: Option<String>,
 }
 
 impl<T> Page<T> {
+    /// A collection without paging.
+    pub(crate) fn whole(items: Vec<T>) -> Page<T> {
+        Page { items, next: None }
+    }
+
     /// A page of what was found when one more was asked for than it may have: that one tells whether there is another
     /// page.
     pub(crate) fn of<F>(
@@ -123,8 +128,8 @@ impl<T> Page<T> {
     ) -> Page<T> {
         let is_more = found.len() > limit;
         found.truncate(limit);
-        let next_cursor = found.last().filter(|_| is_more).map(cursor);
-        Page { items: found.iter().map(show).collect(), next_cursor }
+        let next = found.last().filter(|_| is_more).map(cursor);
+        Page { items: found.iter().map(show).collect(), next }
     }
 }
 

@@ -26,14 +26,14 @@ use http_body_util::LengthLimitError;
 use tracker::http::proxy;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::caller::{self, ClientAddress, Guard};
-use crate::describe::Description;
+use crate::auth::{ClientAddress, Guard};
+use crate::openapi::Description;
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
-use crate::session::arrival::Arrival;
-use crate::site::{Site, UnderWay};
+use crate::session::request_origin::RequestOrigin;
+use crate::site::{PendingChange, Site};
 use crate::web::Framable;
-use crate::{api, cors, describe, etag, pages, person, session, upgrade, verify, web};
+use crate::{api, auth, cors, etag, monitoring, openapi, session, user_token, verify, web, websocket};
 
 /// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
@@ -48,48 +48,52 @@ const HTTPS_ONLY: &str = "max-age=31536000";
 pub fn router(site: &Arc<Site>) -> Router {
     let guarded = |routes: Routes, needs: Scope| {
         let guard = Guard { site: Arc::clone(site), needs };
-        routes.route_layer(middleware::from_fn_with_state(guard, caller::require))
+        routes.route_layer(middleware::from_fn_with_state(guard, auth::require))
     };
     // From the inside out: the key is looked at first, then the body is read, then the work has its time.
     let with_body = |routes: Routes, needs: Scope| {
-        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body)), needs)
+        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body)), needs)
     };
     let timed = |routes: Routes, needs: Scope| {
-        with_body(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time)), needs)
+        with_body(
+            routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), request_timeout)),
+            needs,
+        )
     };
-    let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
-    let confidential = timed(api::confidential(), Scope::Admin);
+    let read = timed(api::read_routes(), Scope::Read).layer(middleware::from_fn(etag::tag));
+    let admin_read_routes = timed(api::admin_read_routes(), Scope::Admin);
     let verify = timed(verify::routes(), Scope::Verify);
-    let changes = api::changeable()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time));
+    let changes = api::write_routes()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout));
     let changes = with_body(changes, Scope::Admin);
     // An upload takes as long as it takes, while it goes on.
-    let uploads = api::uploads().route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end));
-    let uploads = guarded(uploads, Scope::Admin).layer(DefaultBodyLimit::disable());
-    let personal = api::personal()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), person::require));
+    let upload_routes =
+        api::upload_routes().route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached));
+    let upload_routes = guarded(upload_routes, Scope::Admin).layer(DefaultBodyLimit::disable());
+    let user_routes = api::user_routes()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), request_timeout))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), user_token::require));
     // Who signs in has no session yet, and who signs out is let out whatever their key may do.
     let sessions = session::routes()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body));
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body));
     let feed = timed(session::feed_routes(), Scope::Read);
     let routes = Routes::new()
         .merge(verify)
         .merge(read)
-        .merge(confidential)
+        .merge(admin_read_routes)
         .merge(changes)
-        .merge(uploads)
-        .merge(personal)
+        .merge(upload_routes)
+        .merge(user_routes)
         .merge(sessions)
         .merge(feed)
-        .merge(pages::routes())
-        .merge(upgrade::routes());
+        .merge(monitoring::routes())
+        .merge(websocket::routes());
     let (routes, _) = routes.split_for_parts();
-    let pages = describe::routes(&description());
+    let pages = openapi::routes(&description());
     routes
         .merge(pages)
         .merge(web::routes(&site.settings))
@@ -103,16 +107,16 @@ pub fn router(site: &Arc<Site>) -> Router {
 
 /// What the site can do, as `/openapi.json` says it. Needs no site.
 pub fn description() -> Description {
-    let routes = describe::document()
+    let routes = openapi::document()
         .merge(verify::routes())
-        .merge(api::readable())
-        .merge(api::confidential())
-        .merge(api::changeable())
-        .merge(api::uploads())
-        .merge(api::personal())
+        .merge(api::read_routes())
+        .merge(api::admin_read_routes())
+        .merge(api::write_routes())
+        .merge(api::upload_routes())
+        .merge(api::user_routes())
         .merge(session::routes())
         .merge(session::feed_routes())
-        .merge(pages::routes());
+        .merge(monitoring::routes());
     Description::of(routes.into_openapi())
 }
 
@@ -150,7 +154,7 @@ async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
 /// Also for requests that are refused.
 fn is_over_https(site: &Site, request: &Request) -> bool {
     let from = request.extensions().get::<RemoteAddress>();
-    from.is_some_and(|from| Arrival::of(request.headers(), from.0.ip(), &site.settings).over_https)
+    from.is_some_and(|from| RequestOrigin::of(request.headers(), from.0.ip(), &site.settings).over_https)
 }
 
 fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
@@ -162,9 +166,9 @@ fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     let client = proxy::client_address(from.ip(), headers.iter().copied(), &site.settings.proxies)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     site.callers.check_address(client.ip, site.parts.clock.now_ms())?;
-    let arrival = Arrival::of(request.headers(), from.ip(), &site.settings);
+    let origin = RequestOrigin::of(request.headers(), from.ip(), &site.settings);
     request.extensions_mut().insert(ClientAddress(client.ip));
-    request.extensions_mut().insert(arrival);
+    request.extensions_mut().insert(origin);
     Ok(request)
 }
 
@@ -188,7 +192,7 @@ fn add_headers(response: &mut Response) {
 }
 
 /// Reads the body, within its bound and its time, before the work begins.
-async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
     let too_large = || {
@@ -215,8 +219,8 @@ async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
 }
 
 /// A change goes on when its caller hangs up or is no longer waited for: otherwise it might be made and not recorded.
-async fn to_the_end(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let under_way = UnderWay::begin(&site);
+async fn run_detached(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let under_way = PendingChange::begin(&site);
     let changing = async move {
         let response = next.run(request).await;
         drop(under_way);
@@ -229,7 +233,7 @@ async fn to_the_end(State(site): State<Arc<Site>>, request: Request, next: Next)
 }
 
 /// Gives up waiting for a change that takes too long. It goes on, so its caller must look before they repeat it.
-async fn answered_in_time(
+async fn change_timeout(
     State(site): State<Arc<Site>>,
     request: Request,
     next: Next,
@@ -246,7 +250,11 @@ async fn answered_in_time(
 }
 
 /// Gives up on what takes too long.
-async fn in_time(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+async fn request_timeout(
+    State(site): State<Arc<Site>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let limit = site.settings.limits.request_timeout;
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         site.counters.timeouts.increment();

@@ -37,9 +37,9 @@ fn allowed_origin(site: &Site, request: &Request) -> Option<HeaderValue> {
     let origin = request.headers().get(ORIGIN)?;
     let text = origin.to_str().ok()?;
     let is_in = |origins: &[String]| origins.iter().any(|named| named.eq_ignore_ascii_case(text));
-    let is_personal = api::PERSONAL_PATHS.contains(&request.uri().path());
+    let is_personal = api::USER_PATHS.contains(&request.uri().path());
     let is_named =
-        is_in(&site.settings.cors_origins) || (is_personal && is_in(&site.settings.people_origins));
+        is_in(&site.settings.cors_origins) || (is_personal && is_in(&site.settings.gateway_origins));
     is_named.then(|| origin.clone())
 }
 

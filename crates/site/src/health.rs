@@ -1,7 +1,7 @@
 //! Health: what we depend on, how it is, and since when.
 //!
 //! A task asks every dependency now and then. Requests read what it found, so that a dead dependency makes nobody wait.
-//! The answers of one round are noted together, so that a dependency that fails and those that need it are seen to fail at
+//! The results of one round are noted together, so that a dependency that fails and those that need it are seen to fail at
 //! once: then the cause alone is logged, and the cause alone is an alert.
 
 use std::future::Future;
@@ -20,45 +20,45 @@ use utoipa::ToSchema;
 use crate::metrics::{Page, Source};
 
 /// How often dependencies are asked.
-const ASK_EVERY: Duration = Duration::from_secs(2);
-/// How long one may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// How long one may take to result.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Asking = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type CheckFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Something we depend on, and how to ask it whether it is there.
 pub struct Dependency {
     name: &'static str,
     needs: Option<&'static str>,
-    ask: Box<dyn Fn() -> Asking + Send + Sync>,
+    check: Box<dyn Fn() -> CheckFuture + Send + Sync>,
 }
 
 impl Dependency {
     /// A dependency that is asked by this.
-    pub fn new<F>(name: &'static str, ask: impl Fn() -> F + Send + Sync + 'static) -> Dependency
+    pub fn new<F>(name: &'static str, check: impl Fn() -> F + Send + Sync + 'static) -> Dependency
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Dependency { name, needs: None, ask: Box::new(move || Box::pin(ask())) }
+        Dependency { name, needs: None, check: Box::new(move || Box::pin(check())) }
     }
 
     /// The same, which fails whenever the dependency of this name does.
-    pub fn needing(self, name: &'static str) -> Dependency {
+    pub fn depends_on(self, name: &'static str) -> Dependency {
         Dependency { needs: Some(name), ..self }
     }
 }
 
 /// How something is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
-    trouble: Option<String>,
+struct Checked {
+    error: Option<String>,
     since: UnixTime,
 }
 
 /// How everything is.
 pub struct Health {
     dependencies: Vec<Dependency>,
-    standings: Mutex<Vec<Option<Standing>>>,
+    checked: Mutex<Vec<Option<Checked>>>,
     /// Which dependencies were logged as failing, by position.
     logged: Mutex<Vec<bool>>,
     started_at: UnixTime,
@@ -86,49 +86,49 @@ pub struct DependencyHealth {
 impl Health {
     /// Nothing is known yet.
     pub fn new(dependencies: Vec<Dependency>, started_at: UnixTime) -> Health {
-        let standings = Mutex::new(vec![None; dependencies.len()]);
+        let checked = Mutex::new(vec![None; dependencies.len()]);
         let logged = Mutex::new(vec![false; dependencies.len()]);
-        Health { dependencies, standings, logged, started_at }
+        Health { dependencies, checked, logged, started_at }
     }
 
     /// Asks everything until told to stop.
     pub async fn run(self: Arc<Self>, clock: Arc<dyn Clock>, mut stop: watch::Receiver<bool>) {
         loop {
-            self.ask_all(&*clock).await;
+            self.check_all(&*clock).await;
             tokio::select! {
                 _ = stop.wait_for(|stopped| *stopped) => return,
-                () = tokio::time::sleep(ASK_EVERY) => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
         }
     }
 
     /// Asks everything once, all at the same time.
-    pub async fn ask_all(&self, clock: &dyn Clock) {
-        let answers = Mutex::new(vec![None; self.dependencies.len()]);
-        let asking = self.dependencies.iter().enumerate().map(|(position, dependency)| {
-            let answers = &answers;
+    pub async fn check_all(&self, clock: &dyn Clock) {
+        let results = Mutex::new(vec![None; self.dependencies.len()]);
+        let checks = self.dependencies.iter().enumerate().map(|(position, dependency)| {
+            let results = &results;
             async move {
-                let answer = tokio::time::timeout(ANSWER_WITHIN, (dependency.ask)()).await;
-                let answer =
-                    answer.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs())));
-                answers.lock()[position] = answer.err();
+                let result = tokio::time::timeout(CHECK_TIMEOUT, (dependency.check)()).await;
+                let result =
+                    result.unwrap_or_else(|_| Err(format!("no result within {} s", CHECK_TIMEOUT.as_secs())));
+                results.lock()[position] = result.err();
             }
         });
-        join_all(asking).await;
-        self.note(answers.into_inner(), clock.now());
+        join_all(checks).await;
+        self.store(results.into_inner(), clock.now());
         self.log_changes();
     }
 
-    /// Keeps the answers of a round: what is wrong with each dependency, by position.
-    fn note(&self, answers: Vec<Option<String>>, now: UnixTime) {
-        let mut standings = self.standings.lock();
-        for (known, trouble) in standings.iter_mut().zip(answers) {
-            let is_same = known.as_ref().is_some_and(|known| known.trouble.is_some() == trouble.is_some());
+    /// Keeps the results of a round: what is wrong with each dependency, by position.
+    fn store(&self, results: Vec<Option<String>>, now: UnixTime) {
+        let mut checked = self.checked.lock();
+        for (known, error) in checked.iter_mut().zip(results) {
+            let is_same = known.as_ref().is_some_and(|known| known.error.is_some() == error.is_some());
             let since = match known {
                 Some(known) if is_same => known.since,
                 _ => now,
             };
-            *known = Some(Standing { trouble, since });
+            *known = Some(Checked { error, since });
         }
     }
 
@@ -155,26 +155,26 @@ impl Health {
 
     /// How each dependency is.
     pub fn report(&self, with_reasons: bool) -> Vec<DependencyHealth> {
-        let standings = self.standings.lock();
-        let one = |(dependency, standing): (&Dependency, &Option<Standing>)| DependencyHealth {
+        let checked = self.checked.lock();
+        let one = |(dependency, standing): (&Dependency, &Option<Checked>)| DependencyHealth {
             name: dependency.name.to_owned(),
             state: match standing {
                 None => "unknown",
-                Some(Standing { trouble: None, .. }) => "ok",
+                Some(Checked { error: None, .. }) => "ok",
                 Some(_) => "failing",
             }
             .to_owned(),
             since: standing.as_ref().map_or(self.started_at, |standing| standing.since).0,
             needs: dependency.needs.map(str::to_owned),
-            reason: standing.as_ref().and_then(|standing| standing.trouble.clone()).filter(|_| with_reasons),
+            reason: standing.as_ref().and_then(|standing| standing.error.clone()).filter(|_| with_reasons),
         };
-        self.dependencies.iter().zip(standings.iter()).map(one).collect()
+        self.dependencies.iter().zip(checked.iter()).map(one).collect()
     }
 
     /// Whether everything was asked and is well.
     pub fn is_ready(&self) -> bool {
-        let standings = self.standings.lock();
-        standings.iter().all(|standing| standing.as_ref().is_some_and(|standing| standing.trouble.is_none()))
+        let checked = self.checked.lock();
+        checked.iter().all(|standing| standing.as_ref().is_some_and(|standing| standing.error.is_none()))
     }
 }
 
@@ -259,21 +259,21 @@ mod tests {
     #[tokio::test]
     async fn health_says_what_is_wrong_and_since_when() {
         let is_up = Arc::new(AtomicBool::new(true));
-        let asked = Arc::clone(&is_up);
+        let params = Arc::clone(&is_up);
         let database = Dependency::new("database", move || {
-            let is_up = asked.load(Ordering::Relaxed);
+            let is_up = params.load(Ordering::Relaxed);
             async move { if is_up { Ok(()) } else { Err("connection refused".to_owned()) } }
         });
         let clock = ManualClock::at(UnixTime(100));
         let health = Health::new(vec![database], UnixTime(90));
         assert!(!health.is_ready());
         assert_eq!((health.report(true)[0].state.as_str(), health.report(true)[0].since), ("unknown", 90));
-        health.ask_all(&clock).await;
+        health.check_all(&clock).await;
         assert!(health.is_ready());
         is_up.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             clock.advance(domain::Seconds(10));
-            health.ask_all(&clock).await;
+            health.check_all(&clock).await;
         }
         let report = health.report(true);
         assert_eq!((report[0].state.as_str(), report[0].since), ("failing", 110));
@@ -287,7 +287,7 @@ mod tests {
         let failing = |name, needs: Option<&'static str>| {
             let one = Dependency::new(name, || async { Err("connection refused".to_owned()) });
             match needs {
-                Some(needs) => one.needing(needs),
+                Some(needs) => one.depends_on(needs),
                 None => one,
             }
         };
@@ -303,7 +303,7 @@ mod tests {
             ],
             UnixTime(90),
         );
-        health.ask_all(&ManualClock::at(UnixTime(100))).await;
+        health.check_all(&ManualClock::at(UnixTime(100))).await;
         let report = health.report(true);
         let causes: Vec<&str> = report.iter().map(|one| cause_of(&report, one).name.as_str()).collect();
         assert_eq!(causes, ["redis", "redis", "database", "audit", "whitelist", "redis"]);

@@ -35,7 +35,7 @@
 //!
 //! A connection has a place among `connections_max`; its head must come within time and length. Then: client address
 //! behind proxies, rate limit of the address, CORS, key or session with scope and CSRF token, a deadline for
-//! everything but uploads, ETag, the handler, and for changes `recorded`: check that the audit trail can be written,
+//! everything but upload_routes, ETag, the handler, and for changes `recorded`: check that the audit trail can be written,
 //! make the change, record it, answer. Errors are `application/problem+json`; internal causes are logged only.
 //!
 //! Routes are declared once with utoipa. `/docs` is rendered from the description at the start, without a script.
@@ -70,35 +70,35 @@
 
 mod api;
 pub mod app;
-pub mod caller;
+pub mod auth;
+mod cached_value;
 mod cors;
 pub mod counters;
-pub mod describe;
 mod etag;
 mod extract;
-mod gone;
 pub mod health;
+mod hit_and_run_list;
 pub mod metrics;
-mod pages;
-mod person;
+mod monitoring;
+pub mod openapi;
+pub mod overview;
 pub mod problem;
-pub mod pulse;
 pub mod ranking;
-pub mod rate;
-mod roster;
-pub mod scans;
+pub mod rate_limit;
+pub mod scan_limit;
 pub mod server;
 pub mod session;
 pub mod settings;
 pub mod site;
-mod snapshot;
-mod upgrade;
+mod user_ranking;
+mod user_token;
 mod verify;
 pub mod web;
+mod websocket;
 
 pub use counters::SiteCounters;
 pub use health::{Dependency, Health};
-pub use pulse::{Pulse, PulseSources};
+pub use overview::{OverviewCollector, OverviewSources};
 pub use server::{RunningSite, SiteError, UnboundSite, listen};
 pub use settings::{SiteLimits, SiteSettings};
 pub use site::{Parts, Site, ViewGroup};

@@ -12,7 +12,7 @@
 //!
 //! # Guarantees
 //!
-//! - A scrape never waits for Redis or a database. What has to be asked there is asked by [`JournalWatch::run`]; the
+//! - A scrape never waits for Redis or a database. What has to be asked there is asked by [`JournalPoller::run`]; the
 //!   last answer is shown, with its age.
 //! - Nothing is counted twice: the numbers are those that each part keeps beside what it does, read at the scrape.
 //! - The page does not grow: labels come from lists that are fixed or bounded here.
@@ -23,40 +23,40 @@
 //! to be on the page implements [`Source`].
 
 mod allocator;
-mod announces;
-mod entries;
-mod gateways;
+mod cluster;
+mod http;
+mod journal;
+pub mod journal_poller;
 mod mirror;
 pub mod page;
-mod people;
+mod presence;
 pub mod process;
 mod replication;
-mod requests;
 mod site_keys;
 mod stores;
 mod strangers;
-pub mod watch;
+mod tracker;
 
 use std::sync::Arc;
 
+use ::journal::maintenance::MaintenanceCounters;
+use ::journal::{ConsumerCounters, Journal, Queue};
+use ::tracker::Tracker;
 use access::{FollowCounters, Gate};
 use database::Database;
 use domain::clock::Clock;
-use journal::maintenance::MaintenanceCounters;
-use journal::{ConsumerCounters, Journal, Queue};
 use keyspace::Redis;
 use ledger::Ledger;
-use tracker::Tracker;
 use views::Activity;
 
 pub use allocator::Allocator;
-pub use gateways::GatewaysFigures;
+pub use cluster::ClusterFigures;
+pub use journal_poller::JournalPoller;
 pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
-pub use people::PeopleFigures;
+pub use presence::PresenceFigures;
 pub use site_keys::SiteKeyFigures;
 pub use stores::CertificateFigures;
-pub use watch::JournalWatch;
 
 /// The type of the page, for whoever serves it.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -119,20 +119,20 @@ pub struct MetricsSources {
 /// The page's parts.
 pub struct Metrics {
     sources: Vec<Box<dyn Source>>,
-    watch: Arc<JournalWatch>,
+    poller: Arc<JournalPoller>,
 }
 
 impl Metrics {
-    /// A page about these. Somebody has to run [`JournalWatch::run`] of [`Metrics::watch`].
+    /// A page about these. Somebody has to run [`JournalPoller::run`] of [`Metrics::journal_poller`].
     pub fn new(parts: MetricsSources) -> Metrics {
         let groups = parts.views.iter().map(|view| (view.group.clone(), view.view)).collect();
-        let watch = Arc::new(JournalWatch::new(Arc::clone(&parts.journal), parts.clock, groups));
-        let mut metrics = Metrics { sources: Vec::new(), watch: Arc::clone(&watch) };
-        metrics.add(watch);
+        let poller = Arc::new(JournalPoller::new(Arc::clone(&parts.journal), parts.clock, groups));
+        let mut metrics = Metrics { sources: Vec::new(), poller: Arc::clone(&poller) };
+        metrics.add(poller);
         metrics.add(process::ProcessFigures::new(parts.version));
-        metrics.add(entries::QueueFigures(parts.queue));
-        metrics.add(entries::MaintenanceFigures { counters: parts.maintenance, journal: parts.journal });
-        metrics.add(entries::ViewFigures(parts.views));
+        metrics.add(journal::QueueFigures(parts.queue));
+        metrics.add(journal::MaintenanceFigures { counters: parts.maintenance, journal: parts.journal });
+        metrics.add(journal::ViewFigures(parts.views));
         metrics.add(stores::GateFigures { gate: parts.gate, follower: parts.follower });
         metrics.add(stores::RedisFigures(parts.redis));
         let mut databases = parts.databases;
@@ -140,7 +140,7 @@ impl Metrics {
         metrics.add(stores::DatabaseFigures(databases));
         if let Some(tracker) = parts.tracker {
             metrics.add(replication::ReplicationFigures(Arc::clone(&tracker)));
-            metrics.add(announces::TrackerFigures(tracker));
+            metrics.add(tracker::TrackerFigures(tracker));
         }
         if let Some(ledger) = parts.ledger {
             metrics.add(stores::LedgerFigures(ledger));
@@ -157,8 +157,8 @@ impl Metrics {
     }
 
     /// What asks the journal now and then.
-    pub fn watch(&self) -> &Arc<JournalWatch> {
-        &self.watch
+    pub fn journal_poller(&self) -> &Arc<JournalPoller> {
+        &self.poller
     }
 
     /// The page as it is now, of the type [`CONTENT_TYPE`].

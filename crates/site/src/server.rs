@@ -43,7 +43,7 @@ use crate::settings::SiteSettings;
 mod stream;
 
 pub(crate) use stream::unwrap;
-use stream::{Traffic, Watched};
+use stream::{MonitoredStream, Traffic};
 
 /// What hyper needs at the least to read a head into.
 const HEAD_BYTES_MIN: usize = 8192;
@@ -220,7 +220,7 @@ async fn accept(listener: StdListener, shared: Shared) {
             accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok((stream, from)) => welcome(stream, proxy::unmapped(from), &shared, &mut open),
+            Ok((stream, from)) => admit_connection(stream, proxy::unmapped(from), &shared, &mut open),
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 shared.counters.connections_refused.count("accept_failed");
@@ -237,7 +237,7 @@ async fn accept(listener: StdListener, shared: Shared) {
 }
 
 /// Gives a new connection its place, or turns it away.
-fn welcome(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
+fn admit_connection(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
     let limits = &shared.settings.limits;
     // A trusted proxy brings everyone's connections.
     let per_address_max = match proxy::is_trusted(from.ip(), &shared.settings.proxies) {
@@ -286,7 +286,7 @@ where
 {
     let limits = &shared.settings.limits;
     let traffic = Arc::new(Traffic::default());
-    let stream = Watched::new(stream, Arc::clone(&traffic), limits.request_timeout);
+    let stream = MonitoredStream::new(stream, Arc::clone(&traffic), limits.request_timeout);
     let app = shared.app.clone();
     let answering = Arc::clone(&traffic);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -295,7 +295,7 @@ where
         let (answer, traffic) = (app.clone().oneshot(request), Arc::clone(&answering));
         async move {
             let answer = answer.await;
-            traffic.note_answer();
+            traffic.record_answer();
             answer
         }
     });

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`cookie`]: what the browser keeps
-//! - [`arrival`]: how a request came here: over HTTPS, under which name, from whose page
+//! - [`origin`]: how a request came here: over HTTPS, under which name, from whose page
 //!
 //! # Guarantees
 //!
@@ -31,15 +31,15 @@ use utoipa_axum::routes;
 
 use crate::api::{Change, recorded};
 use crate::app::Routes;
-use crate::caller::{Caller, ClientAddress, SignedIn};
-use crate::extract::Said;
+use crate::auth::{Caller, ClientAddress, SignedIn};
+use crate::extract::JsonBody;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub mod arrival;
 pub mod cookie;
+pub mod request_origin;
 
-use arrival::Arrival;
+use request_origin::RequestOrigin;
 
 /// For those who have a cookie, or want one.
 pub(crate) fn routes() -> Routes {
@@ -62,8 +62,7 @@ struct SignIn {
 
 /// Who is signed in.
 #[derive(Serialize, ToSchema)]
-#[schema(as = SessionShown)]
-struct SessionShown {
+struct OperatorSession {
     /// The key they signed in with.
     #[schema(example = "1a2b3c4d")]
     key_id: String,
@@ -78,10 +77,10 @@ struct SessionShown {
     csrf: String,
 }
 
-impl SessionShown {
-    fn of(site: &Site, who: &Authenticated, secret: &SessionSecret, session: &Session) -> SessionShown {
+impl OperatorSession {
+    fn of(site: &Site, who: &Authenticated, secret: &SessionSecret, session: &Session) -> OperatorSession {
         let name = site.parts.keys.name_of(who.key_id);
-        SessionShown {
+        OperatorSession {
             key_id: who.key_id.to_string(),
             name: name.map(|name| name.to_string()).unwrap_or_default(),
             scopes: who.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
@@ -97,7 +96,7 @@ impl SessionShown {
 #[utoipa::path(
     post, path = "/session", tag = "session", request_body = SignIn,
     responses(
-        (status = 200, description = "Signed in; the cookie is set", body = SessionShown),
+        (status = 200, description = "Signed in; the cookie is set", body = OperatorSession),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many wrong keys from this address", body = ProblemBody, content_type = "application/problem+json"),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
@@ -106,12 +105,12 @@ impl SessionShown {
 async fn begin(
     State(site): State<Arc<Site>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
-    Extension(arrival): Extension<Arrival>,
+    Extension(origin): Extension<RequestOrigin>,
     headers: HeaderMap,
-    Said(said): Said<SignIn>,
+    JsonBody(body): JsonBody<SignIn>,
 ) -> Result<Response, Problem> {
     let refused = |reason| site.counters.sign_ins_refused.count(reason);
-    if !arrival.is_from_our_page(&headers) {
+    if !origin.is_same_origin(&headers) {
         refused("cross_site");
         return Err(cross_site());
     }
@@ -120,13 +119,13 @@ async fn begin(
         refused("too_many");
         too_many(wait_s)
     })?;
-    let Some(who) = site.parts.keys.authenticate(&said.key) else {
+    let Some(who) = site.parts.keys.authenticate(&body.key) else {
         refused("wrong_key");
         warn!(%from, "somebody tried to sign in with a key that is none");
         return Err(wrong_key());
     };
     // Only wrong keys are limited: colleagues behind one address do not lock each other out.
-    site.callers.wrong_keys.give_back(&address);
+    site.callers.wrong_keys.refund(&address);
     // Each sign-in writes to the database and the audit trail.
     site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {
@@ -139,14 +138,14 @@ async fn begin(
     let beginning = site.parts.sessions.begin(who.key_id, site.parts.clock.now(), length);
     let (secret, session) = recorded(&site, &who, change, beginning).await?;
     site.counters.sign_ins.increment();
-    leave_behind(&site, &headers).await;
-    let shown = SessionShown::of(&site, &who, &secret, &session);
-    let cookie = cookie::set(&secret, length, arrival.secure);
+    end_previous_session(&site, &headers).await;
+    let shown = OperatorSession::of(&site, &who, &secret, &session);
+    let cookie = cookie::set(&secret, length, origin.secure);
     Ok(([(SET_COOKIE, cookie)], Json(shown)).into_response())
 }
 
 /// Ends the session that the browser had before. It would end by itself.
-async fn leave_behind(site: &Site, headers: &HeaderMap) {
+async fn end_previous_session(site: &Site, headers: &HeaderMap) {
     if let Some(before) = cookie::read(headers)
         && let Err(error) = site.parts.sessions.end(&before).await
     {
@@ -156,7 +155,7 @@ async fn leave_behind(site: &Site, headers: &HeaderMap) {
 
 fn cross_site() -> Problem {
     let detail = "only a page of this server can sign in: open its own address; a proxy in front must pass on the Host \
-                  that the browser asked for";
+                  that the browser params for";
     Problem::new(StatusCode::FORBIDDEN, "cross_site", detail)
 }
 
@@ -175,14 +174,14 @@ fn wrong_key() -> Problem {
 #[utoipa::path(
     get, path = "/session", tag = "session", security(("session" = [])),
     responses(
-        (status = 200, description = "They are", body = SessionShown),
+        (status = 200, description = "They are", body = OperatorSession),
         (status = 401, description = "Nobody is", body = ProblemBody, content_type = "application/problem+json"),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<SessionShown>, Problem> {
+async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<OperatorSession>, Problem> {
     let SignedIn { secret, session } = caller.signed_in.ok_or_else(Problem::unauthorized)?;
-    Ok(Json(SessionShown::of(&site, &caller.who, &secret, &session)))
+    Ok(Json(OperatorSession::of(&site, &caller.who, &secret, &session)))
 }
 
 /// Signs out
@@ -197,7 +196,7 @@ async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<Sess
 async fn end(
     State(site): State<Arc<Site>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
-    Extension(arrival): Extension<Arrival>,
+    Extension(origin): Extension<RequestOrigin>,
     caller: Caller,
 ) -> Result<Response, Problem> {
     let SignedIn { secret, .. } = caller.signed_in.ok_or_else(Problem::unauthorized)?;
@@ -210,7 +209,7 @@ async fn end(
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => Problem::made_not_recorded(&error).into_response(),
     };
-    for removed in cookie::removed(arrival.secure) {
+    for removed in cookie::removed(origin.secure) {
         response.headers_mut().append(SET_COOKIE, removed);
     }
     Ok(response)

@@ -18,7 +18,7 @@ pub struct SiteSettings {
     /// Origins whose pages may use the API in a browser.
     pub cors_origins: Vec<String>,
     /// Origins whose pages may send heartbeats of their readers, besides those.
-    pub people_origins: Vec<String>,
+    pub gateway_origins: Vec<String>,
     /// Origins that may show a member's page within theirs.
     pub embed_origins: Vec<String>,
     /// How long an operator stays signed in.

@@ -17,26 +17,26 @@ use tokio::sync::watch;
 use tracker::Tracker;
 use views::{Activity, Indexes};
 
-use crate::api::HitAndRuns;
-use crate::caller::Callers;
+use crate::api::HitAndRunCounts;
+use crate::auth::Callers;
+use crate::cached_value::CachedValue;
 use crate::counters::SiteCounters;
-use crate::gone::Gone;
 use crate::health::Health;
+use crate::hit_and_run_list::HitAndRunList;
 use crate::metrics::Metrics;
+use crate::overview::OverviewCollector;
 use crate::problem::Problem;
-use crate::pulse::Pulse;
-use crate::ranking::{Rankings, Source};
-use crate::roster::Roster;
-use crate::scans::Scans;
+use crate::ranking::{RankingSource, Rankings};
+use crate::scan_limit::ScanLimits;
 use crate::settings::SiteSettings;
-use crate::snapshot::Snapshot;
+use crate::user_ranking::UserRanking;
 
 /// How old the order of users may be.
-const ROSTER_MS: u64 = 2000;
+const USER_RANKING_MS: u64 = 2000;
 /// How old the list of all hit-and-runs may be: it takes a look at every account.
 const HIT_AND_RUNS_MS: u64 = 15_000;
 /// How long a request waits for it.
-const HIT_AND_RUNS_PATIENCE: Duration = Duration::from_secs(1);
+const HIT_AND_RUNS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The parts of the process that the site reads and changes.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct Parts {
     /// Users, torrents, clients.
     pub store: Store,
     /// Who knows whom, and who may see what.
-    pub people: FriendStore,
+    pub friends: FriendStore,
     /// What the tracker goes by.
     pub gate: Arc<Gate>,
     /// The whitelist.
@@ -78,7 +78,7 @@ pub struct Parts {
     /// What the metrics page shows.
     pub metrics: Arc<Metrics>,
     /// The whole at a glance.
-    pub pulse: Arc<Pulse>,
+    pub overview: Arc<OverviewCollector>,
     /// With more entries than this the journal is too long.
     pub journal_length_alarm: u64,
 }
@@ -107,12 +107,12 @@ pub struct Site {
     /// Torrents by how many are on them.
     pub rankings: Rankings,
     /// Places for requests that look through much.
-    pub scans: Scans,
+    pub scan_limits: ScanLimits,
     /// How many hit-and-runs each person has who asked lately.
-    pub(crate) hit_and_runs: HitAndRuns,
+    pub(crate) hit_and_run_counts: HitAndRunCounts,
     /// All users by what they moved.
-    pub(crate) roster: Snapshot<Roster>,
-    gone: Snapshot<Gone>,
+    pub(crate) user_ranking: CachedValue<UserRanking>,
+    hit_and_run_list: CachedValue<HitAndRunList>,
     /// Verify calls so far, of which some are recorded.
     pub(crate) verify_calls: AtomicU64,
     /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
@@ -122,16 +122,16 @@ pub struct Site {
 }
 
 /// A change that is under way; it is over when this is dropped.
-pub(crate) struct UnderWay(Arc<Site>);
+pub(crate) struct PendingChange(Arc<Site>);
 
-impl UnderWay {
-    pub(crate) fn begin(site: &Arc<Site>) -> UnderWay {
+impl PendingChange {
+    pub(crate) fn begin(site: &Arc<Site>) -> PendingChange {
         site.changes.send_modify(|count| *count += 1);
-        UnderWay(Arc::clone(site))
+        PendingChange(Arc::clone(site))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PendingChange {
     fn drop(&mut self) {
         self.0.changes.send_modify(|count| *count -= 1);
     }
@@ -141,17 +141,17 @@ impl Site {
     /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
-        let source = Source::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
+        let source = RankingSource::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
         Arc::new(Site {
             parts,
             settings,
             counters,
             callers,
             rankings: Rankings::new(source),
-            scans: Scans::default(),
-            hit_and_runs: HitAndRuns::default(),
-            roster: Snapshot::new(ROSTER_MS),
-            gone: Snapshot::new(HIT_AND_RUNS_MS),
+            scan_limits: ScanLimits::default(),
+            hit_and_run_counts: HitAndRunCounts::default(),
+            user_ranking: CachedValue::new(USER_RANKING_MS),
+            hit_and_run_list: CachedValue::new(HIT_AND_RUNS_MS),
             verify_calls: AtomicU64::new(0),
             verified: Arc::default(),
             changes: watch::Sender::new(0),
@@ -160,11 +160,12 @@ impl Site {
 
     /// All hit-and-runs. While a new list takes long to read, the last one is given; before the first one, the caller is
     /// asked to come back.
-    pub(crate) async fn hit_and_runs_of_all(&self) -> Result<Arc<Gone>, Problem> {
-        let reading = self.gone.get(self.parts.clock.now_ms(), Gone::read(self.parts.clone()));
-        match tokio::time::timeout(HIT_AND_RUNS_PATIENCE, reading).await {
+    pub(crate) async fn hit_and_run_list(&self) -> Result<Arc<HitAndRunList>, Problem> {
+        let reading =
+            self.hit_and_run_list.get(self.parts.clock.now_ms(), HitAndRunList::read(self.parts.clone()));
+        match tokio::time::timeout(HIT_AND_RUNS_TIMEOUT, reading).await {
             Ok(read) => read,
-            Err(_) => self.gone.last().ok_or_else(|| {
+            Err(_) => self.hit_and_run_list.last().ok_or_else(|| {
                 let detail = "all accounts are being looked through for hit-and-runs: try again in a moment";
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "still_reading", detail).after(5)
             }),
@@ -172,7 +173,7 @@ impl Site {
     }
 
     /// Waits until no change is under way.
-    pub async fn changes_made(&self) {
+    pub async fn wait_for_changes(&self) {
         // The sender is ours, so it cannot be gone.
         let _ = self.changes.subscribe().wait_for(|count| *count == 0).await;
     }

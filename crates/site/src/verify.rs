@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use crate::app::Routes;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Routes {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct VerifyAsked {
+struct VerifyParams {
     /// The passkey: 8 to 64 hexadecimal digits; upper case is taken as lower case.
     #[param(required = true, nullable = false, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
@@ -35,7 +35,7 @@ struct VerifyAsked {
 
 /// Whether a passkey may announce.
 #[derive(Serialize, ToSchema)]
-struct Verdict {
+struct VerifyReply {
     /// Whether it may.
     valid: bool,
 }
@@ -47,10 +47,10 @@ struct Verdict {
     get,
     path = "/passkey/verify",
     tag = "verify",
-    params(VerifyAsked),
+    params(VerifyParams),
     security(("api_key" = ["verify"]), ("bearer" = ["verify"])),
     responses(
-        (status = 200, description = "The answer", body = Verdict),
+        (status = 200, description = "The answer", body = VerifyReply),
         (status = 400, description = "No passkey, or not one", body = ProblemBody, content_type = "application/problem+json"),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
         (status = "default", description = "Something else is wrong", body = ProblemBody, content_type = "application/problem+json"),
@@ -59,9 +59,9 @@ struct Verdict {
 async fn verify(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<VerifyAsked>,
-) -> Result<Json<Verdict>, Problem> {
-    let passkey: Passkey = match asked.passkey.as_deref().map(str::parse) {
+    QueryParams(params): QueryParams<VerifyParams>,
+) -> Result<Json<VerifyReply>, Problem> {
+    let passkey: Passkey = match params.passkey.as_deref().map(str::parse) {
         Some(Ok(passkey)) => passkey,
         Some(Err(_)) => return Err(Problem::bad_request("passkey must be 8 to 64 hexadecimal digits")),
         None => return Err(Problem::bad_request("passkey is missing: /passkey/verify?passkey=...")),
@@ -70,7 +70,7 @@ async fn verify(
     let counter = if valid { &site.counters.verified_valid } else { &site.counters.verified_invalid };
     counter.increment();
     sample(&site, &caller, &passkey, valid).await?;
-    Ok(Json(Verdict { valid }))
+    Ok(Json(VerifyReply { valid }))
 }
 
 async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {

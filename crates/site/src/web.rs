@@ -130,11 +130,11 @@ impl Served {
         Served { policy: Some(policy), framable: !origins.is_empty(), ..Served::file(file) }
     }
 
-    fn answer(&self, asked: &HeaderMap, keep: &'static str) -> Response {
-        let (encoding, bytes) = self.form_for(asked);
+    fn answer(&self, params: &HeaderMap, keep: &'static str) -> Response {
+        let (encoding, bytes) = self.form_for(params);
         // Forms that differ in bytes differ in their tags.
         let tag = format!("\"{}{}\"", self.tag, encoding.map_or("", Encoding::tag_ending));
-        let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| etag::names(known, &tag));
+        let is_known = params.get(IF_NONE_MATCH).is_some_and(|known| etag::names(known, &tag));
         let mut response = match is_known {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => ([(CONTENT_TYPE, content_type_of(self.file.path))], bytes).into_response(),
@@ -157,10 +157,10 @@ impl Served {
         response
     }
 
-    fn form_for(&self, asked: &HeaderMap) -> (Option<Encoding>, &'static [u8]) {
+    fn form_for(&self, params: &HeaderMap) -> (Option<Encoding>, &'static [u8]) {
         let forms = [(Encoding::Brotli, self.file.brotli), (Encoding::Gzip, self.file.gzip)];
         let there = forms.into_iter().filter_map(|(encoding, bytes)| Some((encoding, bytes?)));
-        match accept::best(asked, there) {
+        match accept::best(params, there) {
             Some((encoding, bytes)) => (Some(encoding), bytes),
             None => (None, self.file.plain),
         }
@@ -195,7 +195,7 @@ mod tests {
         gzip: Some(b"by gzip"),
     };
 
-    fn asked(lines: &[(&'static str, &str)]) -> HeaderMap {
+    fn params(lines: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
@@ -214,7 +214,7 @@ mod tests {
         for (accepts, encoding) in
             [("gzip, deflate, br", "br"), ("gzip", "gzip"), ("br;q=0, gzip;q=0", ""), ("identity", "")]
         {
-            let response = served.answer(&asked(&[("accept-encoding", accepts)]), "no-cache");
+            let response = served.answer(&params(&[("accept-encoding", accepts)]), "no-cache");
             assert_eq!(header(&response, "content-encoding"), encoding, "{accepts}");
             assert_eq!(header(&response, "vary"), "accept-encoding");
             assert_eq!(header(&response, "content-type"), "text/javascript; charset=utf-8");
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(tags[2], tags[3]);
         tags.dedup();
         assert_eq!(tags.len(), 3, "{tags:?}");
-        let again = asked(&[("accept-encoding", "br"), ("if-none-match", &tags[0])]);
+        let again = params(&[("accept-encoding", "br"), ("if-none-match", &tags[0])]);
         let response = served.answer(&again, "no-cache");
         assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
         assert_eq!((header(&response, "content-encoding"), header(&response, "etag")), ("", &*tags[0]));
@@ -231,11 +231,11 @@ mod tests {
 
     #[test]
     fn a_page_is_framed_by_nobody_unless_sites_are_named() {
-        let alone = Served::page(UNBUILT, &[]).answer(&asked(&[]), "no-cache");
+        let alone = Served::page(UNBUILT, &[]).answer(&params(&[]), "no-cache");
         assert!(header(&alone, "content-security-policy").ends_with("frame-ancestors 'none'"));
         assert!(alone.extensions().get::<Framable>().is_none());
         let sites = ["https://pt.example.com".to_owned(), "https://forum.example.com".to_owned()];
-        let framed = Served::page(UNBUILT, &sites).answer(&asked(&[]), "no-cache");
+        let framed = Served::page(UNBUILT, &sites).answer(&params(&[]), "no-cache");
         let policy = header(&framed, "content-security-policy");
         assert!(policy.ends_with("frame-ancestors https://pt.example.com https://forum.example.com"));
         assert!(framed.extensions().get::<Framable>().is_some());

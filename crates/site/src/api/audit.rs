@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::Page;
 use crate::app::Routes;
-use crate::extract::{Asked, LIMIT_DEFAULT, page_limit};
+use crate::extract::{LIMIT_DEFAULT, QueryParams, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -24,7 +24,7 @@ const ACTION_CHARS_MAX: usize = 100;
 const VERDICT_MS: u64 = 2000;
 
 /// For keys with `admin`: the trail tells what other keys did.
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(verify))
 }
 
@@ -32,11 +32,11 @@ pub(super) fn readable() -> Routes {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct AuditAsked {
+struct AuditParams {
     /// How many, at the most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before; left out for the first page.
+    /// `next` of the page before; left out for the first page.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     cursor: Option<u64>,
     /// Only this action, such as `user.add`; with a dot at its end, all that begin with it.
@@ -94,7 +94,7 @@ impl AuditRecord {
 
 /// Who changed what
 #[utoipa::path(
-    get, path = "/api/v1/audit", tag = "audit", params(AuditAsked),
+    get, path = "/api/v1/audit", tag = "audit", params(AuditParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "A page, newest first; it may be short and still not be the last", body = Page<AuditRecord>),
@@ -103,27 +103,27 @@ impl AuditRecord {
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<AuditAsked>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Json<Page<AuditRecord>>, Problem> {
-    let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
-    if asked.cursor.is_some_and(|cursor| cursor > i64::MAX as u64) {
-        return Err(Problem::bad_request("cursor is not one of ours: send next_cursor of the page before"));
+    let limit = page_limit(params.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
+    if params.cursor.is_some_and(|cursor| cursor > i64::MAX as u64) {
+        return Err(Problem::bad_request("cursor is not one of ours: send next of the page before"));
     }
-    if asked.action.as_ref().is_some_and(|action| action.chars().count() > ACTION_CHARS_MAX) {
+    if params.action.as_ref().is_some_and(|action| action.chars().count() > ACTION_CHARS_MAX) {
         return Err(Problem::bad_request(format!(
             "action: no action has more than {ACTION_CHARS_MAX} characters"
         )));
     }
-    let query = AuditQuery { before: asked.cursor, limit, action: asked.action };
+    let query = AuditQuery { before: params.cursor, limit, action: params.action };
     let page = site.parts.audit.read_newest(query).await;
     let page = page.map_err(|error| Problem::internal("the audit trail", &error))?;
     let items = page.entries.into_iter().map(AuditRecord::of).collect();
-    Ok(Json(Page { items, next_cursor: page.next.map(|seq| seq.to_string()) }))
+    Ok(Json(Page { items, next: page.next.map(|seq| seq.to_string()) }))
 }
 
 /// Whether the chain of the trail holds.
 #[derive(Serialize, ToSchema)]
-struct AuditVerdict {
+struct AuditVerification {
     /// Whether it does.
     holds: bool,
     /// Records that fit, up to the first that does not.
@@ -143,11 +143,11 @@ struct AuditVerdict {
     anchored: Option<u64>,
 }
 
-impl AuditVerdict {
-    fn of(verdict: &Verdict) -> AuditVerdict {
+impl AuditVerification {
+    fn of(verdict: &Verdict) -> AuditVerification {
         let last = verdict.last.as_ref();
         let fault = verdict.fault.as_ref();
-        AuditVerdict {
+        AuditVerification {
             holds: fault.is_none(),
             records: verdict.records,
             torn: verdict.torn,
@@ -175,17 +175,17 @@ fn file_name_of(path: &Path) -> String {
     get, path = "/api/v1/audit/verify", tag = "audit",
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The verdict", body = AuditVerdict),
+        (status = 200, description = "The verdict", body = AuditVerification),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Problem> {
+async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerification>, Problem> {
     let mut verified = Arc::clone(&site.verified).lock_owned().await;
     let now_ms = site.parts.clock.now_ms();
     if let Some((at_ms, verdict)) = &*verified
         && now_ms.abs_diff(*at_ms) < VERDICT_MS
     {
-        return Ok(Json(AuditVerdict::of(verdict)));
+        return Ok(Json(AuditVerification::of(verdict)));
     }
     let settings = site.parts.audit.settings().clone();
     let clock = Arc::clone(&site.parts.clock);
@@ -194,7 +194,7 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Pro
         // Where old files are deleted by intention, nobody can say that they are missing.
         let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
         let verdict = verify_trail(&settings.file, expectations)?;
-        let shown = AuditVerdict::of(&verdict);
+        let shown = AuditVerification::of(&verdict);
         *verified = Some((clock.now_ms(), verdict));
         Ok(shown)
     });

@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 /// The longest name that is taken.
 const NAME_CHARS_MAX: usize = 200;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(put, remove))
 }
 
 /// Programs whose peer ids begin alike.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Client)]
-struct ClientShown {
+#[schema(as = ClientRule)]
+struct ClientRuleJson {
     /// The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else.
     prefix: String,
     /// What they are called.
@@ -41,16 +41,16 @@ struct ClientShown {
     allowed: bool,
 }
 
-impl ClientShown {
-    fn of(rule: &ClientRule) -> ClientShown {
-        ClientShown { prefix: rule.prefix.to_string(), name: rule.name.clone(), allowed: rule.allowed }
+impl ClientRuleJson {
+    fn of(rule: &ClientRule) -> ClientRuleJson {
+        ClientRuleJson { prefix: rule.prefix.to_string(), name: rule.name.clone(), allowed: rule.allowed }
     }
 }
 
 /// What becomes of programs with a prefix.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ClientSaid {
+struct SetClientRule {
     /// Whether they may announce.
     allowed: bool,
     /// What they are called.
@@ -70,47 +70,48 @@ fn prefix_of(text: &str) -> Result<ClientPrefix, Problem> {
     get, path = "/api/v1/clients", tag = "clients",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them", body = Vec<ClientShown>),
+        (status = 200, description = "All of them", body = Page<ClientRuleJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<ClientShown>>, Problem> {
-    Ok(Json(site.parts.store.list_clients().await?.iter().map(ClientShown::of).collect()))
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<ClientRuleJson>>, Problem> {
+    let rules = site.parts.store.list_clients().await?;
+    Ok(Json(Page::whole(rules.iter().map(ClientRuleJson::of).collect())))
 }
 
 /// Allows or forbids programs
 #[utoipa::path(
-    put, path = "/api/v1/clients/{prefix}", tag = "clients", request_body = ClientSaid,
+    put, path = "/api/v1/clients/{prefix}", tag = "clients", request_body = SetClientRule,
     params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`",
         pattern = "^(hex:([0-9a-fA-F]{2}){1,20}|(?!hex:)[ -~]{1,20})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = ClientShown),
+        (status = 200, description = "What holds now", body = ClientRuleJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn put(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(prefix): Named<String>,
-    Said(said): Said<ClientSaid>,
-) -> Result<Json<ClientShown>, Problem> {
+    PathParams(prefix): PathParams<String>,
+    JsonBody(body): JsonBody<SetClientRule>,
+) -> Result<Json<ClientRuleJson>, Problem> {
     let prefix = prefix_of(&prefix)?;
-    if said.name.chars().count() > NAME_CHARS_MAX || said.name.contains('\0') {
+    if body.name.chars().count() > NAME_CHARS_MAX || body.name.contains('\0') {
         return Err(Problem::bad_request(format!(
             "name must be at most {NAME_CHARS_MAX} characters, without NUL"
         )));
     }
     let store = &site.parts.store;
-    let action = if said.allowed { "client.allow" } else { "client.forbid" };
-    let doing = async {
-        match said.allowed {
-            true => store.allow_client(prefix, &said.name).await,
-            false => store.forbid_client(prefix, &said.name).await,
+    let action = if body.allowed { "client.allow" } else { "client.forbid" };
+    let operation = async {
+        match body.allowed {
+            true => store.allow_client(prefix, &body.name).await,
+            false => store.forbid_client(prefix, &body.name).await,
         }
     };
-    recorded(&site, &caller, Change::new(action, Subject::new("client", prefix)), doing).await?;
-    Ok(Json(ClientShown { prefix: prefix.to_string(), name: said.name, allowed: said.allowed }))
+    recorded(&site, &caller, Change::new(action, Subject::new("client", prefix)), operation).await?;
+    Ok(Json(ClientRuleJson { prefix: prefix.to_string(), name: body.name, allowed: body.allowed }))
 }
 
 /// Takes a prefix off the list
@@ -127,7 +128,7 @@ async fn put(
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(prefix): Named<String>,
+    PathParams(prefix): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let prefix = prefix_of(&prefix)?;
     let change = Change::new("client.remove", Subject::new("client", prefix));

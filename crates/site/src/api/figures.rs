@@ -5,12 +5,12 @@ use ledger::{Account, AccountKey, Figures, Standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::names::Torrents;
+use super::torrents_by_id::Torrents;
 
 /// What was moved, and how long.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Figures)]
-pub(crate) struct FiguresShown {
+pub(crate) struct FiguresJson {
     /// Bytes uploaded, as they are, in decimal digits.
     #[schema(example = "1099511627776", pattern = "^[0-9]+$")]
     pub uploaded: String,
@@ -37,10 +37,10 @@ pub(crate) struct FiguresShown {
     pub last_seen: Option<u32>,
 }
 
-impl FiguresShown {
-    pub(crate) fn of(figures: &Figures) -> FiguresShown {
+impl FiguresJson {
+    pub(crate) fn of(figures: &Figures) -> FiguresJson {
         let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
-        FiguresShown {
+        FiguresJson {
             uploaded: figures.uploaded.to_string(),
             downloaded: figures.downloaded.to_string(),
             credited_uploaded: figures.credited_uploaded().to_string(),
@@ -58,7 +58,7 @@ impl FiguresShown {
 /// A user on a torrent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Account)]
-pub(crate) struct AccountShown {
+pub(crate) struct AccountJson {
     /// The torrent's number.
     pub torrent: u64,
     /// Its infohash; null if it was removed.
@@ -77,13 +77,13 @@ pub(crate) struct AccountShown {
     /// The program that announced it last, such as `-TR3000-`.
     pub client: String,
     /// The amounts.
-    pub figures: FiguresShown,
+    pub figures: FiguresJson,
 }
 
-impl AccountShown {
-    pub(crate) fn of(key: &AccountKey, account: &Account, torrents: &Torrents) -> AccountShown {
+impl AccountJson {
+    pub(crate) fn of(key: &AccountKey, account: &Account, torrents: &Torrents) -> AccountJson {
         let torrent = torrents.get(&key.torrent);
-        AccountShown {
+        AccountJson {
             torrent: key.torrent.get(),
             infohash: torrent.map(|torrent| torrent.info_hash.to_string()),
             name: torrent.map(|torrent| torrent.name.clone()),
@@ -92,7 +92,7 @@ impl AccountShown {
             leeching: account.is_leeching(),
             completed_at: account.completed_at.map(|at| at.0),
             client: account.client(),
-            figures: FiguresShown::of(&account.figures),
+            figures: FiguresJson::of(&account.figures),
         }
     }
 }
@@ -108,12 +108,12 @@ pub(crate) struct HitAndRun {
     /// Since when they are gone; null while they are there.
     pub gone_since: Option<u32>,
     /// The account.
-    pub account: AccountShown,
+    pub account: AccountJson,
 }
 
 impl HitAndRun {
     /// None where nothing is owed.
-    pub(crate) fn of(account: AccountShown, standing: &Standing) -> Option<HitAndRun> {
+    pub(crate) fn of(account: AccountJson, standing: &Standing) -> Option<HitAndRun> {
         let (name, seeding_s_left, gone_since) = match standing {
             Standing::Clear => return None,
             Standing::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),

@@ -17,18 +17,18 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::{Site, ViewGroup};
 
 /// How long a request waits until a pause holds.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(status))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(change))
 }
 
@@ -48,13 +48,12 @@ struct JournalStatus {
     /// Risk events.
     risks: u64,
     /// Whoever reads it, by group.
-    groups: Vec<GroupShown>,
+    groups: Vec<JournalGroup>,
 }
 
 /// A consumer group of the journal.
 #[derive(Serialize, ToSchema)]
-#[schema(as = JournalGroup)]
-struct GroupShown {
+struct JournalGroup {
     /// The view; null for readers of other programs.
     view: Option<String>,
     /// The group.
@@ -101,7 +100,7 @@ async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Pr
     let mut groups = Vec::with_capacity(traffic.groups.len());
     for group in &traffic.groups {
         let view = site.parts.views.iter().find(|known| known.group == group.name).map(|known| known.view);
-        groups.push(GroupShown {
+        groups.push(JournalGroup {
             view: view.map(str::to_owned),
             group: group.name.clone(),
             lag: group.lag(),
@@ -126,15 +125,14 @@ async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Pr
 /// What to change about a view.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ViewChange {
+struct UpdateView {
     /// Whether its entries wait in the journal.
     paused: bool,
 }
 
 /// What a view does.
 #[derive(Serialize, ToSchema)]
-#[schema(as = View)]
-struct ViewShown {
+struct ViewStatus {
     /// The view.
     view: String,
     /// Whether its entries wait in the journal.
@@ -143,28 +141,28 @@ struct ViewShown {
 
 /// Pauses a view, or lets it go on; answers once no process applies another entry
 #[utoipa::path(
-    patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = ViewChange,
+    patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = UpdateView,
     params(("view" = String, Path, description = "`ledger` or `activity`")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What it does now", body = ViewShown),
+        (status = 200, description = "What it does now", body = ViewStatus),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(named): Named<String>,
-    Said(said): Said<ViewChange>,
-) -> Result<Json<ViewShown>, Problem> {
+    PathParams(named): PathParams<String>,
+    JsonBody(body): JsonBody<UpdateView>,
+) -> Result<Json<ViewStatus>, Problem> {
     let Some(view) = site.parts.views.iter().find(|known| known.view == named) else {
         let known: Vec<&str> = site.parts.views.iter().map(|known| known.view).collect();
         let detail = format!("there is no such view: the views are {}", known.join(", "));
         return Err(Problem::not_found("unknown_view", detail));
     };
-    let action = if said.paused { "view.pause" } else { "view.resume" };
+    let action = if body.paused { "view.pause" } else { "view.resume" };
     let change = Change::new(action, Subject::new("view", view.view));
-    let unconfirmed = recorded(&site, &caller, change, set_paused(&site, view, said.paused)).await?;
+    let unconfirmed = recorded(&site, &caller, change, set_paused(&site, view, body.paused)).await?;
     if !unconfirmed.is_empty() {
         let detail = format!(
             "{} is paused, but these processes have not confirmed it and may still apply entries: {}",
@@ -173,7 +171,7 @@ async fn change(
         );
         return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, "pause_unconfirmed", detail));
     }
-    Ok(Json(ViewShown { view: view.view.to_owned(), paused: said.paused }))
+    Ok(Json(ViewStatus { view: view.view.to_owned(), paused: body.paused }))
 }
 
 /// Pauses a view or lets it go on; returns the processes that have not confirmed a pause in time.

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, LIMIT_DEFAULT, Named, Said, page_limit};
+use crate::extract::{JsonBody, LIMIT_DEFAULT, PathParams, QueryParams, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -25,12 +25,12 @@ use crate::site::Site;
 const SCOPES_MAX: usize = Scope::ALL.len();
 
 /// For keys with `admin`: they tell who else there is.
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
 /// Likewise.
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(create)).routes(routes!(revoke))
 }
 
@@ -68,7 +68,7 @@ impl ScopeName {
 /// A key, without its secret.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Key)]
-struct KeyShown {
+struct KeyJson {
     /// Its id: the first part of its text.
     #[schema(example = "1a2b3c4d")]
     id: String,
@@ -84,9 +84,9 @@ struct KeyShown {
     revoked_at: Option<u32>,
 }
 
-impl KeyShown {
-    fn of(key: &ApiKey) -> KeyShown {
-        KeyShown {
+impl KeyJson {
+    fn of(key: &ApiKey) -> KeyJson {
+        KeyJson {
             id: key.id.to_string(),
             name: key.name.clone(),
             scopes: key.scopes.iter().map(ScopeName::of).collect(),
@@ -99,8 +99,7 @@ impl KeyShown {
 
 /// A key that was made just now.
 #[derive(Serialize, ToSchema)]
-#[schema(as = NewKey)]
-struct KeyMade {
+struct CreatedKey {
     /// Its id: the first part of its text.
     id: String,
     /// What people call it.
@@ -117,7 +116,7 @@ struct KeyMade {
 /// A key to be made.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct KeySaid {
+struct CreateKey {
     /// Who or what will use it.
     #[schema(min_length = 1, max_length = 100, pattern = "^(?=.*\\S)[^\\x00-\\x1f\\x7f-\\x9f]+$")]
     name: String,
@@ -130,11 +129,11 @@ struct KeySaid {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct KeysAsked {
+struct KeyListParams {
     /// How many, at the most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before; left out for the first page.
+    /// `next` of the page before; left out for the first page.
     #[param(pattern = "^[0-9]{1,10}-[0-9a-f]{8}$")]
     cursor: Option<String>,
     /// Also those that were revoked.
@@ -146,52 +145,51 @@ struct KeysAsked {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RevokeAsked {
+struct RevokeParams {
     /// Revokes also the key that asks.
     #[param(default = false)]
     force: Option<bool>,
 }
 
 /// A place in the list: newest first, then by id.
-type Place = (u64, String);
+type PageCursor = (u64, String);
 
-fn place_of(key: &ApiKey) -> Place {
+fn place_of(key: &ApiKey) -> PageCursor {
     (key.created_at.0.into(), key.id.to_string())
 }
 
-fn read_cursor(text: &str) -> Result<Place, Problem> {
+fn read_cursor(text: &str) -> Result<PageCursor, Problem> {
     let read = || {
         let (at, id) = text.split_once('-')?;
         let is_number = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
         let id: KeyId = id.parse().ok()?;
         Some((at.parse().ok().filter(|_| is_number)?, id.to_string()))
     };
-    read()
-        .ok_or_else(|| Problem::bad_request("cursor is not one of ours: send next_cursor of the page before"))
+    read().ok_or_else(|| Problem::bad_request("cursor is not one of ours: send next of the page before"))
 }
 
 /// Whether a key stands behind a place.
-fn is_behind(key: &ApiKey, (at, id): &Place) -> bool {
+fn is_behind(key: &ApiKey, (at, id): &PageCursor) -> bool {
     let (key_at, key_id) = place_of(key);
     key_at < *at || (key_at == *at && key_id > *id)
 }
 
 /// Who may use the API
 #[utoipa::path(
-    get, path = "/api/v1/keys", tag = "keys", params(KeysAsked),
+    get, path = "/api/v1/keys", tag = "keys", params(KeyListParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "A page, newest first", body = Page<KeyShown>),
+        (status = 200, description = "A page, newest first", body = Page<KeyJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<KeysAsked>,
-) -> Result<Json<Page<KeyShown>>, Problem> {
-    let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
-    let after = asked.cursor.as_deref().map(read_cursor).transpose()?;
-    let with_revoked = asked.revoked.unwrap_or(false);
+    QueryParams(params): QueryParams<KeyListParams>,
+) -> Result<Json<Page<KeyJson>>, Problem> {
+    let limit = page_limit(params.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
+    let after = params.cursor.as_deref().map(read_cursor).transpose()?;
+    let with_revoked = params.revoked.unwrap_or(false);
     let mut keys = ApiKeys::on(&site.parts.store).list().await?;
     keys.retain(|key| with_revoked || key.revoked_at.is_none());
     keys.retain(|key| after.as_ref().is_none_or(|place| is_behind(key, place)));
@@ -201,42 +199,42 @@ async fn list(
         let (at, id) = place_of(key);
         format!("{at}-{id}")
     };
-    Ok(Json(Page::of(keys, limit, cursor, KeyShown::of)))
+    Ok(Json(Page::of(keys, limit, cursor, KeyJson::of)))
 }
 
 /// Makes a key
 ///
 /// Its text is in the answer, and nowhere else from then on.
 #[utoipa::path(
-    post, path = "/api/v1/keys", tag = "keys", request_body = KeySaid,
+    post, path = "/api/v1/keys", tag = "keys", request_body = CreateKey,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The key, this once", body = KeyMade),
+        (status = 201, description = "The key, this once", body = CreatedKey),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn create(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<KeySaid>,
-) -> Result<(StatusCode, Json<KeyMade>), Problem> {
-    if said.scopes.len() > SCOPES_MAX {
+    JsonBody(body): JsonBody<CreateKey>,
+) -> Result<(StatusCode, Json<CreatedKey>), Problem> {
+    if body.scopes.len() > SCOPES_MAX {
         return Err(Problem::bad_request(format!("scopes: there are no more than {SCOPES_MAX}")));
     }
-    let scopes: Scopes = said.scopes.iter().map(|name| name.scope()).collect();
+    let scopes: Scopes = body.scopes.iter().map(|name| name.scope()).collect();
     let now: UnixTime = site.parts.clock.now();
     let keys = ApiKeys::on(&site.parts.store);
     let change = Change::new("key.create", Subject::key(""))
-        .with("name", &*said.name)
+        .with("name", &*body.name)
         .with("scopes", scopes.to_string());
-    let creating = keys.create(&said.name, scopes, now);
+    let creating = keys.create(&body.name, scopes, now);
     let made =
         recorded_with(&site, &caller, change, creating, |record, key| record.about(Subject::key(key.id)))
             .await?;
-    hear_of_it(&site).await;
-    let shown = KeyMade {
+    reload_keys(&site).await;
+    let shown = CreatedKey {
         id: made.id.to_string(),
-        name: said.name,
+        name: body.name,
         scopes: scopes.iter().map(ScopeName::of).collect(),
         created_at: now.0,
         key: made.text,
@@ -250,7 +248,7 @@ async fn create(
 /// with `force=true`: so there is always one with `admin` left, unless that is meant.
 #[utoipa::path(
     delete, path = "/api/v1/keys/{id}", tag = "keys",
-    params(("id" = String, Path, description = "The key's id", pattern = "^[0-9a-f]{8}$"), RevokeAsked),
+    params(("id" = String, Path, description = "The key's id", pattern = "^[0-9a-f]{8}$"), RevokeParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "It works no longer"),
@@ -261,23 +259,23 @@ async fn create(
 async fn revoke(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<RevokeAsked>,
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<RevokeParams>,
 ) -> Result<StatusCode, Problem> {
     let id: KeyId = id.parse().map_err(|error| Problem::bad_request(format!("id: {error}")))?;
-    if id == caller.key_id && !asked.force.unwrap_or(false) {
+    if id == caller.key_id && !params.force.unwrap_or(false) {
         let detail = "this is the key that you use, and perhaps the last one with admin: add force=true if that is meant";
         return Err(Problem::conflict("own_key", detail));
     }
     let keys = ApiKeys::on(&site.parts.store);
     let revoking = keys.revoke(id, site.parts.clock.now());
     recorded(&site, &caller, Change::new("key.revoke", Subject::key(id)), revoking).await?;
-    hear_of_it(&site).await;
+    reload_keys(&site).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Here a change of the keys works at once, elsewhere within a second.
-async fn hear_of_it(site: &Site) {
+async fn reload_keys(site: &Site) {
     if let Err(error) = site.parts.keys.reload().await {
         warn!(%error, "a change of the keys works a moment later");
     }

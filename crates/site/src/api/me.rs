@@ -13,17 +13,17 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 use views::Page as ListPage;
 
-use super::figures::FiguresShown;
-use super::names;
+use super::figures::FiguresJson;
 use super::presence::gateway_of;
-use super::presence::shown::{PersonShown, SessionShown};
+use super::presence::schema::{PresenceJson, SessionJson};
+use super::torrents_by_id;
 use crate::app::Routes;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-mod tally;
+mod hit_and_run_counts;
 
-pub(crate) use tally::HitAndRuns;
+pub(crate) use hit_and_run_counts::HitAndRunCounts;
 
 /// Where it is. Pages of other origins than the API's may use it.
 pub(crate) const PATH: &str = "/api/v1/me";
@@ -44,11 +44,11 @@ struct Me {
     /// Their number.
     id: u64,
     /// What their own devices see of them: also that they hide.
-    presence: PersonShown,
+    presence: PresenceJson,
     /// Their sessions at this gateway.
-    sessions: Vec<SessionShown>,
+    sessions: Vec<SessionJson>,
     /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
+    figures: Option<FiguresJson>,
     /// What counts as uploaded for each byte that counts as downloaded; null while nothing does.
     #[schema(example = 1.5)]
     ratio: Option<f64>,
@@ -97,7 +97,7 @@ struct OwnTorrent {
 /// With a token of the person, as for a connection; not with an API key.
 #[utoipa::path(
     get, path = "/api/v1/me", tag = "presence",
-    security(("person" = [])),
+    security(("user_token" = [])),
     responses(
         (status = 200, description = "The person, also one who never announced anything", body = Me),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
@@ -108,9 +108,9 @@ async fn me(
     Extension(person): Extension<Identity>,
 ) -> Result<Json<Me>, Problem> {
     let (hub, user) = (&gateway_of(&site)?.hub, person.user);
-    let presence = PersonShown::of(&hub.own_status(user).await?);
+    let presence = PresenceJson::of(&hub.own_status(user).await?);
     let node = hub.node_name();
-    let sessions = hub.devices(user).iter().map(|session| SessionShown::of(session, node.clone())).collect();
+    let sessions = hub.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
     let figures = site.parts.ledger.user(user).await?;
     let (seeding, leeching) = own_torrents(&site, user).await?;
     Ok(Json(Me {
@@ -118,11 +118,11 @@ async fn me(
         presence,
         sessions,
         ratio: figures.as_ref().and_then(ratio_of),
-        figures: figures.as_ref().map(FiguresShown::of),
+        figures: figures.as_ref().map(FiguresJson::of),
         seeding,
         leeching,
         hit_and_runs: hit_and_runs(&site, user).await?,
-        friends: site.parts.people.count_friends(user).await?,
+        friends: site.parts.friends.count_friends(user).await?,
     }))
 }
 
@@ -154,7 +154,7 @@ async fn described(
 ) -> Result<Vec<OwnTorrent>, Problem> {
     let id_of = |one: &views::ActiveTorrent| site.parts.gate.torrent_of(&one.info_hash);
     let ids: Vec<TorrentId> = listed.iter().filter_map(id_of).collect();
-    let torrents = names::of(site, ids.iter().copied()).await?;
+    let torrents = torrents_by_id::load(site, ids.iter().copied()).await?;
     let keys: Vec<AccountKey> = ids.iter().map(|torrent| AccountKey { user, torrent: *torrent }).collect();
     let accounts = site.parts.ledger.accounts(&keys).await?;
     let left_of = |torrent: TorrentId| {
@@ -180,7 +180,7 @@ async fn described(
 async fn hit_and_runs(site: &Arc<Site>, user: UserId) -> Result<u64, Problem> {
     let (counted, now_ms) = (Arc::clone(site), site.parts.clock.now_ms());
     let counting = async move { count_hit_and_runs(&counted, user).await };
-    site.hit_and_runs.of(user, now_ms, &site.counters.hit_and_runs_forgotten, counting).await
+    site.hit_and_run_counts.of(user, now_ms, &site.counters.hit_and_runs_forgotten, counting).await
 }
 
 async fn count_hit_and_runs(site: &Site, user: UserId) -> Result<u64, Problem> {

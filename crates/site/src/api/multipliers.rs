@@ -12,28 +12,28 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-mod said;
+mod create;
 
-use said::{MultiplierForms, MultiplierSaid};
+use create::{CreateMultiplier, CreateMultiplierSchema};
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(remove))
 }
 
 /// A time in which bytes count more or less than they are.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Multiplier)]
-struct MultiplierShown {
+struct MultiplierJson {
     /// Its number.
     id: u64,
     /// What it is for: `site`, `torrent` or `user`.
@@ -53,10 +53,10 @@ struct MultiplierShown {
     note: String,
 }
 
-impl MultiplierShown {
-    fn of(multiplier: &Multiplier) -> MultiplierShown {
+impl MultiplierJson {
+    fn of(multiplier: &Multiplier) -> MultiplierJson {
         let terms = &multiplier.terms;
-        MultiplierShown {
+        MultiplierJson {
             id: multiplier.id,
             scope: terms.scope.name().to_owned(),
             subject: terms.scope.subject(),
@@ -74,35 +74,35 @@ impl MultiplierShown {
     get, path = "/api/v1/multipliers", tag = "multipliers",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by number", body = Vec<MultiplierShown>),
+        (status = 200, description = "All of them, by number", body = Page<MultiplierJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<MultiplierShown>>, Problem> {
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<MultiplierJson>>, Problem> {
     let multipliers = site.parts.ledger.multipliers().await?;
-    Ok(Json(multipliers.iter().map(MultiplierShown::of).collect()))
+    Ok(Json(Page::whole(multipliers.iter().map(MultiplierJson::of).collect())))
 }
 
 /// Lets bytes count more or less for a while
 #[utoipa::path(
-    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = MultiplierForms,
+    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = CreateMultiplierSchema,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The multiplier", body = MultiplierShown),
+        (status = 201, description = "The multiplier", body = MultiplierJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<MultiplierSaid>,
-) -> Result<(StatusCode, Json<MultiplierShown>), Problem> {
-    let terms = said.terms(site.parts.clock.now())?;
+    JsonBody(body): JsonBody<CreateMultiplier>,
+) -> Result<(StatusCode, Json<MultiplierJson>), Problem> {
+    let terms = body.terms(site.parts.clock.now())?;
     let change = Change::new("multiplier.add", Subject::new("multiplier", terms.scope))
         .with("upload_percent", terms.upload.get())
         .with("download_percent", terms.download.get());
     let multiplier = recorded(&site, &caller, change, site.parts.ledger.add_multiplier(terms)).await?;
-    Ok((StatusCode::CREATED, Json(MultiplierShown::of(&multiplier))))
+    Ok((StatusCode::CREATED, Json(MultiplierJson::of(&multiplier))))
 }
 
 /// Ends a multiplier; what it has added stays, and so does its row, with its end
@@ -118,10 +118,10 @@ async fn add(
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
+    PathParams(id): PathParams<u64>,
 ) -> Result<StatusCode, Problem> {
     let change = Change::new("multiplier.remove", Subject::new("multiplier", id));
-    let doing = async {
+    let operation = async {
         match site.parts.ledger.end_multiplier(id).await? {
             true => Ok(()),
             false => Err(Problem::not_found(
@@ -130,6 +130,6 @@ async fn remove(
             )),
         }
     };
-    recorded(&site, &caller, change, doing).await?;
+    recorded(&site, &caller, change, operation).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -10,12 +10,12 @@ use http::header::CONTENT_TYPE;
 use utoipa_axum::routes;
 
 use crate::app::Routes;
+use crate::overview::history::OverviewHistory;
+use crate::overview::schema::Overview;
 use crate::problem::ProblemBody;
-use crate::pulse::history::OverviewHistory;
-use crate::pulse::overview::Overview;
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(overview)).routes(routes!(history))
 }
 
@@ -32,7 +32,7 @@ pub(super) fn readable() -> Routes {
     )
 )]
 async fn overview(State(site): State<Arc<Site>>, Extension(caller): Extension<Authenticated>) -> Response {
-    let json = site.parts.pulse.latest(caller.scopes.allow(Scope::Admin)).await;
+    let json = site.parts.overview.latest(caller.scopes.allow(Scope::Admin)).await;
     ([(CONTENT_TYPE, "application/json")], json.to_string()).into_response()
 }
 
@@ -48,5 +48,5 @@ async fn overview(State(site): State<Arc<Site>>, Extension(caller): Extension<Au
     )
 )]
 async fn history(State(site): State<Arc<Site>>) -> Json<OverviewHistory> {
-    Json(site.parts.pulse.history())
+    Json(site.parts.overview.history())
 }

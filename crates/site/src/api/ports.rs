@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 /// The longest reason that is taken.
 const REASON_CHARS_MAX: usize = 200;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(ban, allow))
 }
 
 /// Ports in a row on which nobody may listen.
 #[derive(Serialize, ToSchema)]
 #[schema(as = BannedPorts)]
-struct BannedPortsShown {
+struct BannedPortsJson {
     /// The first.
     first: u16,
     /// The last; the same as the first where it is only one.
@@ -41,16 +41,16 @@ struct BannedPortsShown {
     reason: String,
 }
 
-impl BannedPortsShown {
-    fn of(ban: &BannedPorts) -> BannedPortsShown {
-        BannedPortsShown { first: ban.range.first(), last: ban.range.last(), reason: ban.reason.clone() }
+impl BannedPortsJson {
+    fn of(ban: &BannedPorts) -> BannedPortsJson {
+        BannedPortsJson { first: ban.range.first(), last: ban.range.last(), reason: ban.reason.clone() }
     }
 }
 
 /// Why ports are banned.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct BanSaid {
+struct BanPorts {
     /// For people; clients are not told.
     #[serde(default)]
     #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
@@ -69,42 +69,43 @@ fn range_of(one: u16, other: u16) -> Result<PortRange, Problem> {
     get, path = "/api/v1/ports", tag = "clients",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by their numbers", body = Vec<BannedPortsShown>),
+        (status = 200, description = "All of them, by their numbers", body = Page<BannedPortsJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<BannedPortsShown>>, Problem> {
-    Ok(Json(site.parts.store.list_banned_ports().await?.iter().map(BannedPortsShown::of).collect()))
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<BannedPortsJson>>, Problem> {
+    let banned = site.parts.store.list_banned_ports().await?;
+    Ok(Json(Page::whole(banned.iter().map(BannedPortsJson::of).collect())))
 }
 
 /// Bans ports; peers that listen there leave their swarms
 #[utoipa::path(
-    put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanSaid,
+    put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanPorts,
     params(
         ("first" = u16, Path, description = "The first port", minimum = 1, maximum = 65535),
         ("last" = u16, Path, description = "The last port", minimum = 1, maximum = 65535),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = BannedPortsShown),
+        (status = 200, description = "What holds now", body = BannedPortsJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn ban(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((first, last)): Named<(u16, u16)>,
-    Said(said): Said<BanSaid>,
-) -> Result<Json<BannedPortsShown>, Problem> {
+    PathParams((first, last)): PathParams<(u16, u16)>,
+    JsonBody(body): JsonBody<BanPorts>,
+) -> Result<Json<BannedPortsJson>, Problem> {
     let range = range_of(first, last)?;
-    if said.reason.chars().count() > REASON_CHARS_MAX || said.reason.contains('\0') {
+    if body.reason.chars().count() > REASON_CHARS_MAX || body.reason.contains('\0') {
         return Err(Problem::bad_request(format!(
             "reason must be at most {REASON_CHARS_MAX} characters, without NUL"
         )));
     }
-    let change = Change::new("port.ban", Subject::new("port", range)).with("reason", &*said.reason);
-    recorded(&site, &caller, change, site.parts.store.ban_ports(range, &said.reason)).await?;
-    Ok(Json(BannedPortsShown::of(&BannedPorts { range, reason: said.reason })))
+    let change = Change::new("port.ban", Subject::new("port", range)).with("reason", &*body.reason);
+    recorded(&site, &caller, change, site.parts.store.ban_ports(range, &body.reason)).await?;
+    Ok(Json(BannedPortsJson::of(&BannedPorts { range, reason: body.reason })))
 }
 
 /// Allows ports again; a banned range that reaches further is cut
@@ -123,7 +124,7 @@ async fn ban(
 async fn allow(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((first, last)): Named<(u16, u16)>,
+    PathParams((first, last)): PathParams<(u16, u16)>,
 ) -> Result<StatusCode, Problem> {
     let range = range_of(first, last)?;
     let change = Change::new("port.allow", Subject::new("port", range));

@@ -20,17 +20,17 @@ use utoipa::openapi::{ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::figures::{AccountShown, HitAndRun};
-use super::letters::LetterShown;
-use super::names::{self, Torrents};
-use super::risks::Risk;
+use super::dead_letters::DeadLetterJson;
+use super::figures::{AccountJson, HitAndRun};
+use super::risks::RiskEvent;
+use super::torrents_by_id::{self, Torrents};
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, Place, query_parameter};
-use crate::gone::Gone;
+use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
+use crate::hit_and_run_list::HitAndRunList;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(queue))
 }
 
@@ -91,9 +91,9 @@ struct QueueItem {
     user: Option<QueueUser>,
     /// The torrent it is about; null likewise.
     torrent: Option<QueueTorrent>,
-    risk: Option<Risk>,
+    risk: Option<RiskEvent>,
     hit_and_run: Option<HitAndRun>,
-    letter: Option<LetterShown>,
+    letter: Option<DeadLetterJson>,
 }
 
 /// How many of each kind there are.
@@ -113,7 +113,7 @@ struct QueuePage {
     /// What is on this page, the newest first.
     items: Vec<QueueItem>,
     /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
+    next: Option<String>,
     /// How many of each kind there are, on all pages.
     counts: QueueCounts,
 }
@@ -121,17 +121,17 @@ struct QueuePage {
 /// Which part of the queue.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QueueAsked {
+struct QueueParams {
     kind: Option<QueueKind>,
     limit: Option<u32>,
     cursor: Option<String>,
 }
 
-impl IntoParams for QueueAsked {
+impl IntoParams for QueueParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let names = ["risk", "hit_and_run", "approval", "dead_letter", "failed_entry"];
         let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
-        let mut parameters = PageAsked::<QueuePlace>::into_params(within);
+        let mut parameters = PageParams::<QueueCursor>::into_params(within);
         parameters.push(query_parameter("kind", "Only items of this kind.", kind));
         parameters
     }
@@ -139,20 +139,20 @@ impl IntoParams for QueueAsked {
 
 /// A place in the merged order: behind this item. What `a` and `b` mean is for the kind to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QueuePlace {
+struct QueueCursor {
     at_ms: u64,
     kind: QueueKind,
     a: u64,
     b: u64,
 }
 
-impl QueuePlace {
+impl QueueCursor {
     fn cursor(&self) -> String {
         format!("{}-{}-{}-{}", self.at_ms, self.kind as u8, self.a, self.b)
     }
 
     /// Where the source of a kind goes on: behind this moment, `a` and `b`.
-    fn of_source(after: Option<&QueuePlace>, kind: QueueKind) -> (u64, u64, u64) {
+    fn of_source(after: Option<&QueueCursor>, kind: QueueKind) -> (u64, u64, u64) {
         match after {
             None => (u64::MAX, u64::MAX, u64::MAX),
             Some(place) if kind < place.kind => (place.at_ms, 0, 0),
@@ -162,10 +162,10 @@ impl QueuePlace {
     }
 }
 
-impl Place for QueuePlace {
+impl PageCursor for QueueCursor {
     const PATTERN: &'static str = "^[0-9]{1,15}-[0-4]-[0-9]{1,19}-[0-9]{1,19}$";
 
-    fn read(text: &str) -> Option<QueuePlace> {
+    fn parse(text: &str) -> Option<QueueCursor> {
         let number = |text: &str, digits_max: usize| {
             let is_decimal = text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit());
             is_decimal.then(|| text.parse::<u64>().ok()).flatten()
@@ -174,7 +174,7 @@ impl Place for QueuePlace {
         let mut next = |digits_max: usize| parts.next().and_then(|part| number(part, digits_max));
         let (at_ms, kind, a, b) = (next(15)?, next(1)?, next(19)?, next(19)?);
         let kind = *QueueKind::ALL.get(usize::try_from(kind).ok()?)?;
-        parts.next().is_none().then_some(QueuePlace { at_ms, kind, a, b })
+        parts.next().is_none().then_some(QueueCursor { at_ms, kind, a, b })
     }
 }
 
@@ -191,7 +191,7 @@ enum Found {
 /// Risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs are looked for
 /// among all accounts every few minutes on a large site, more often on a small one.
 #[utoipa::path(
-    get, path = "/api/v1/staff/queue", tag = "staff", params(QueueAsked),
+    get, path = "/api/v1/staff/queue", tag = "staff", params(QueueParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, the newest first", body = QueuePage),
@@ -201,14 +201,14 @@ enum Found {
 async fn queue(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<QueueAsked>,
+    QueryParams(params): QueryParams<QueueParams>,
 ) -> Result<Json<QueuePage>, Problem> {
-    let page = PageAsked::<QueuePlace>::of(asked.limit, asked.cursor);
+    let page = PageParams::<QueueCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()? as usize, page.cursor()?);
-    let gone = site.hit_and_runs_of_all().await.ok();
-    let mut found: Vec<(QueuePlace, Found)> = Vec::new();
-    for kind in QueueKind::ALL.into_iter().filter(|kind| asked.kind.is_none_or(|asked| asked == *kind)) {
-        let behind = QueuePlace::of_source(after.as_ref(), kind);
+    let list = site.hit_and_run_list().await.ok();
+    let mut found: Vec<(QueueCursor, Found)> = Vec::new();
+    for kind in QueueKind::ALL.into_iter().filter(|kind| params.kind.is_none_or(|params| params == *kind)) {
+        let behind = QueueCursor::of_source(after.as_ref(), kind);
         // One more than asked for tells whether there is more.
         found.extend(match kind {
             QueueKind::Risk => entries(&site, kind, Lane::Risk, behind, limit + 1).await?,
@@ -216,7 +216,7 @@ async fn queue(
             QueueKind::FailedEntry => entries(&site, kind, Lane::Failed, behind, limit + 1).await?,
             QueueKind::Approval => pending_torrents(&site, behind, limit + 1).await?,
             QueueKind::HitAndRun => {
-                gone.as_deref().map_or_else(Vec::new, |gone| hit_and_runs(gone, behind, limit + 1))
+                list.as_deref().map_or_else(Vec::new, |list| hit_and_runs(list, behind, limit + 1))
             }
         });
     }
@@ -229,11 +229,11 @@ async fn queue(
     });
     let is_more = found.len() > limit;
     found.truncate(limit);
-    let next_cursor = found.last().filter(|_| is_more).map(|(place, _)| place.cursor());
+    let next = found.last().filter(|_| is_more).map(|(place, _)| place.cursor());
     Ok(Json(QueuePage {
         items: shown(&site, &caller, found).await?,
-        next_cursor,
-        counts: counts(&site, gone.as_deref()).await?,
+        next,
+        counts: counts(&site, list.as_deref()).await?,
     }))
 }
 
@@ -244,9 +244,9 @@ async fn entries(
     lane: Lane,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueuePlace, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, Found)>, Problem> {
     let stored = site.parts.journal.list_newest(lane, EntryId { ms: at_ms, seq: a }, limit).await?;
-    let place = |stored: &Stored| QueuePlace { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
+    let place = |stored: &Stored| QueueCursor { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
     let found = |stored: Stored| match kind {
         QueueKind::Risk => Found::Risk(stored),
         _ => Found::Letter(stored),
@@ -259,7 +259,7 @@ async fn pending_torrents(
     site: &Site,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueuePlace, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, Found)>, Problem> {
     // The table has seconds: behind a moment within a second lies the whole second.
     let behind = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a),
@@ -274,7 +274,7 @@ async fn pending_torrents(
     let after = TorrentId::new(number).map(|id| (second, id));
     let order = CatalogueOrder { by: CatalogueKey::Added, descending: true, after };
     let page = site.parts.store.pending_torrents(order, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
-    let place = |torrent: &Torrent| QueuePlace {
+    let place = |torrent: &Torrent| QueueCursor {
         at_ms: u64::from(torrent.created_at.0) * 1000,
         kind: QueueKind::Approval,
         a: torrent.id.get(),
@@ -288,27 +288,31 @@ async fn pending_torrents(
 }
 
 /// Hit-and-runs: `a` is the user, `b` the torrent.
-fn hit_and_runs(gone: &Gone, (at_ms, a, b): (u64, u64, u64), limit: usize) -> Vec<(QueuePlace, Found)> {
+fn hit_and_runs(
+    list: &HitAndRunList,
+    (at_ms, a, b): (u64, u64, u64),
+    limit: usize,
+) -> Vec<(QueueCursor, Found)> {
     let (at_s, a, b) = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a, b),
         false => (at_ms / 1000 + 1, 0, 0),
     };
     let since = UnixTime(u32::try_from(at_s).unwrap_or(u32::MAX));
-    let place = |(at, key): &(UnixTime, AccountKey)| QueuePlace {
+    let place = |(at, key): &(UnixTime, AccountKey)| QueueCursor {
         at_ms: u64::from(at.0) * 1000,
         kind: QueueKind::HitAndRun,
         a: key.user.get(),
         b: key.torrent.get(),
     };
-    let rest = gone.behind((since, a, b)).iter().take(limit);
+    let rest = list.after((since, a, b)).iter().take(limit);
     rest.map(|one| (place(one), Found::HitAndRun(one.1))).collect()
 }
 
-async fn counts(site: &Site, gone: Option<&Gone>) -> Result<QueueCounts, Problem> {
+async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts, Problem> {
     let length = async |lane| site.parts.journal.status(lane).await.map(|status| status.length);
     Ok(QueueCounts {
         risk: length(Lane::Risk).await?,
-        hit_and_run: gone.map(|gone| gone.newest_first.len() as u64),
+        hit_and_run: list.map(|list| list.newest_first.len() as u64),
         approval: site.parts.store.count_pending_torrents().await?,
         dead_letter: length(Lane::Dead).await?,
         failed_entry: length(Lane::Failed).await?,
@@ -326,7 +330,7 @@ struct Names {
 async fn shown(
     site: &Site,
     caller: &Authenticated,
-    found: Vec<(QueuePlace, Found)>,
+    found: Vec<(QueueCursor, Found)>,
 ) -> Result<Vec<QueueItem>, Problem> {
     let subjects: Vec<(Option<UserId>, Option<TorrentId>)> =
         found.iter().map(|(_, found)| found.subjects()).collect();
@@ -336,10 +340,10 @@ async fn shown(
     let keys: Vec<AccountKey> = found.iter().filter_map(|(_, found)| found.account()).collect();
     let names = Names {
         users: site.parts.store.users_with(&users).await?.into_iter().map(|user| (user.id, user)).collect(),
-        torrents: names::of(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
+        torrents: torrents_by_id::load(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
         accounts: site.parts.ledger.accounts(&keys).await?.into_iter().collect(),
     };
-    let show = |(place, found): &(QueuePlace, Found)| names.item(site, caller, *place, found);
+    let show = |(place, found): &(QueueCursor, Found)| names.item(site, caller, *place, found);
     Ok(found.iter().filter_map(show).collect())
 }
 
@@ -369,7 +373,7 @@ impl Names {
         &self,
         site: &Site,
         caller: &Authenticated,
-        place: QueuePlace,
+        place: QueueCursor,
         found: &Found,
     ) -> Option<QueueItem> {
         let (user, torrent) = found.subjects();
@@ -386,13 +390,13 @@ impl Names {
         Some(match found {
             Found::Approval(_) => item,
             Found::Risk(stored) => {
-                QueueItem { risk: Some(Risk::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
+                QueueItem { risk: Some(RiskEvent::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
             }
-            Found::Letter(stored) => QueueItem { letter: Some(LetterShown::of(stored, caller)), ..item },
+            Found::Letter(stored) => QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item },
             Found::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;
                 let standing = standing(account, &site.parts.hit_and_run);
-                let shown = HitAndRun::of(AccountShown::of(key, account, &self.torrents), &standing)?;
+                let shown = HitAndRun::of(AccountJson::of(key, account, &self.torrents), &standing)?;
                 QueueItem { hit_and_run: Some(shown), ..item }
             }
         })
@@ -424,17 +428,17 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_as_it_is_written_and_nothing_else_is() {
-        let place = QueuePlace { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
-        assert_eq!(QueuePlace::read(&place.cursor()), Some(place));
+        let place = QueueCursor { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
+        assert_eq!(QueueCursor::parse(&place.cursor()), Some(place));
         for text in ["", "1-2-3", "1-5-3-4", "1-2-3-4-5", "-1-2-3", "1-2-3-x", "1-2-3-99999999999999999999"] {
-            assert_eq!(QueuePlace::read(text), None, "{text}");
+            assert_eq!(QueueCursor::parse(text), None, "{text}");
         }
     }
 
     #[test]
     fn each_source_goes_on_where_the_merged_page_ended() {
-        let place = QueuePlace { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
-        let behind = |kind| QueuePlace::of_source(Some(&place), kind);
+        let place = QueueCursor { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
+        let behind = |kind| QueueCursor::of_source(Some(&place), kind);
         assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all of that moment were before it");
         assert_eq!(behind(QueueKind::Approval), (50, 7, 3));
         assert_eq!(behind(QueueKind::DeadLetter), (50, u64::MAX, u64::MAX), "none of that moment was");

@@ -12,7 +12,7 @@ use crate::app::Routes;
 use crate::problem::ProblemBody;
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(stats))
 }
 

@@ -17,24 +17,24 @@ use utoipa::openapi::{ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::names;
+use super::torrents_by_id;
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, Place, query_parameter};
+use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::ranking::{RankedBy, RankedPlace, Ranking, Wanted};
-use crate::scans::Scan;
+use crate::ranking::{PageRequest, RankedBy, Ranking, RankingCursor};
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
 /// Torrents that a search finds, at the most, where they are ranked in memory.
 const FOUND_MAX: u32 = 100_000;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
 /// What a torrent is, without its swarm.
 #[derive(Serialize, ToSchema)]
-struct TorrentBrief {
+struct TorrentSummary {
     /// Its number.
     id: u64,
     /// Its one name.
@@ -55,9 +55,9 @@ struct TorrentBrief {
 
 /// A torrent and how many are on it.
 #[derive(Serialize, ToSchema)]
-struct SwarmListed {
+struct ListedSwarm {
     /// The torrent.
-    torrent: TorrentBrief,
+    torrent: TorrentSummary,
     /// Peers that have everything; null if this process cannot know.
     seeders: Option<u32>,
     /// Peers that do not; null likewise.
@@ -66,10 +66,10 @@ struct SwarmListed {
     snatches: Option<u32>,
 }
 
-impl SwarmListed {
-    fn of(torrent: &Torrent, counts: Option<SwarmCounts>) -> SwarmListed {
-        SwarmListed {
-            torrent: TorrentBrief {
+impl ListedSwarm {
+    fn of(torrent: &Torrent, counts: Option<SwarmCounts>) -> ListedSwarm {
+        ListedSwarm {
+            torrent: TorrentSummary {
                 id: torrent.id.get(),
                 infohash: torrent.info_hash.to_string(),
                 name: torrent.name.clone(),
@@ -89,9 +89,9 @@ impl SwarmListed {
 #[derive(Serialize, ToSchema)]
 struct SwarmPage {
     /// What is on this page.
-    items: Vec<SwarmListed>,
+    items: Vec<ListedSwarm>,
     /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
+    next: Option<String>,
     /// How many there are in all; of a search that finds more than 100000, so many.
     total: u64,
 }
@@ -120,7 +120,7 @@ enum Order {
 /// Which torrents, in which order.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SwarmsAsked {
+struct SwarmParams {
     #[serde(default)]
     sort: Sort,
     #[serde(default)]
@@ -130,7 +130,7 @@ struct SwarmsAsked {
     cursor: Option<String>,
 }
 
-impl IntoParams for SwarmsAsked {
+impl IntoParams for SwarmParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let text = || ObjectBuilder::new().schema_type(Type::String);
         let sort = text()
@@ -148,12 +148,12 @@ impl IntoParams for SwarmsAsked {
                 search,
             ),
         ];
-        parameters.extend(PageAsked::<RankedPlace>::into_params(within));
+        parameters.extend(PageParams::<RankingCursor>::into_params(within));
         parameters
     }
 }
 
-impl SwarmsAsked {
+impl SwarmParams {
     fn search(&self) -> Result<Option<NameSearch>, Problem> {
         let text = self.search.as_deref().unwrap_or_default();
         // Spaces around it are not looked for, but count.
@@ -171,10 +171,10 @@ impl SwarmsAsked {
 }
 
 /// A place in a list of swarms: the ranking it belongs to (0 where there is none), the last value, the last number.
-impl Place for RankedPlace {
+impl PageCursor for RankingCursor {
     const PATTERN: &'static str = "^[0-9]{1,15}--?[0-9]{1,19}-[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<RankedPlace> {
+    fn parse(text: &str) -> Option<RankingCursor> {
         let number = |text: &str, digits_max: usize| {
             let is_decimal = text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit());
             is_decimal.then(|| text.parse::<u64>().ok()).flatten()
@@ -186,11 +186,15 @@ impl Place for RankedPlace {
             Some(below) => 0_i64.saturating_sub_unsigned(number(below, 19)?),
             None => 0_i64.saturating_add_unsigned(number(value, 19)?),
         };
-        Some(RankedPlace { made_ms: number(made_ms, 15)?, value, id: <TorrentId as Place>::read(id)? })
+        Some(RankingCursor {
+            made_ms: number(made_ms, 15)?,
+            value,
+            id: <TorrentId as PageCursor>::parse(id)?,
+        })
     }
 }
 
-impl std::fmt::Display for RankedPlace {
+impl std::fmt::Display for RankingCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}-{}", self.made_ms, self.value, self.id)
     }
@@ -201,7 +205,7 @@ impl std::fmt::Display for RankedPlace {
 /// Pages join without gaps or repeats while swarms change, for at least a while: figures are those of the moment at which
 /// the first page was asked for.
 #[utoipa::path(
-    get, path = "/api/v1/swarms", tag = "torrents", params(SwarmsAsked),
+    get, path = "/api/v1/swarms", tag = "torrents", params(SwarmParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of torrents", body = SwarmPage),
@@ -210,19 +214,19 @@ impl std::fmt::Display for RankedPlace {
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<SwarmsAsked>,
+    QueryParams(params): QueryParams<SwarmParams>,
 ) -> Result<Json<SwarmPage>, Problem> {
-    let search = asked.search()?;
-    let descending = asked.order == Order::Desc;
-    let sort = asked.sort;
-    let page = PageAsked::<RankedPlace>::of(asked.limit, asked.cursor);
-    let asked = Page { search, descending, after: page.cursor()?, limit: page.limit()? };
+    let search = params.search()?;
+    let descending = params.order == Order::Desc;
+    let sort = params.sort;
+    let page = PageParams::<RankingCursor>::of(params.limit, params.cursor);
+    let params = Page { search, descending, after: page.cursor()?, limit: page.limit()? };
     let shown = match sort {
-        Sort::Seeders => ranked(&site, RankedBy::Seeders, asked).await,
-        Sort::Leechers => ranked(&site, RankedBy::Leechers, asked).await,
-        Sort::Snatches => ranked(&site, RankedBy::Snatches, asked).await,
-        Sort::Size => catalogued(&site, CatalogueKey::Size, asked).await,
-        Sort::Added => catalogued(&site, CatalogueKey::Added, asked).await,
+        Sort::Seeders => ranked(&site, RankedBy::Seeders, params).await,
+        Sort::Leechers => ranked(&site, RankedBy::Leechers, params).await,
+        Sort::Snatches => ranked(&site, RankedBy::Snatches, params).await,
+        Sort::Size => catalogued(&site, CatalogueKey::Size, params).await,
+        Sort::Added => catalogued(&site, CatalogueKey::Added, params).await,
     };
     shown.map(Json)
 }
@@ -231,19 +235,19 @@ async fn list(
 struct Page {
     search: Option<NameSearch>,
     descending: bool,
-    after: Option<RankedPlace>,
+    after: Option<RankingCursor>,
     limit: u32,
 }
 
 /// By how many are on them.
-async fn ranked(site: &Arc<Site>, by: RankedBy, asked: Page) -> Result<SwarmPage, Problem> {
-    let Page { search, descending, after, limit } = asked;
+async fn ranked(site: &Arc<Site>, by: RankedBy, params: Page) -> Result<SwarmPage, Problem> {
+    let Page { search, descending, after, limit } = params;
     let (ranking, page, total) = match search {
         None => {
-            let ranking = site.rankings.for_place(after, Some(by), site.parts.clock.now_ms()).await?;
-            let wanted = Wanted { by, descending, after, among: None, limit: limit as usize };
+            let ranking = site.rankings.for_cursor(after, Some(by), site.parts.clock.now_ms()).await?;
+            let request = PageRequest { by, descending, after, among: None, limit: limit as usize };
             let total = ranking.len();
-            let (ranking, page) = paged(ranking, move |ranking| ranking.page(&wanted)).await?;
+            let (ranking, page) = paged(ranking, move |ranking| ranking.page(&request)).await?;
             (ranking, page, total)
         }
         Some(search) => {
@@ -251,30 +255,31 @@ async fn ranked(site: &Arc<Site>, by: RankedBy, asked: Page) -> Result<SwarmPage
             let searching = async move {
                 let found = found_by(&looking, &search).await?;
                 let now_ms = looking.parts.clock.now_ms();
-                let ranking = looking.rankings.for_place(after, Some(by), now_ms).await?;
+                let ranking = looking.rankings.for_cursor(after, Some(by), now_ms).await?;
                 let (ranking, (page, total)) = paged(ranking, move |ranking| {
                     let among: HashSet<TorrentId> = found.into_iter().collect();
-                    let wanted = Wanted { by, descending, after, among: Some(&among), limit: limit as usize };
-                    (ranking.page(&wanted), among.len())
+                    let request =
+                        PageRequest { by, descending, after, among: Some(&among), limit: limit as usize };
+                    (ranking.page(&request), among.len())
                 })
                 .await?;
                 Ok::<_, Problem>((ranking, page, total))
             };
-            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+            site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??
         }
     };
     if page.next.is_some() {
         site.rankings.keep(&ranking);
     }
-    let torrents = names::of(site, page.torrents.iter().map(|one| one.id)).await?;
+    let torrents = torrents_by_id::load(site, page.torrents.iter().map(|one| one.id)).await?;
     // One that was removed a moment ago is left out.
     let items = page.torrents.iter().filter_map(|one| {
         let counts = ranking.has_counts.then_some(one.counts);
-        torrents.get(&one.id).map(|torrent| SwarmListed::of(torrent, counts))
+        torrents.get(&one.id).map(|torrent| ListedSwarm::of(torrent, counts))
     });
     Ok(SwarmPage {
         items: items.collect(),
-        next_cursor: page.next.map(|next| next.to_string()),
+        next: page.next.map(|next| next.to_string()),
         total: total as u64,
     })
 }
@@ -300,8 +305,8 @@ async fn found_by(site: &Site, search: &NameSearch) -> Result<Vec<TorrentId>, Pr
 }
 
 /// By what the database knows. Figures are those of the present moment.
-async fn catalogued(site: &Arc<Site>, by: CatalogueKey, asked: Page) -> Result<SwarmPage, Problem> {
-    let Page { search, descending, after, limit } = asked;
+async fn catalogued(site: &Arc<Site>, by: CatalogueKey, params: Page) -> Result<SwarmPage, Problem> {
+    let Page { search, descending, after, limit } = params;
     let order = CatalogueOrder { by, descending, after: after.map(|place| (place.value, place.id)) };
     let store = site.parts.store.clone();
     let (page, total) = match search {
@@ -315,23 +320,23 @@ async fn catalogued(site: &Arc<Site>, by: CatalogueKey, asked: Page) -> Result<S
                 let total = store.count_found(&search).await?.min(FOUND_MAX.into());
                 Ok::<_, Problem>((page, total))
             };
-            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+            site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??
         }
     };
     let items = match &site.parts.tracker {
         Some(tracker) => {
             let counts = |torrent: &Torrent| Some(tracker.swarms().scrape(&torrent.info_hash));
-            page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
+            page.torrents.iter().map(|torrent| ListedSwarm::of(torrent, counts(torrent))).collect()
         }
         None => {
-            let ranking = site.rankings.for_place(None, None, site.parts.clock.now_ms()).await?;
+            let ranking = site.rankings.for_cursor(None, None, site.parts.clock.now_ms()).await?;
             let counts = |torrent: &Torrent| ranking.counts_of(torrent.id);
-            page.torrents.iter().map(|torrent| SwarmListed::of(torrent, counts(torrent))).collect()
+            page.torrents.iter().map(|torrent| ListedSwarm::of(torrent, counts(torrent))).collect()
         }
     };
     Ok(SwarmPage {
         items,
-        next_cursor: page.next.map(|(value, id)| RankedPlace { made_ms: 0, value, id }.to_string()),
+        next: page.next.map(|(value, id)| RankingCursor { made_ms: 0, value, id }.to_string()),
         total,
     })
 }

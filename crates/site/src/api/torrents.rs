@@ -25,27 +25,27 @@ use swarm::SwarmCounts;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::figures::FiguresShown;
+use super::figures::FiguresJson;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Said, plain_number, slots, whole};
+use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, plain_number, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(show)).merge(peers::routes()).merge(accounts::routes())
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(change, remove))
 }
 
-pub(crate) use file::uploads;
+pub(crate) use file::upload_routes;
 
 /// A torrent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Torrent)]
-struct TorrentShown {
+struct TorrentJson {
     /// Its number.
     id: u64,
     /// Its one name.
@@ -67,13 +67,13 @@ struct TorrentShown {
     /// When it was added.
     created_at: u32,
     /// Its swarm; null if this process has no tracker.
-    swarm: Option<SwarmShown>,
+    swarm: Option<SwarmCountsJson>,
 }
 
 /// How many are on a torrent.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Swarm)]
-struct SwarmShown {
+#[schema(as = SwarmCounts)]
+struct SwarmCountsJson {
     /// Peers that have everything.
     seeders: u32,
     /// Peers that do not.
@@ -82,16 +82,16 @@ struct SwarmShown {
     snatches: u32,
 }
 
-impl From<SwarmCounts> for SwarmShown {
-    fn from(counts: SwarmCounts) -> SwarmShown {
-        SwarmShown { seeders: counts.seeders, leechers: counts.leechers, snatches: counts.snatches }
+impl From<SwarmCounts> for SwarmCountsJson {
+    fn from(counts: SwarmCounts) -> SwarmCountsJson {
+        SwarmCountsJson { seeders: counts.seeders, leechers: counts.leechers, snatches: counts.snatches }
     }
 }
 
-impl TorrentShown {
-    fn of(torrent: &Torrent, site: &Site) -> TorrentShown {
+impl TorrentJson {
+    fn of(torrent: &Torrent, site: &Site) -> TorrentJson {
         let tracker = site.parts.tracker.as_ref();
-        TorrentShown {
+        TorrentJson {
             id: torrent.id.get(),
             infohash: torrent.info_hash.to_string(),
             infohash_v2: torrent.info_hash_v2.map(|hash| hash.to_string()),
@@ -108,17 +108,17 @@ impl TorrentShown {
 
 /// A torrent, and what was moved of it.
 #[derive(Serialize, ToSchema)]
-struct TorrentWithFigures {
+struct TorrentDetails {
     /// The torrent.
-    torrent: TorrentShown,
+    torrent: TorrentJson,
     /// What was moved of it; null if it was never announced.
-    figures: Option<FiguresShown>,
+    figures: Option<FiguresJson>,
 }
 
 /// A torrent to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TorrentSaid {
+struct CreateTorrent {
     /// Its infohash: 40 hexadecimal digits.
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash: String,
@@ -142,8 +142,7 @@ struct TorrentSaid {
 /// What to change about a torrent. What is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = TorrentChange)]
-struct TorrentChangeSaid {
+struct UpdateTorrent {
     /// Whether it may be announced.
     enabled: Option<bool>,
     /// Whether it is open to all, or awaits approval.
@@ -155,7 +154,7 @@ struct TorrentChangeSaid {
     leech_slots: Option<LeechSlots>,
 }
 
-impl TorrentChangeSaid {
+impl UpdateTorrent {
     /// Its name in the audit trail; none if nothing is to change.
     fn action(&self) -> Option<&'static str> {
         match (self.enabled, self.approved, self.leech_slots) {
@@ -216,21 +215,21 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
 
 /// All torrents
 #[utoipa::path(
-    get, path = "/api/v1/torrents", tag = "torrents", params(PageAsked<TorrentId>),
+    get, path = "/api/v1/torrents", tag = "torrents", params(PageParams<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentShown>),
+        (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<PageAsked<TorrentId>>,
-) -> Result<Json<Page<TorrentShown>>, Problem> {
-    let limit = asked.limit()?;
-    let after = asked.cursor()?;
+    QueryParams(params): QueryParams<PageParams<TorrentId>>,
+) -> Result<Json<Page<TorrentJson>>, Problem> {
+    let limit = params.limit()?;
+    let after = params.cursor()?;
     let torrents = site.parts.store.list_torrents(after, limit + 1).await?;
-    let show = |torrent: &Torrent| TorrentShown::of(torrent, &site);
+    let show = |torrent: &Torrent| TorrentJson::of(torrent, &site);
     Ok(Json(Page::of(torrents, limit as usize, |torrent| torrent.id.to_string(), show)))
 }
 
@@ -240,51 +239,51 @@ async fn list(
     params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The torrent", body = TorrentWithFigures),
+        (status = 200, description = "The torrent", body = TorrentDetails),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
     State(site): State<Arc<Site>>,
-    Named(id): Named<String>,
-) -> Result<Json<TorrentWithFigures>, Problem> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<TorrentDetails>, Problem> {
     let torrent = find(&site, &id).await?;
     let figures = site.parts.ledger.torrent(torrent.id).await?;
-    Ok(Json(TorrentWithFigures {
-        torrent: TorrentShown::of(&torrent, &site),
-        figures: figures.as_ref().map(FiguresShown::of),
+    Ok(Json(TorrentDetails {
+        torrent: TorrentJson::of(&torrent, &site),
+        figures: figures.as_ref().map(FiguresJson::of),
     }))
 }
 
 /// Lets a torrent be announced
 #[utoipa::path(
-    post, path = "/api/v1/torrents", tag = "torrents", request_body = TorrentSaid,
+    post, path = "/api/v1/torrents", tag = "torrents", request_body = CreateTorrent,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The torrent", body = TorrentShown),
+        (status = 201, description = "The torrent", body = TorrentJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<TorrentSaid>,
-) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
-    if said.name.chars().count() > TORRENT_NAME_CHARS_MAX || said.name.contains('\0') {
+    JsonBody(body): JsonBody<CreateTorrent>,
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
+    if body.name.chars().count() > TORRENT_NAME_CHARS_MAX || body.name.contains('\0') {
         return Err(Problem::bad_request(format!(
             "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
         )));
     }
-    let total_bytes = said.total_bytes.as_deref().unwrap_or("0").parse();
+    let total_bytes = body.total_bytes.as_deref().unwrap_or("0").parse();
     let new = NewTorrent {
-        id: said.id.map(torrent_id).transpose()?,
-        info_hash: info_hash_of("infohash", &said.infohash)?,
-        info_hash_v2: said
+        id: body.id.map(torrent_id).transpose()?,
+        info_hash: info_hash_of("infohash", &body.infohash)?,
+        info_hash_v2: body
             .infohash_v2
             .as_deref()
             .map(|text| info_hash_of("infohash_v2", text))
             .transpose()?,
-        name: said.name,
+        name: body.name,
         total_bytes: total_bytes.map_err(|_| {
             Problem::bad_request("total_bytes must be decimal digits, at most 9223372036854775807")
         })?,
@@ -293,7 +292,7 @@ async fn add(
     let change =
         Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
     let adding = async {
-        match said.approved.unwrap_or(true) {
+        match body.approved.unwrap_or(true) {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
@@ -302,33 +301,34 @@ async fn add(
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
 }
 
 /// Closes a torrent, approves it, or limits how many leech it at once
 #[utoipa::path(
-    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChangeSaid,
+    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = UpdateTorrent,
     params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The torrent", body = TorrentShown),
+        (status = 200, description = "The torrent", body = TorrentJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Said(said): Said<TorrentChangeSaid>,
-) -> Result<Json<TorrentShown>, Problem> {
+    PathParams(id): PathParams<String>,
+    JsonBody(body): JsonBody<UpdateTorrent>,
+) -> Result<Json<TorrentJson>, Problem> {
     let torrent = find(&site, &id).await?;
-    let Some(action) = said.action() else { return Ok(Json(TorrentShown::of(&torrent, &site))) };
-    let details = if action == "torrent.change" { said.details() } else { Vec::new() };
+    let Some(action) = body.action() else { return Ok(Json(TorrentJson::of(&torrent, &site))) };
+    let details = if action == "torrent.change" { body.details() } else { Vec::new() };
     let change = Change { action, subject: Subject::torrent(Some(torrent.id)), details };
-    let TorrentChangeSaid { enabled, approved, leech_slots } = said;
-    let doing = site.parts.store.change_torrent(torrent.id, TorrentChange { enabled, approved, leech_slots });
-    recorded(&site, &caller, change, doing).await?;
-    Ok(Json(TorrentShown::of(&find(&site, &id).await?, &site)))
+    let UpdateTorrent { enabled, approved, leech_slots } = body;
+    let operation =
+        site.parts.store.change_torrent(torrent.id, TorrentChange { enabled, approved, leech_slots });
+    recorded(&site, &caller, change, operation).await?;
+    Ok(Json(TorrentJson::of(&find(&site, &id).await?, &site)))
 }
 
 /// Removes a torrent; its accounts stay
@@ -344,7 +344,7 @@ async fn change(
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let torrent = find(&site, &id).await?;
     let change = Change::new("torrent.remove", Subject::torrent(Some(torrent.id)));

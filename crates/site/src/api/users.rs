@@ -8,10 +8,10 @@
 //! - `clients`: why an account is what it is: what each client brought
 //! - `entries`: the entries of the journal that made a figure
 
-mod clients;
+mod account_clients;
 mod entries;
 mod list;
-mod lists;
+mod torrents;
 
 use std::sync::Arc;
 
@@ -26,31 +26,31 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::figures::FiguresShown;
-use super::{Change, recorded, recorded_with};
+use super::figures::FiguresJson;
+use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Named, PasskeyText, Said, slots, user_name, whole};
+use crate::extract::{JsonBody, PasskeyText, PathParams, slots, user_name, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new()
         .merge(list::routes())
         .routes(routes!(look_up))
         .routes(routes!(show))
-        .merge(lists::routes())
-        .merge(clients::routes())
+        .merge(torrents::routes())
+        .merge(account_clients::routes())
         .merge(entries::routes())
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(change, remove)).routes(routes!(rotate))
 }
 
 /// A user.
 #[derive(Serialize, ToSchema)]
 #[schema(as = User)]
-struct UserShown {
+struct UserJson {
     /// Their number.
     id: u64,
     /// The display name; null if there is none.
@@ -68,9 +68,9 @@ struct UserShown {
     created_at: u32,
 }
 
-impl UserShown {
-    fn of(user: &User, caller: &Authenticated) -> UserShown {
-        UserShown {
+impl UserJson {
+    fn of(user: &User, caller: &Authenticated) -> UserJson {
+        UserJson {
             id: user.id.get(),
             name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
@@ -84,11 +84,11 @@ impl UserShown {
 
 /// A user, and what they moved.
 #[derive(Serialize, ToSchema)]
-struct UserWithAccounts {
+struct UserDetails {
     /// The user.
-    user: UserShown,
+    user: UserJson,
     /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
+    figures: Option<FiguresJson>,
     /// How many torrents they seed right now.
     seeding: u64,
     /// How many torrents they leech right now.
@@ -98,7 +98,7 @@ struct UserWithAccounts {
 /// Which passkeys are meant.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PasskeysSaid {
+struct LookupPasskeys {
     /// Up to 1000 of them.
     #[schema(max_items = 1000)]
     passkeys: Vec<PasskeyText>,
@@ -116,7 +116,7 @@ struct PasskeyHolder {
 /// A user to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UserSaid {
+struct CreateUser {
     /// Their number on your site; left out for the next free one.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
@@ -133,8 +133,7 @@ struct UserSaid {
 /// What to change about a user. What is left out stays.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = UserChange)]
-struct UserChangeSaid {
+struct UpdateUser {
     /// Whether they may announce.
     enabled: Option<bool>,
     /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
@@ -151,7 +150,7 @@ struct UserChangeSaid {
 /// A passkey to give.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PasskeySaid {
+struct RotatePasskey {
     /// The new passkey; left out for a random one.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
@@ -177,25 +176,26 @@ pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
 
 /// Whose passkeys these are
 #[utoipa::path(
-    post, path = "/api/v1/users/lookup", tag = "users", request_body = PasskeysSaid,
+    post, path = "/api/v1/users/lookup", tag = "users", request_body = LookupPasskeys,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the order asked", body = Vec<PasskeyHolder>),
+        (status = 200, description = "In the order asked", body = Page<PasskeyHolder>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn look_up(
     State(site): State<Arc<Site>>,
-    Said(said): Said<PasskeysSaid>,
-) -> Result<Json<Vec<PasskeyHolder>>, Problem> {
-    if said.passkeys.len() > 1000 {
+    JsonBody(body): JsonBody<LookupPasskeys>,
+) -> Result<Json<Page<PasskeyHolder>>, Problem> {
+    if body.passkeys.len() > 1000 {
         return Err(Problem::bad_request("passkeys: at most 1000 at a time"));
     }
     let holder = |text: PasskeyText| {
         let passkey = passkey_of(&text.0)?;
         Ok(PasskeyHolder { passkey: text.0, user: site.parts.gate.user_of(&passkey).map(UserId::get) })
     };
-    said.passkeys.into_iter().map(holder).collect::<Result<Vec<_>, Problem>>().map(Json)
+    let holders = body.passkeys.into_iter().map(holder).collect::<Result<Vec<_>, Problem>>()?;
+    Ok(Json(Page::whole(holders)))
 }
 
 /// A user, and what they moved
@@ -204,21 +204,21 @@ async fn look_up(
     params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The user", body = UserWithAccounts),
+        (status = 200, description = "The user", body = UserDetails),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-) -> Result<Json<UserWithAccounts>, Problem> {
+    PathParams(id): PathParams<u64>,
+) -> Result<Json<UserDetails>, Problem> {
     let user = find(&site, id).await?;
     let figures = site.parts.ledger.user(user.id).await?;
     let counts = site.parts.activity.counts(&user.passkey).await?;
-    Ok(Json(UserWithAccounts {
-        user: UserShown::of(&user, &caller),
-        figures: figures.as_ref().map(FiguresShown::of),
+    Ok(Json(UserDetails {
+        user: UserJson::of(&user, &caller),
+        figures: figures.as_ref().map(FiguresJson::of),
         seeding: counts.seeding,
         leeching: counts.leeching,
     }))
@@ -226,26 +226,26 @@ async fn show(
 
 /// Lets a user announce
 #[utoipa::path(
-    post, path = "/api/v1/users", tag = "users", request_body = UserSaid,
+    post, path = "/api/v1/users", tag = "users", request_body = CreateUser,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The user, with their passkey", body = UserShown),
+        (status = 201, description = "The user, with their passkey", body = UserJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<UserSaid>,
-) -> Result<(StatusCode, Json<UserShown>), Problem> {
+    JsonBody(body): JsonBody<CreateUser>,
+) -> Result<(StatusCode, Json<UserJson>), Problem> {
     let new = NewUser {
-        id: said.id.map(user_id).transpose()?,
-        passkey: said.passkey.as_deref().map(passkey_of).transpose()?,
+        id: body.id.map(user_id).transpose()?,
+        passkey: body.passkey.as_deref().map(passkey_of).transpose()?,
         created_at: site.parts.clock.now(),
     };
     let change = Change::new("user.add", Subject::user(new.id));
     let adding = async {
-        match said.name.flatten() {
+        match body.name.flatten() {
             Some(name) => site.parts.store.add_named_user(new, name).await,
             None => site.parts.store.add_user(new).await,
         }
@@ -254,32 +254,32 @@ async fn add(
         record.about(Subject::user(Some(user.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(UserShown::of(&user, &caller))))
+    Ok((StatusCode::CREATED, Json(UserJson::of(&user, &caller))))
 }
 
 /// Disables or enables a user; sets the display name and how much they leech at once
 #[utoipa::path(
-    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UserChangeSaid,
+    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UpdateUser,
     params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The user", body = UserShown),
+        (status = 200, description = "The user", body = UserJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Said(said): Said<UserChangeSaid>,
-) -> Result<Json<UserShown>, Problem> {
+    PathParams(id): PathParams<u64>,
+    JsonBody(body): JsonBody<UpdateUser>,
+) -> Result<Json<UserJson>, Problem> {
     let id = user_id(id)?;
-    let UserChangeSaid { enabled, leech_slots, name } = said;
+    let UpdateUser { enabled, leech_slots, name } = body;
     let is_more = leech_slots.is_some() || name.is_some();
     let action = match (enabled, is_more) {
         (Some(true), false) => "user.enable",
         (Some(false), false) => "user.disable",
-        (None, false) => return Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller))),
+        (None, false) => return Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller))),
         (_, true) => "user.change",
     };
     let mut change = Change::new(action, Subject::user(Some(id)));
@@ -289,9 +289,9 @@ async fn change(
         change.details.extend(slots.into_iter().chain(named));
         change.details.extend(enabled.map(|enabled| ("enabled", enabled.into())));
     }
-    let doing = site.parts.store.change_user(id, UserChange { enabled, leech_slots, name });
-    recorded(&site, &caller, change, doing).await?;
-    Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
+    let operation = site.parts.store.change_user(id, UserChange { enabled, leech_slots, name });
+    recorded(&site, &caller, change, operation).await?;
+    Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller)))
 }
 
 /// Removes a user; their accounts stay
@@ -307,7 +307,7 @@ async fn change(
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
+    PathParams(id): PathParams<u64>,
 ) -> Result<StatusCode, Problem> {
     let id = user_id(id)?;
     let change = Change::new("user.remove", Subject::user(Some(id)));
@@ -317,23 +317,23 @@ async fn remove(
 
 /// Gives a user a new passkey; the old one stops working
 #[utoipa::path(
-    post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = PasskeySaid,
+    post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = RotatePasskey,
     params(("id" = u64, Path, description = "The user's number", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The user, with the new passkey", body = UserShown),
+        (status = 200, description = "The user, with the new passkey", body = UserJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn rotate(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Said(said): Said<PasskeySaid>,
-) -> Result<Json<UserShown>, Problem> {
+    PathParams(id): PathParams<u64>,
+    JsonBody(body): JsonBody<RotatePasskey>,
+) -> Result<Json<UserJson>, Problem> {
     let id = user_id(id)?;
-    let passkey = said.passkey.as_deref().map(passkey_of).transpose()?;
+    let passkey = body.passkey.as_deref().map(passkey_of).transpose()?;
     let change = Change::new("passkey.rotate", Subject::user(Some(id)));
     recorded(&site, &caller, change, site.parts.store.rotate_passkey(id, passkey)).await?;
-    Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
+    Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller)))
 }

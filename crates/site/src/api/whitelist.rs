@@ -17,22 +17,22 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, PasskeyText, Said};
+use crate::extract::{JsonBody, PasskeyText, QueryParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 /// Passkeys in one request, but for a refresh.
 const PASSKEYS_MAX: usize = 10_000;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(count)).routes(routes!(check))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(remove)).routes(routes!(undo))
 }
 
-pub(super) fn uploads() -> Routes {
+pub(super) fn upload_routes() -> Routes {
     Routes::new().routes(routes!(refresh))
 }
 
@@ -46,13 +46,13 @@ struct WhitelistSize {
 /// Some passkeys.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct WhitelistSaid {
+struct WhitelistPasskeys {
     /// 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case.
     #[schema(min_items = 1, max_items = 10000)]
     passkeys: Vec<PasskeyText>,
 }
 
-impl WhitelistSaid {
+impl WhitelistPasskeys {
     fn read(&self) -> Result<Vec<Passkey>, Problem> {
         if self.passkeys.is_empty() || self.passkeys.len() > PASSKEYS_MAX {
             let detail =
@@ -110,7 +110,7 @@ async fn count(State(site): State<Arc<Site>>) -> Result<Json<WhitelistSize>, Pro
 
 /// Which passkeys are on the whitelist
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/check", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/check", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "In the order asked", body = WhitelistChecked),
@@ -119,14 +119,14 @@ async fn count(State(site): State<Arc<Site>>) -> Result<Json<WhitelistSize>, Pro
 )]
 async fn check(
     State(site): State<Arc<Site>>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChecked>, Problem> {
-    Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&said.read()?).await? }))
+    Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&body.read()?).await? }))
 }
 
 /// Puts passkeys on the whitelist
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "How many are new", body = WhitelistChanged),
@@ -136,13 +136,13 @@ async fn check(
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChanged>, Problem> {
-    let passkeys = said.read()?;
-    let doing = site.parts.passkeys.add(&passkeys);
+    let passkeys = body.read()?;
+    let operation = site.parts.passkeys.add(&passkeys);
     let change = Change::new("passkey.add", Subject::whitelist());
     let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
-    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    let changed = recorded_with(&site, &caller, change, operation, tell).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
@@ -150,7 +150,7 @@ async fn add(
 ///
 /// Every tracker knows within a second, and their peers leave the swarms.
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/remove", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/remove", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "How many were there", body = WhitelistChanged),
@@ -160,13 +160,13 @@ async fn add(
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChanged>, Problem> {
-    let passkeys = said.read()?;
-    let doing = site.parts.passkeys.remove(&passkeys);
+    let passkeys = body.read()?;
+    let operation = site.parts.passkeys.remove(&passkeys);
     let change = Change::new("passkey.remove", Subject::whitelist());
     let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
-    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    let changed = recorded_with(&site, &caller, change, operation, tell).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
@@ -183,14 +183,14 @@ async fn undo(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
 ) -> Result<Json<WhitelistReplaced>, Problem> {
-    let doing = async {
+    let operation = async {
         let undone = site.parts.passkeys.undo().await?;
         undone.ok_or_else(|| {
             Problem::conflict("nothing_to_undo", "there was no refresh yet that could be undone")
         })
     };
     let change = Change::new("passkey.undo", Subject::whitelist());
-    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, operation, told).await?.into()))
 }
 
 /// What a record says of a list that was replaced.
@@ -202,7 +202,7 @@ fn told(record: Record, replaced: &Replaced) -> Record {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RefreshAsked {
+struct RefreshParams {
     /// Whether an upload without a single passkey may empty the whitelist.
     #[serde(default)]
     #[param(default = false)]
@@ -215,7 +215,7 @@ struct RefreshAsked {
 /// comes in and takes the place of the old one at once, at its end: nobody ever sees a part of it. A line that is no
 /// passkey, a body that ends too soon: nothing changes.
 #[utoipa::path(
-    put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshAsked),
+    put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshParams),
     request_body(content = Option<String>, content_type = "text/plain", description = "One passkey a line"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
@@ -226,15 +226,15 @@ struct RefreshAsked {
 async fn refresh(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<RefreshAsked>,
+    QueryParams(params): QueryParams<RefreshParams>,
     body: Body,
 ) -> Result<Json<WhitelistReplaced>, Problem> {
-    let doing = take_in(&site, body, asked.allow_empty);
+    let operation = receive(&site, body, params.allow_empty);
     let change = Change::new("passkey.refresh", Subject::whitelist());
-    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, operation, told).await?.into()))
 }
 
-async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
+async fn receive(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
     let limits = &site.settings.limits;
     // What says that it is too long is not waited for.
     if body.size_hint().lower() > limits.upload_bytes_max {
@@ -244,12 +244,12 @@ async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Repla
     let mut bytes = 0;
     loop {
         let step: Result<bool, Problem> = async {
-            let Some(piece) = next_piece(&mut body, limits.request_timeout).await? else { return Ok(true) };
-            bytes += piece.len() as u64;
+            let Some(chunk) = next_chunk(&mut body, limits.request_timeout).await? else { return Ok(true) };
+            bytes += chunk.len() as u64;
             if bytes > limits.upload_bytes_max {
                 return Err(too_long());
             }
-            upload.push(&piece).await?;
+            upload.push(&chunk).await?;
             Ok(false)
         }
         .await;
@@ -269,8 +269,8 @@ fn too_long() -> Problem {
     Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }
 
-/// The next piece of an upload; none at its end.
-pub(super) async fn next_piece(
+/// The next chunk of an upload; none at its end.
+pub(super) async fn next_chunk(
     body: &mut Body,
     pause_max: Duration,
 ) -> Result<Option<axum::body::Bytes>, Problem> {

@@ -38,8 +38,8 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Reads a field that is a whole number or null: `#[serde(default, deserialize_with = "whole")]`.
 pub fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    let said = Option::<Whole>::deserialize(deserializer)?;
-    said.map(|Whole(number)| T::try_from(number).map_err(|_| D::Error::custom("the number is too large")))
+    let body = Option::<Whole>::deserialize(deserializer)?;
+    body.map(|Whole(number)| T::try_from(number).map_err(|_| D::Error::custom("the number is too large")))
         .transpose()
 }
 
@@ -123,21 +123,21 @@ impl Visitor<'_> for SlotsVisitor {
 
 /// The number of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
-pub struct UserNumber(pub UserId);
+#[schema(as = UserId, value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
+pub struct UserIdJson(pub UserId);
 
-impl<'de> Deserialize<'de> for UserNumber {
+impl<'de> Deserialize<'de> for UserIdJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Whole(number) = Whole::deserialize(deserializer)?;
         let user = UserId::new(number);
-        user.map(UserNumber)
+        user.map(UserIdJson)
             .ok_or_else(|| D::Error::custom("a user id is a number from 1 to 9223372036854775807"))
     }
 }
 
 /// A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case.
 #[derive(Deserialize, ToSchema)]
-#[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
+#[schema(as = Passkey, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
 pub struct PasskeyText(pub String);
 
 impl PasskeyText {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn slots_that_are_left_out_are_not_slots_that_are_null() {
-        let read = |text: &str| serde_json::from_str::<Object<Limited>>(text).map(|Object(said)| said.slots);
+        let read = |text: &str| serde_json::from_str::<Object<Limited>>(text).map(|Object(body)| body.slots);
         assert_eq!(read("{}").unwrap(), None);
         assert_eq!(read(r#"{"slots": null}"#).unwrap(), Some(LeechSlots::DEFAULT));
         assert_eq!(read(r#"{"slots": -1.0}"#).unwrap(), Some(LeechSlots::UNLIMITED));

@@ -23,12 +23,12 @@ pub const LIMIT_MAX: u32 = 1000;
 const CURSOR_CHARS_MAX: usize = 200;
 
 /// A place in a list, as a cursor names it.
-pub trait Place: Sized {
+pub trait PageCursor: Sized {
     /// What its texts look like, as a regular expression.
     const PATTERN: &'static str;
 
     /// Reads one; none if it is not one of ours.
-    fn read(text: &str) -> Option<Self>;
+    fn parse(text: &str) -> Option<Self>;
 }
 
 /// A number without leading zeros. Every text of up to 19 digits is one.
@@ -40,35 +40,35 @@ pub fn plain_number(text: &str) -> Option<u64> {
 /// The largest number that a user or torrent can have. Behind it there is nothing, and an empty page says so.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
-impl Place for UserId {
+impl PageCursor for UserId {
     const PATTERN: &'static str = "^[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<UserId> {
+    fn parse(text: &str) -> Option<UserId> {
         UserId::new(plain_number(text)?.min(NUMBER_MAX))
     }
 }
 
-impl Place for TorrentId {
-    const PATTERN: &'static str = <UserId as Place>::PATTERN;
+impl PageCursor for TorrentId {
+    const PATTERN: &'static str = <UserId as PageCursor>::PATTERN;
 
-    fn read(text: &str) -> Option<TorrentId> {
+    fn parse(text: &str) -> Option<TorrentId> {
         TorrentId::new(plain_number(text)?.min(NUMBER_MAX))
     }
 }
 
-impl Place for EntryId {
+impl PageCursor for EntryId {
     const PATTERN: &'static str = "^[0-9]{1,19}-[0-9]{1,19}$";
 
-    fn read(text: &str) -> Option<EntryId> {
+    fn parse(text: &str) -> Option<EntryId> {
         text.parse().ok()
     }
 }
 
-impl Place for Cursor {
+impl PageCursor for Cursor {
     // Times before the year 2096, of which all fit their 32 bits.
     const PATTERN: &'static str = "^[0-3]?[0-9]{1,9}-[0-9a-f]{40}$";
 
-    fn read(text: &str) -> Option<Cursor> {
+    fn parse(text: &str) -> Option<Cursor> {
         text.parse().ok()
     }
 }
@@ -76,17 +76,17 @@ impl Place for Cursor {
 /// Which page of a list whose places are `P`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound = "")]
-pub struct PageAsked<P> {
+pub struct PageParams<P> {
     limit: Option<u32>,
     cursor: Option<String>,
     #[serde(skip)]
     place: PhantomData<P>,
 }
 
-impl<P: Place> PageAsked<P> {
+impl<P: PageCursor> PageParams<P> {
     /// What was asked along with other things.
-    pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageAsked<P> {
-        PageAsked { limit, cursor, place: PhantomData }
+    pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageParams<P> {
+        PageParams { limit, cursor, place: PhantomData }
     }
 
     /// How many items.
@@ -97,16 +97,14 @@ impl<P: Place> PageAsked<P> {
     /// Where the page begins; none for the first one.
     pub fn cursor(&self) -> Result<Option<P>, Problem> {
         let Some(text) = &self.cursor else { return Ok(None) };
-        let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::read);
+        let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::parse);
         place.map(Some).ok_or_else(|| {
-            Problem::bad_request(
-                "cursor is not one of ours: send next_cursor of the page before, or leave it out",
-            )
+            Problem::bad_request("cursor is not one of ours: send next of the page before, or leave it out")
         })
     }
 }
 
-impl<P: Place> IntoParams for PageAsked<P> {
+impl<P: PageCursor> IntoParams for PageParams<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let limit = ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -116,11 +114,7 @@ impl<P: Place> IntoParams for PageAsked<P> {
         let cursor = ObjectBuilder::new().schema_type(Type::String).pattern(Some(P::PATTERN));
         vec![
             query_parameter("limit", "How many items, at the most.", limit),
-            query_parameter(
-                "cursor",
-                "`next_cursor` of the page before; left out for the first page.",
-                cursor,
-            ),
+            query_parameter("cursor", "`next` of the page before; left out for the first page.", cursor),
         ]
     }
 }
@@ -151,10 +145,10 @@ mod tests {
     #[test]
     fn whatever_looks_like_a_number_is_a_place_and_nothing_else_is() {
         for (text, number) in [("1", 1), ("42", 42), ("9999999999999999999", NUMBER_MAX)] {
-            assert_eq!(<UserId as Place>::read(text).map(UserId::get), Some(number));
+            assert_eq!(<UserId as PageCursor>::parse(text).map(UserId::get), Some(number));
         }
         for text in ["", "0", "07", "+7", "-7", "7 ", "1e3", "99999999999999999999"] {
-            assert!(<UserId as Place>::read(text).is_none(), "{text}");
+            assert!(<UserId as PageCursor>::parse(text).is_none(), "{text}");
         }
     }
 }

@@ -14,40 +14,40 @@ use super::{Ranked, RankedBy, Ranking};
 use crate::problem::Problem;
 
 /// How old a ranking of swarms may be.
-const SWARMS_EVERY_MS: u64 = 1000;
+const SWARMS_FRESH_MS: u64 = 1000;
 /// How old one from Redis may be: it has to be read over the network.
-const INDEXES_EVERY_MS: u64 = 5000;
+const INDEXES_FRESH_MS: u64 = 5000;
 
 /// Where rankings come from. The gate says which torrents there are.
 #[derive(Clone)]
-pub struct Source {
+pub struct RankingSource {
     gate: Arc<Gate>,
-    counts: CountsFrom,
+    counts: Counts,
 }
 
 #[derive(Clone)]
-enum CountsFrom {
+enum Counts {
     Swarms(Arc<Tracker>),
     Indexes(Indexes),
-    Nowhere,
+    Unknown,
 }
 
-impl Source {
+impl RankingSource {
     /// The best there is.
-    pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> Source {
+    pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> RankingSource {
         let counts = match (tracker, indexes) {
-            (Some(tracker), _) => CountsFrom::Swarms(tracker),
-            (None, Some(indexes)) => CountsFrom::Indexes(indexes),
-            (None, None) => CountsFrom::Nowhere,
+            (Some(tracker), _) => Counts::Swarms(tracker),
+            (None, Some(indexes)) => Counts::Indexes(indexes),
+            (None, None) => Counts::Unknown,
         };
-        Source { gate, counts }
+        RankingSource { gate, counts }
     }
 
     /// How old a ranking may be.
-    pub(super) fn every_ms(&self) -> u64 {
+    pub(super) fn fresh_ms_min(&self) -> u64 {
         match self.counts {
-            CountsFrom::Indexes(_) => INDEXES_EVERY_MS,
-            CountsFrom::Swarms(_) | CountsFrom::Nowhere => SWARMS_EVERY_MS,
+            Counts::Indexes(_) => INDEXES_FRESH_MS,
+            Counts::Swarms(_) | Counts::Unknown => SWARMS_FRESH_MS,
         }
     }
 
@@ -56,11 +56,11 @@ impl Source {
     pub(super) async fn read(&self, made_ms: u64, by: Option<RankedBy>) -> Result<Ranking, Problem> {
         let gate = Arc::clone(&self.gate);
         let reading: Box<dyn FnOnce() -> (Vec<Ranked>, bool) + Send> = match &self.counts {
-            CountsFrom::Swarms(tracker) => {
+            Counts::Swarms(tracker) => {
                 let tracker = Arc::clone(tracker);
                 Box::new(move || (from_swarms(&gate, &tracker), true))
             }
-            CountsFrom::Indexes(indexes) => {
+            Counts::Indexes(indexes) => {
                 let counts = indexes.read().await?;
                 let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
                     seeders: counts.seeders,
@@ -70,7 +70,7 @@ impl Source {
                 // Indexes without a single torrent are indexes that nobody keeps.
                 Box::new(move || (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty()))
             }
-            CountsFrom::Nowhere => Box::new(move || (torrents(&gate, |_, _| None), false)),
+            Counts::Unknown => Box::new(move || (torrents(&gate, |_, _| None), false)),
         };
         let ranking = tokio::task::spawn_blocking(move || {
             let (torrents, has_counts) = reading();

@@ -26,7 +26,7 @@ pub(super) struct Traffic {
 
 impl Traffic {
     /// A request was answered.
-    pub(super) fn note_answer(&self) {
+    pub(super) fn record_answer(&self) {
         let read_bytes = self.read_bytes.load(Ordering::Relaxed);
         self.read_bytes_at_answer.store(read_bytes, Ordering::Relaxed);
     }
@@ -39,7 +39,7 @@ impl Traffic {
 }
 
 /// A connection that is watched.
-pub(super) struct Watched<S> {
+pub(super) struct MonitoredStream<S> {
     inner: S,
     traffic: Arc<Traffic>,
     stall_max: Duration,
@@ -47,10 +47,10 @@ pub(super) struct Watched<S> {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Watched<S> {
+impl<S> MonitoredStream<S> {
     /// Watches a connection; whoever takes nothing for so long is given up.
     pub(super) fn new(inner: S, traffic: Arc<Traffic>, stall_max: Duration) -> Self {
-        Watched { inner, traffic, stall_max, stalled: None }
+        MonitoredStream { inner, traffic, stall_max, stalled: None }
     }
 
     /// Goes on with what was written, or waits for the peer a while longer.
@@ -72,15 +72,15 @@ impl<S> Watched<S> {
 
 /// The socket beneath a connection that HTTP is done with, and what was read of it: from then on nobody here watches it.
 pub(crate) fn unwrap(upgraded: Upgraded) -> Option<(Socket, Vec<u8>)> {
-    let upgraded = match upgraded.downcast::<TokioIo<Watched<TcpStream>>>() {
+    let upgraded = match upgraded.downcast::<TokioIo<MonitoredStream<TcpStream>>>() {
         Ok(plain) => return Some((Socket::Plain(plain.io.into_inner().inner), plain.read_buf.to_vec())),
         Err(upgraded) => upgraded,
     };
-    let secure = upgraded.downcast::<TokioIo<Watched<TlsStream<TcpStream>>>>().ok()?;
+    let secure = upgraded.downcast::<TokioIo<MonitoredStream<TlsStream<TcpStream>>>>().ok()?;
     Some((Socket::Tls(Box::new(secure.io.into_inner().inner)), secure.read_buf.to_vec()))
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -94,7 +94,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

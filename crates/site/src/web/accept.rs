@@ -30,15 +30,15 @@ impl Encoding {
 
 /// The first of these forms that the reader takes. None: the plain one, which everybody takes.
 pub(super) fn best<T>(
-    asked: &HeaderMap,
+    params: &HeaderMap,
     mut forms: impl Iterator<Item = (Encoding, T)>,
 ) -> Option<(Encoding, T)> {
-    forms.find(|(encoding, _)| takes(asked, encoding.name()))
+    forms.find(|(encoding, _)| takes(params, encoding.name()))
 }
 
 /// Whether an encoding is named, or `*` in its stead, and not with a weight of zero.
-fn takes(asked: &HeaderMap, name: &str) -> bool {
-    let lines = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+fn takes(params: &HeaderMap, name: &str) -> bool {
+    let lines = params.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let mut by_star = false;
     for item in lines.flat_map(|line| line.split(',')) {
         let (coding, parameters) = item.split_once(';').unwrap_or((item, ""));
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn a_form_is_taken_if_it_is_named_and_not_weighed_as_nothing() {
         let takes_brotli = |line: &str| {
-            let mut asked = HeaderMap::new();
-            asked.insert(ACCEPT_ENCODING, line.parse().unwrap());
-            takes(&asked, "br")
+            let mut params = HeaderMap::new();
+            params.insert(ACCEPT_ENCODING, line.parse().unwrap());
+            takes(&params, "br")
         };
         for line in ["br", "gzip, BR", "gzip;q=1.0, br;q=0.1", "*", "*;q=0.5, gzip", "br;q=x"] {
             assert!(takes_brotli(line), "{line}");

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use super::{device_of, gateway_of};
 use crate::app::Routes;
-use crate::extract::Said;
+use crate::extract::JsonBody;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -29,7 +29,7 @@ pub(crate) fn routes() -> Routes {
 /// What a device says of itself.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct HeartbeatSaid {
+struct Heartbeat {
     /// Its name: the same each time.
     #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$")]
     device: String,
@@ -40,7 +40,7 @@ struct HeartbeatSaid {
     #[schema(example = "background", value_type = Option<AppStateName>)]
     app_state: Option<String>,
     /// What the person says of themselves while this device is here.
-    #[schema(value_type = Option<DeclaredName>)]
+    #[schema(value_type = Option<DeclaredStatus>)]
     status: Option<String>,
     /// The last heartbeat: the device is gone at once.
     #[serde(default)]
@@ -50,7 +50,7 @@ struct HeartbeatSaid {
 
 /// What kind of device it is.
 #[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
+#[schema(as = Platform, rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
 pub(super) enum PlatformName {
     Phone,
@@ -60,7 +60,7 @@ pub(super) enum PlatformName {
 
 /// Whether somebody looks at the app.
 #[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
+#[schema(as = AppState, rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
 enum AppStateName {
     Foreground,
@@ -72,7 +72,7 @@ enum AppStateName {
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
-enum DeclaredName {
+enum DeclaredStatus {
     Online,
     Away,
     Busy,
@@ -81,7 +81,7 @@ enum DeclaredName {
 
 /// When to come again.
 #[derive(Serialize, ToSchema)]
-struct HeartbeatHeard {
+struct HeartbeatReply {
     /// After so many seconds; null after a goodbye.
     next_s: Option<u32>,
 }
@@ -90,28 +90,28 @@ struct HeartbeatHeard {
 ///
 /// With a token of the person, as for a connection; not with an API key.
 #[utoipa::path(
-    post, path = "/api/v1/presence/heartbeat", tag = "presence", request_body = HeartbeatSaid,
-    security(("person" = [])),
+    post, path = "/api/v1/presence/heartbeat", tag = "presence", request_body = Heartbeat,
+    security(("user_token" = [])),
     responses(
-        (status = 200, description = "It was heard", body = HeartbeatHeard),
+        (status = 200, description = "It was heard", body = HeartbeatReply),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn heartbeat(
     State(site): State<Arc<Site>>,
     Extension(person): Extension<Identity>,
-    Said(said): Said<HeartbeatSaid>,
-) -> Result<Json<HeartbeatHeard>, Problem> {
+    JsonBody(body): JsonBody<Heartbeat>,
+) -> Result<Json<HeartbeatReply>, Problem> {
     let hub = &gateway_of(&site)?.hub;
-    let device = device_of(&said.device)?;
-    let hello = hello_of(&said, device)?;
-    if said.goodbye {
+    let device = device_of(&body.device)?;
+    let hello = hello_of(&body, device)?;
+    if body.goodbye {
         hub.http_goodbye(person.user, hello.device);
-        return Ok(Json(HeartbeatHeard { next_s: None }));
+        return Ok(Json(HeartbeatReply { next_s: None }));
     }
     let next_s = next_s(&hub.policy(), hello.app);
     hub.http_heartbeat(person.user, hello).await?;
-    Ok(Json(HeartbeatHeard { next_s: Some(next_s) }))
+    Ok(Json(HeartbeatReply { next_s: Some(next_s) }))
 }
 
 /// When the next heartbeat is to come: well before it is missed, for it takes its time on the way.
@@ -124,27 +124,27 @@ fn next_s(policy: &Policy, app: AppState) -> u32 {
     (missed.0 - missed.0.div_ceil(5)).max(1)
 }
 
-fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
+fn hello_of(body: &Heartbeat, device: DeviceId) -> Result<Hello, Problem> {
     let platform =
-        one_of("platform", said.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
+        one_of("platform", body.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
     let app = one_of(
         "app_state",
-        said.app_state.as_deref(),
+        body.app_state.as_deref(),
         AppState::from_name,
         "foreground, background or inactive",
     )?;
     let declared =
-        one_of("status", said.status.as_deref(), Declared::from_name, "online, away, busy or invisible")?;
+        one_of("status", body.status.as_deref(), Declared::from_name, "online, away, busy or invisible")?;
     Ok(Hello { device, platform: platform.unwrap_or_default(), app: app.unwrap_or_default(), declared })
 }
 
 pub(super) fn one_of<T>(
     field: &str,
-    said: Option<&str>,
+    body: Option<&str>,
     read: impl Fn(&str) -> Option<T>,
     known: &str,
 ) -> Result<Option<T>, Problem> {
-    let Some(name) = said else { return Ok(None) };
+    let Some(name) = body else { return Ok(None) };
     read(name).map(Some).ok_or_else(|| Problem::bad_request(format!("{field}: one of {known}")))
 }
 

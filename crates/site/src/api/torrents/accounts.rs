@@ -12,9 +12,9 @@ use utoipa_axum::routes;
 
 use super::find;
 use crate::api::Page;
-use crate::api::figures::FiguresShown;
+use crate::api::figures::FiguresJson;
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place};
+use crate::extract::{PageCursor, PageParams, PathParams, QueryParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -39,7 +39,7 @@ struct TorrentAccount {
     /// The program that announced it last, such as `-TR3000-`.
     client: String,
     /// The amounts.
-    figures: FiguresShown,
+    figures: FiguresJson,
 }
 
 impl TorrentAccount {
@@ -51,24 +51,24 @@ impl TorrentAccount {
             leeching: account.is_leeching(),
             completed_at: account.completed_at.map(|at| at.0),
             client: account.client(),
-            figures: FiguresShown::of(&account.figures),
+            figures: FiguresJson::of(&account.figures),
         }
     }
 }
 
 /// A place among the accounts of a torrent: behind this time and user.
 #[derive(Clone, Copy)]
-struct AccountPlace(UnixTime, UserId);
+struct AccountCursor(UnixTime, UserId);
 
-impl Place for AccountPlace {
+impl PageCursor for AccountCursor {
     const PATTERN: &'static str = "^[0-9]{1,10}-[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<AccountPlace> {
+    fn parse(text: &str) -> Option<AccountCursor> {
         let (at, user) = text.split_once('-')?;
         let is_decimal = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
         // A time that cannot be is the latest there is.
         let at = is_decimal.then(|| at.parse().unwrap_or(u32::MAX))?;
-        Some(AccountPlace(UnixTime(at), <UserId as Place>::read(user)?))
+        Some(AccountCursor(UnixTime(at), <UserId as PageCursor>::parse(user)?))
     }
 }
 
@@ -81,7 +81,7 @@ impl Place for AccountPlace {
     get, path = "/api/v1/torrents/{id}/accounts", tag = "torrents",
     params(
         ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
-        PageAsked<AccountPlace>,
+        PageParams<AccountCursor>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
@@ -91,15 +91,15 @@ impl Place for AccountPlace {
 )]
 async fn accounts(
     State(site): State<Arc<Site>>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked<AccountPlace>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<PageParams<AccountCursor>>,
 ) -> Result<Json<Page<TorrentAccount>>, Problem> {
-    let (limit, after) = (asked.limit()?, asked.cursor()?);
+    let (limit, after) = (params.limit()?, params.cursor()?);
     let torrent = find(&site, &id).await?;
-    let after = after.map(|AccountPlace(at, user)| (at, user));
+    let after = after.map(|AccountCursor(at, user)| (at, user));
     let page = site.parts.ledger.accounts_on(torrent.id, after, limit).await?;
     Ok(Json(Page {
         items: page.accounts.iter().map(TorrentAccount::of).collect(),
-        next_cursor: page.next.map(|(at, user)| format!("{at}-{user}")),
+        next: page.next.map(|(at, user)| format!("{at}-{user}")),
     }))
 }

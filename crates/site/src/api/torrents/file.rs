@@ -15,16 +15,16 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::TorrentShown;
-use crate::api::whitelist::next_piece;
+use super::TorrentJson;
+use crate::api::whitelist::next_chunk;
 use crate::api::{Change, recorded_with};
 use crate::app::Routes;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::problem::{Problem, ProblemBody};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
-pub(crate) fn uploads() -> Routes {
+pub(crate) fn upload_routes() -> Routes {
     Routes::new().routes(routes!(upload))
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn uploads() -> Routes {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct FileAsked {
+struct FileParams {
     /// Whether it is open to all at once; otherwise it awaits approval.
     #[serde(default = "yes")]
     #[param(default = true)]
@@ -52,25 +52,26 @@ const fn yes() -> bool {
 ///
 /// Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
 #[utoipa::path(
-    post, path = "/api/v1/torrents/file", tag = "torrents", params(FileAsked),
+    post, path = "/api/v1/torrents/file", tag = "torrents", params(FileParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file as it is"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The torrent", body = TorrentShown),
+        (status = 201, description = "The torrent", body = TorrentJson),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn upload(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<FileAsked>,
+    QueryParams(params): QueryParams<FileParams>,
     body: Body,
-) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
     let pause_max = site.settings.limits.request_timeout;
     // Only a few at a time: each may be as long as a file can be.
     let reading = async move { read(body, pause_max).await };
-    let metainfo = site.scans.run(Scan::TorrentFiles, &site.counters.scans_refused, reading).await??;
-    if !metainfo.private && !asked.allow_public {
+    let metainfo =
+        site.scan_limits.run(ScanKind::TorrentFiles, &site.counters.scans_refused, reading).await??;
+    if !metainfo.private && !params.allow_public {
         let detail = "the torrent has no private flag, so clients would also find peers past this tracker, uncounted: \
                       create it again as a private torrent, or send it with allow_public=true";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "public_torrent", detail));
@@ -87,7 +88,7 @@ async fn upload(
         .with("infohash", new.info_hash.to_string())
         .with("name", new.name.as_str());
     let adding = async {
-        match asked.approved {
+        match params.approved {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
@@ -96,7 +97,7 @@ async fn upload(
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
 }
 
 async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> {
@@ -105,11 +106,11 @@ async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> 
         return Err(too_long());
     }
     let mut bytes = Vec::new();
-    while let Some(piece) = next_piece(&mut body, pause_max).await? {
-        if bytes.len() + piece.len() > MAX_METAINFO_BYTES {
+    while let Some(chunk) = next_chunk(&mut body, pause_max).await? {
+        if bytes.len() + chunk.len() > MAX_METAINFO_BYTES {
             return Err(too_long());
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
     let parsing = tokio::task::spawn_blocking(move || Metainfo::parse(&bytes));
     let parsed = parsing.await.map_err(|error| Problem::internal("the torrent file", &error))?;

@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use super::find;
 use crate::api::Page;
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place, plain_number};
+use crate::extract::{PageCursor, PageParams, PathParams, QueryParams, plain_number};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
 /// A peer of a swarm.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Peer)]
-struct PeerShown {
+struct PeerJson {
     /// Whose it is.
     user: u64,
     /// The client's id, in hexadecimal digits.
@@ -53,10 +53,10 @@ struct PeerShown {
     addresses: Option<Vec<String>>,
 }
 
-impl PeerShown {
-    fn of(peer: &PeerSight, left: Option<u64>, with_addresses: bool) -> PeerShown {
+impl PeerJson {
+    fn of(peer: &PeerSight, left: Option<u64>, with_addresses: bool) -> PeerJson {
         let addresses = || [peer.v4, peer.v6].iter().flatten().map(ToString::to_string).collect();
-        PeerShown {
+        PeerJson {
             user: peer.user.get(),
             peer_id: peer.peer_id.to_string(),
             client: ledger::client_of(&peer.peer_id),
@@ -75,36 +75,36 @@ impl PeerShown {
     get, path = "/api/v1/torrents/{id}/peers", tag = "torrents",
     params(
         ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
-        PageAsked<PeerPlace>,
+        PageParams<PeerCursor>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of peers, by user; with addresses for keys with `admin`", body = Page<PeerShown>),
+        (status = 200, description = "A page of peers, by user; with addresses for keys with `admin`", body = Page<PeerJson>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn peers(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked<PeerPlace>>,
-) -> Result<Json<Page<PeerShown>>, Problem> {
-    let limit = asked.limit()? as usize;
-    let after = asked.cursor()?;
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<PageParams<PeerCursor>>,
+) -> Result<Json<Page<PeerJson>>, Problem> {
+    let limit = params.limit()? as usize;
+    let after = params.cursor()?;
     let torrent = find(&site, &id).await?;
     let Some(tracker) = &site.parts.tracker else {
         let detail = "this process has no swarms: ask one whose roles include \"tracker\"";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_tracker", detail));
     };
     let mut peers = tracker.swarms().peers_of(&torrent.info_hash);
-    peers.sort_by_key(PeerPlace::of);
-    peers.retain(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after));
+    peers.sort_by_key(PeerCursor::of);
+    peers.retain(|peer| after.is_none_or(|after| PeerCursor::of(peer) > after));
     // One more tells whether there is another page.
     peers.truncate(limit + 1);
     let accounts = accounts_of(&site, torrent.id, &peers[..peers.len().min(limit)]).await?;
     let with_addresses = caller.scopes.allow(Scope::Admin);
-    let show = |peer: &PeerSight| PeerShown::of(peer, left_of(peer, &accounts), with_addresses);
-    Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
+    let show = |peer: &PeerSight| PeerJson::of(peer, left_of(peer, &accounts), with_addresses);
+    Ok(Json(Page::of(peers, limit, |peer| PeerCursor::of(peer).to_string(), show)))
 }
 
 /// The accounts of those whose peers these are.
@@ -131,29 +131,29 @@ fn left_of(peer: &PeerSight, accounts: &HashMap<UserId, Account>) -> Option<u64>
 
 /// A peer's place in the list of its swarm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct PeerPlace {
+struct PeerCursor {
     user: u64,
     peer_id: [u8; 20],
 }
 
-impl PeerPlace {
-    fn of(peer: &PeerSight) -> PeerPlace {
-        PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
+impl PeerCursor {
+    fn of(peer: &PeerSight) -> PeerCursor {
+        PeerCursor { user: peer.user.get(), peer_id: peer.peer_id.0 }
     }
 }
 
-impl Place for PeerPlace {
+impl PageCursor for PeerCursor {
     const PATTERN: &'static str = "^[1-9][0-9]{0,18}-[0-9a-f]{40}$";
 
-    fn read(text: &str) -> Option<PeerPlace> {
+    fn parse(text: &str) -> Option<PeerCursor> {
         let (user, peer_id) = text.split_once('-')?;
         // An infohash is twenty bytes in hexadecimal digits, as is a peer id.
         let InfoHash(peer_id) = peer_id.parse().ok()?;
-        Some(PeerPlace { user: plain_number(user)?, peer_id })
+        Some(PeerCursor { user: plain_number(user)?, peer_id })
     }
 }
 
-impl std::fmt::Display for PeerPlace {
+impl std::fmt::Display for PeerCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.user, InfoHash(self.peer_id))
     }

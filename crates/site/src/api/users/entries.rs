@@ -17,16 +17,16 @@ use utoipa::openapi::{ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::clients::number_of;
+use super::account_clients::number_of;
 use super::find;
-use crate::api::names::{self, Torrents};
-use crate::api::risks::{Risk, RisksAsked, search_risks};
+use crate::api::risks::{RiskEvent, RiskParams, search_risks};
 use crate::api::torrents::torrent_id;
+use crate::api::torrents_by_id::{self, Torrents};
 use crate::api::{Page, SCANNED_MAX};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, query_parameter};
+use crate::extract::{PageParams, PathParams, QueryParams, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -35,8 +35,7 @@ pub(super) fn routes() -> Routes {
 
 /// An announce of a user, or the end of a peer of theirs that fell silent.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Entry)]
-struct EntryShown {
+struct Entry {
     /// Its place in the journal.
     #[schema(example = "1794742234000-0")]
     id: String,
@@ -89,9 +88,9 @@ struct EntryShown {
 #[derive(Serialize, ToSchema)]
 struct EntryPage {
     /// The entries, newest first. There may be few, or none, and still more to come.
-    items: Vec<EntryShown>,
+    items: Vec<Entry>,
     /// Where to go on; null if the journal was read to its beginning.
-    next_cursor: Option<String>,
+    next: Option<String>,
     /// When the oldest entry was written that the journal still has, whoever's it is; null if it has none.
     since: Option<u64>,
     /// How many entries were looked at for this page.
@@ -103,17 +102,17 @@ struct EntryPage {
 /// Which entries.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EntriesAsked {
+struct EntryParams {
     limit: Option<u32>,
     cursor: Option<String>,
     torrent: Option<u64>,
 }
 
-impl IntoParams for EntriesAsked {
+impl IntoParams for EntryParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let torrent =
             ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(i64::MAX));
-        let mut parameters = PageAsked::<EntryId>::into_params(within);
+        let mut parameters = PageParams::<EntryId>::into_params(within);
         parameters.push(query_parameter("torrent", "Only those on the torrent with this number.", torrent));
         parameters
     }
@@ -122,10 +121,10 @@ impl IntoParams for EntriesAsked {
 /// The entries that made a user's figures
 ///
 /// Newest first, as far back as the journal goes. Each request looks at a bounded number of entries, so a page may be
-/// short, or empty, and still not be the last: go on while there is a `next_cursor`.
+/// short, or empty, and still not be the last: go on while there is a `next`.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/entries", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), EntriesAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), EntryParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of entries; with addresses for keys with `admin`", body = EntryPage),
@@ -135,11 +134,11 @@ impl IntoParams for EntriesAsked {
 async fn entries(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<EntriesAsked>,
+    PathParams(id): PathParams<u64>,
+    QueryParams(params): QueryParams<EntryParams>,
 ) -> Result<Json<EntryPage>, Problem> {
-    let torrent = asked.torrent.map(torrent_id).transpose()?;
-    let page = PageAsked::<EntryId>::of(asked.limit, asked.cursor);
+    let torrent = params.torrent.map(torrent_id).transpose()?;
+    let page = PageParams::<EntryId>::of(params.limit, params.cursor);
     let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
     let user = find(&site, id).await?;
     let sought = Sought {
@@ -158,14 +157,16 @@ async fn entries(
         let oldest = journal.list(Lane::Traffic, EntryId::ZERO, 1).await?;
         Ok::<_, Problem>((found, oldest))
     };
-    let (found, oldest) = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
+    let (found, oldest) =
+        site.scan_limits.run(ScanKind::Journal, &site.counters.scans_refused, searching).await??;
     // What nobody can read has made no figure: it is among the dead letters.
     let read = |stored: &Stored| Some((stored.id, TrafficEntry::parse(&stored.fields).ok()?));
     let read: Vec<(EntryId, TrafficEntry)> = found.entries.iter().filter_map(read).collect();
     let torrent_of = |entry: &TrafficEntry| {
         entry.torrent.or_else(|| site.parts.gate.torrent_of_departed(&entry.info_hash))
     };
-    let torrents = names::of(&site, read.iter().filter_map(|(_, entry)| torrent_of(entry))).await?;
+    let torrents =
+        torrents_by_id::load(&site, read.iter().filter_map(|(_, entry)| torrent_of(entry))).await?;
     let showing = Showing {
         user: user.id,
         terms: site.parts.ledger.past_terms().await?,
@@ -174,7 +175,7 @@ async fn entries(
     };
     Ok(Json(EntryPage {
         items: read.iter().map(|(id, entry)| showing.entry(*id, entry, torrent_of(entry))).collect(),
-        next_cursor: found.next.map(|next| next.to_string()),
+        next: found.next.map(|next| next.to_string()),
         since: oldest.first().map(|stored| stored.id.ms / 1000),
         scanned: found.scanned as u64,
         complete: found.next.is_none(),
@@ -182,7 +183,7 @@ async fn entries(
 }
 
 async fn sought_torrent(site: &Site, id: TorrentId) -> Result<SoughtTorrent, Problem> {
-    let known = names::of(site, [id]).await?;
+    let known = torrents_by_id::load(site, [id]).await?;
     let hashes = known.values().flat_map(|torrent| [Some(torrent.info_hash), torrent.info_hash_v2]);
     Ok(SoughtTorrent { id, info_hashes: hashes.flatten().collect() })
 }
@@ -196,11 +197,11 @@ struct Showing {
 }
 
 impl Showing {
-    fn entry(&self, id: EntryId, entry: &TrafficEntry, torrent: Option<TorrentId>) -> EntryShown {
+    fn entry(&self, id: EntryId, entry: &TrafficEntry, torrent: Option<TorrentId>) -> Entry {
         let account = torrent.map(|torrent| AccountKey { user: self.user, torrent });
         let moved = self.terms.believed(entry);
         let in_force = account.and_then(|key| self.terms.in_force(key, entry.at));
-        EntryShown {
+        Entry {
             id: id.to_string(),
             at: entry.at.0,
             torrent: torrent.map(TorrentId::get),
@@ -228,20 +229,20 @@ impl Showing {
 /// last.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/risks", tag = "risks",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), RisksAsked),
+    params(("id" = u64, Path, description = "The user's number", minimum = 1), RiskParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page, newest first", body = Page<Risk>),
+        (status = 200, description = "A page, newest first", body = Page<RiskEvent>),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn risks(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<RisksAsked>,
-) -> Result<Json<Page<Risk>>, Problem> {
-    let (kind, page) = asked.read()?;
+    PathParams(id): PathParams<u64>,
+    QueryParams(params): QueryParams<RiskParams>,
+) -> Result<Json<Page<RiskEvent>>, Problem> {
+    let (kind, page) = params.read()?;
     let user = find(&site, id).await?;
     let sought = Sought { user: Some(user.id), kind, ..Sought::default() };
     search_risks(&site, sought, &page, caller.scopes.allow(Scope::Admin)).await

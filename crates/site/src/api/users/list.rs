@@ -19,15 +19,15 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use views::activity::Counts;
 
-use super::UserShown;
-use crate::api::figures::FiguresShown;
+use super::UserJson;
+use crate::api::figures::FiguresJson;
 use crate::api::presence::gateway_of;
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, Place, query_parameter};
+use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::roster::{Roster, RosterPage, SortedBy, UserPlace, UserRow, Wanted};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
+use crate::user_ranking::{PageRequest, SortedBy, UserCursor, UserRanking, UserRankingPage, UserRow};
 
 /// The longest text by which users are looked for: as long as a display name.
 const SEARCH_CHARS_MAX: usize = 100;
@@ -40,12 +40,11 @@ pub(super) fn routes() -> Routes {
 
 /// A user of a list, with what they moved and what they do now.
 #[derive(Serialize, ToSchema)]
-#[schema(as = ListedUser)]
-struct UserListed {
+struct ListedUser {
     #[serde(flatten)]
-    user: UserShown,
+    user: UserJson,
     /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
+    figures: Option<FiguresJson>,
     /// Uploaded by downloaded, both as credited; null where nothing was downloaded.
     #[schema(example = 1.5)]
     ratio: Option<f64>,
@@ -57,12 +56,11 @@ struct UserListed {
 
 /// A page of users.
 #[derive(Serialize, ToSchema)]
-#[schema(as = UserPage)]
-struct UsersShown {
+struct UserPage {
     /// What is on this page.
-    items: Vec<UserListed>,
+    items: Vec<ListedUser>,
     /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
+    next: Option<String>,
     /// How many there are on all pages; null for a search by number.
     total: Option<u64>,
 }
@@ -105,7 +103,7 @@ enum UserState {
 /// Which users, in which order.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UsersAsked {
+struct UserListParams {
     #[serde(default)]
     sort: Sort,
     order: Option<Order>,
@@ -115,7 +113,7 @@ struct UsersAsked {
     cursor: Option<String>,
 }
 
-impl IntoParams for UsersAsked {
+impl IntoParams for UserListParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let text = || ObjectBuilder::new().schema_type(Type::String);
         let sorts = ["id", "uploaded", "downloaded", "ratio", "last_announce", "seeding", "leeching"];
@@ -146,43 +144,43 @@ impl IntoParams for UsersAsked {
                 search,
             ),
         ];
-        parameters.extend(PageAsked::<ListPlace>::into_params(within));
+        parameters.extend(PageParams::<UserListCursor>::into_params(within));
         parameters
     }
 }
 
 /// A place in the list: a number where users come by number, a value and a number in every other order.
-enum ListPlace {
+enum UserListCursor {
     Number(UserId),
-    Valued(UserPlace),
+    Valued(UserCursor),
 }
 
-impl ListPlace {
+impl UserListCursor {
     const fn id(&self) -> UserId {
         match self {
-            ListPlace::Number(id) => *id,
-            ListPlace::Valued(place) => place.id,
+            UserListCursor::Number(id) => *id,
+            UserListCursor::Valued(place) => place.id,
         }
     }
 }
 
-impl Place for ListPlace {
+impl PageCursor for UserListCursor {
     const PATTERN: &'static str = "^(([0-9]{1,38}|none)-)?[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<ListPlace> {
+    fn parse(text: &str) -> Option<UserListCursor> {
         let Some((value, id)) = text.split_once('-') else {
-            return <UserId as Place>::read(text).map(ListPlace::Number);
+            return <UserId as PageCursor>::parse(text).map(UserListCursor::Number);
         };
         let is_decimal = value.len() <= 38 && value.bytes().all(|byte| byte.is_ascii_digit());
         let value = match value {
             "none" => None,
             _ => Some(is_decimal.then(|| value.parse().ok()).flatten()?),
         };
-        Some(ListPlace::Valued(UserPlace { value, id: <UserId as Place>::read(id)? }))
+        Some(UserListCursor::Valued(UserCursor { value, id: <UserId as PageCursor>::parse(id)? }))
     }
 }
 
-fn cursor_of(place: &UserPlace) -> String {
+fn cursor_of(place: &UserCursor) -> String {
     match place.value {
         // As long as a cursor can be; nobody has moved that much.
         Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), place.id),
@@ -255,42 +253,42 @@ impl Search {
 /// By number unless another order is asked for. Other orders and states follow what happens within a few seconds; the
 /// figures on a page are those of the moment.
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "users", params(UsersAsked),
+    get, path = "/api/v1/users", tag = "users", params(UserListParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of users", body = UsersShown),
+        (status = 200, description = "A page of users", body = UserPage),
         (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<UsersAsked>,
-) -> Result<Json<UsersShown>, Problem> {
-    let search = Search::read(asked.search.as_deref(), &caller)?;
-    let page = PageAsked::<ListPlace>::of(asked.limit, asked.cursor);
+    QueryParams(params): QueryParams<UserListParams>,
+) -> Result<Json<UserPage>, Problem> {
+    let search = Search::read(params.search.as_deref(), &caller)?;
+    let page = PageParams::<UserListCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()?, page.cursor()?);
-    let descending = asked.order.map_or(asked.sort != Sort::Id, |order| order == Order::Desc);
-    if asked.sort == Sort::Id && !descending && asked.state.is_none() {
+    let descending = params.order.map_or(params.sort != Sort::Id, |order| order == Order::Desc);
+    if params.sort == Sort::Id && !descending && params.state.is_none() {
         return by_number(&site, &caller, search, after, limit).await;
     }
-    let wanted = Wanted { by: asked.sort.sorted_by(), descending, after: None, limit: limit as usize };
+    let request = PageRequest { by: params.sort.sorted_by(), descending, after: None, limit: limit as usize };
     let among = match search {
         None => None,
         Some(search) => {
             let looking = Arc::clone(&site);
             let searching = async move { search.ids(&looking).await };
-            Some(site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??)
+            Some(site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??)
         }
     };
-    let page = in_order(&site, &caller, (wanted, after), asked.state, among).await?;
+    let page = in_order(&site, &caller, (request, after), params.state, among).await?;
     let users = site.parts.store.users_with(&page.users).await?;
     let mut users: HashMap<UserId, User> = users.into_iter().map(|user| (user.id, user)).collect();
     // Who was removed a moment ago is left out.
     let users = page.users.iter().filter_map(|id| users.remove(id)).collect();
-    Ok(Json(UsersShown {
+    Ok(Json(UserPage {
         items: listed(&site, &caller, users).await?,
-        next_cursor: page.next.as_ref().map(cursor_of),
+        next: page.next.as_ref().map(cursor_of),
         total: Some(page.total as u64),
     }))
 }
@@ -299,9 +297,9 @@ async fn by_number(
     site: &Arc<Site>,
     caller: &Authenticated,
     search: Option<Search>,
-    after: Option<ListPlace>,
+    after: Option<UserListCursor>,
     limit: u32,
-) -> Result<Json<UsersShown>, Problem> {
+) -> Result<Json<UserPage>, Problem> {
     let after = after.map(|place| place.id());
     let total = search.is_none().then(|| site.parts.gate.user_count() as u64);
     let mut users = match search {
@@ -309,34 +307,34 @@ async fn by_number(
         Some(search) => {
             let looking = Arc::clone(site);
             let searching = async move { search.users(&looking, after, limit + 1).await };
-            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+            site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??
         }
     };
     let is_more = users.len() > limit as usize;
     users.truncate(limit as usize);
-    let next_cursor = users.last().filter(|_| is_more).map(|user| user.id.to_string());
-    Ok(Json(UsersShown { items: listed(site, caller, users).await?, next_cursor, total }))
+    let next = users.last().filter(|_| is_more).map(|user| user.id.to_string());
+    Ok(Json(UserPage { items: listed(site, caller, users).await?, next, total }))
 }
 
 /// From the roster.
 async fn in_order(
     site: &Arc<Site>,
     caller: &Authenticated,
-    (wanted, after): (Wanted, Option<ListPlace>),
+    (request, after): (PageRequest, Option<UserListCursor>),
     state: Option<UserState>,
     among: Option<HashSet<UserId>>,
-) -> Result<RosterPage, Problem> {
+) -> Result<UserRankingPage, Problem> {
     let now_ms = site.parts.clock.now_ms();
-    let roster = site.roster.get(now_ms, Roster::read(site.parts.clone())).await?;
+    let ranking = site.user_ranking.get(now_ms, UserRanking::read(site.parts.clone())).await?;
     // A cursor of the list by number names a user, whose place in this order is looked up.
     let after = after.map(|after| match after {
-        ListPlace::Valued(place) => place,
-        ListPlace::Number(id) => roster.place_of(id, wanted.by),
+        UserListCursor::Valued(place) => place,
+        UserListCursor::Number(id) => ranking.cursor_of(id, request.by),
     });
-    let wanted = Wanted { after, ..wanted };
-    let needs_activity = matches!(wanted.by, SortedBy::Seeding | SortedBy::Leeching)
+    let request = PageRequest { after, ..request };
+    let needs_activity = matches!(request.by, SortedBy::Seeding | SortedBy::Leeching)
         || matches!(state, Some(UserState::Seeding | UserState::Leeching));
-    if needs_activity && !roster.has_activity {
+    if needs_activity && !ranking.has_activity {
         return Err(Problem::unavailable(
             "the store of the lists",
             &"who seeds and leeches cannot be read now",
@@ -348,12 +346,12 @@ async fn in_order(
             Some(gateway_of(site)?.hub.online_users(with_hidden).into_iter().collect())
         }
         Some(UserState::HitAndRun) => {
-            Some(site.hit_and_runs_of_all().await?.of_user.keys().copied().collect())
+            Some(site.hit_and_run_list().await?.counts_by_user.keys().copied().collect())
         }
         _ => None::<HashSet<UserId>>,
     };
     let reading = tokio::task::spawn_blocking(move || {
-        roster.page(&wanted, |row| {
+        ranking.page(&request, |row| {
             let is_in = |set: &Option<HashSet<UserId>>| set.as_ref().is_none_or(|set| set.contains(&row.id));
             is_in(&among) && is_in(&with_state) && state.is_none_or(|state| fits(row, state))
         })
@@ -374,7 +372,7 @@ fn fits(row: &UserRow, state: UserState) -> bool {
 }
 
 /// Users with their figures, all read at once.
-async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<UserListed>, Problem> {
+async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<ListedUser>, Problem> {
     let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     let figures: HashMap<UserId, Figures> = site.parts.ledger.users(&ids).await?.into_iter().collect();
@@ -383,9 +381,9 @@ async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result
     let listed = users.iter().enumerate().map(|(position, user)| {
         let figures = figures.get(&user.id);
         let active: Option<Counts> = active.as_ref().and_then(|all| all.get(position)).copied();
-        UserListed {
-            user: UserShown::of(user, caller),
-            figures: figures.map(FiguresShown::of),
+        ListedUser {
+            user: UserJson::of(user, caller),
+            figures: figures.map(FiguresJson::of),
             ratio: figures.and_then(Figures::ratio),
             seeding: active.map(|counts| counts.seeding),
             leeching: active.map(|counts| counts.leeching),
