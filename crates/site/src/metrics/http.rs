@@ -105,7 +105,7 @@ impl Source for Sessions {
                 figures.swept,
             ),
             (
-                "rollcall_site_sessions_pushed_out_total",
+                "rollcall_site_sessions_evicted_total",
                 "Sessions that gave way to newer ones of the same key.",
                 figures.pushed_out,
             ),
@@ -128,7 +128,7 @@ impl Source for Sessions {
 impl Source for Rankings {
     fn encode(&self, page: &mut Page) {
         page.counter(
-            "rollcall_site_ranking_places_late_total",
+            "rollcall_site_ranking_cursors_expired_total",
             "Pages of swarms that were asked for when the ranking they belong to was no longer kept.",
         )
         .is(self.expired_cursors.get());
@@ -153,7 +153,7 @@ impl Source for Callers {
         )
         .with(&[("by", "key")], self.by_key.refused())
         .with(&[("by", "address")], self.by_address.refused())
-        .with(&[("by", "person")], self.by_user.refused())
+        .with(&[("by", "user")], self.by_user.refused())
         .with(&[("by", "wrong_key")], self.wrong_keys.refused());
         page.counter(
             "rollcall_site_callers_forgotten_total",
@@ -161,7 +161,7 @@ impl Source for Callers {
         )
         .with(&[("by", "key")], self.by_key.forgotten())
         .with(&[("by", "address")], self.by_address.forgotten())
-        .with(&[("by", "person")], self.by_user.forgotten())
+        .with(&[("by", "user")], self.by_user.forgotten())
         .with(&[("by", "wrong_key")], self.wrong_keys.forgotten());
     }
 }

@@ -101,7 +101,7 @@ impl Source for MaintenanceFigures {
                 read(&counters.failures),
             ),
             (
-                "rollcall_journal_letters_shortened_total",
+                "rollcall_journal_dead_letters_truncated_total",
                 "Dead letters that had too many fields to be moved whole.",
                 bounds.letters_shortened,
             ),
@@ -132,7 +132,7 @@ impl Source for ViewFigures {
                 page.counter(name, help).with(&labels, read(counter));
             }
             let family = page.counter(
-                "rollcall_view_letters_tried_total",
+                "rollcall_view_dead_letter_retries_total",
                 "Dead letters that were tried again, by how often they had been tried before; the last number means that many or more.",
             );
             for (tried_before, counter) in counters.letters_tried.iter().enumerate() {
@@ -145,12 +145,12 @@ impl Source for ViewFigures {
             )
             .with(&labels, read(&counters.failures_in_a_row));
             page.gauge(
-                "rollcall_view_letters_held",
+                "rollcall_view_dead_letters_held",
                 "Dead letters that wait for their time to be tried again.",
             )
             .with(&labels, read(&counters.letters_held));
             page.gauge(
-                "rollcall_view_letters_held_max",
+                "rollcall_view_dead_letters_held_max",
                 "Dead letters that may wait; with more, new ones are left in the journal until some are answered.",
             )
             .with(&labels, LETTERS_HELD_MAX);
@@ -174,7 +174,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
     [
         ("rollcall_view_applied_total", "Entries that the view has taken.", &counters.applied),
         (
-            "rollcall_view_buried_total",
+            "rollcall_view_dead_letters_total",
             "Entries that the view could not take and that went to the dead letters.",
             &counters.buried,
         ),
@@ -188,7 +188,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
             "Entries that were skipped because they are older than the installation.",
             &counters.skipped_old,
         ),
-        ("rollcall_view_revived_total", "Dead letters that the view took in the end.", &counters.revived),
+        ("rollcall_view_dead_letters_applied_total", "Dead letters that the view took in the end.", &counters.revived),
         ("rollcall_view_retried_total", "Dead letters that failed once more.", &counters.retried),
         (
             "rollcall_view_failed_total",
@@ -207,7 +207,7 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
             &counters.fenced,
         ),
         (
-            "rollcall_view_letters_full_total",
+            "rollcall_view_dead_letters_full_total",
             "Times that new dead letters were left where they are, because as many as allowed waited already.",
             &counters.letters_full,
         ),

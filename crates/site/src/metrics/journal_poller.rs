@@ -177,14 +177,14 @@ impl JournalPoller {
 impl Source for JournalPoller {
     fn encode(&self, page: &mut Page) {
         page.counter(
-            "rollcall_journal_looks_total",
+            "rollcall_journal_polls_total",
             "Looks at the state of the journal for this page, by outcome.",
         )
         .with(&[("outcome", "ok")], self.polls.load(Ordering::Relaxed))
         .with(&[("outcome", "failed")], self.failures.load(Ordering::Relaxed));
         let Some(polled) = self.polled.load_full() else { return };
         page.gauge(
-            "rollcall_journal_look_age_seconds",
+            "rollcall_journal_poll_age_seconds",
             "How long ago the state of the journal shown here was read. It is read every 5 seconds.",
         )
         .is(seconds(self.clock.now_ms().saturating_sub(polled.at_ms)));

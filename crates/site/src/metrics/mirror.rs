@@ -57,22 +57,22 @@ impl Source for MirrorFigures {
                 counts.checked,
             ),
             (
-                "rollcall_mirror_mended_total",
+                "rollcall_mirror_repaired_total",
                 "Things in the layout that the sweep found wrong and mended; the log says which.",
                 counts.mended,
             ),
             (
-                "rollcall_mirror_reaping_put_off_total",
+                "rollcall_mirror_reaping_deferred_total",
                 "Peers whose silence could not be judged yet, because the layout was behind the journal.",
                 counts.reaping_put_off,
             ),
             (
-                "rollcall_mirror_watermarks_taken_back_total",
+                "rollcall_mirror_watermarks_reset_total",
                 "Torrents whose entries would have been taken for old ones, because the journal's ids went back.",
                 counts.went_back,
             ),
             (
-                "rollcall_mirror_forgotten_torrents_total",
+                "rollcall_mirror_removed_torrents_total",
                 "Torrents that the site removed and whose keys were cleared away.",
                 counts.forgotten,
             ),

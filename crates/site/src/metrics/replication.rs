@@ -34,7 +34,7 @@ impl Source for ReplicationFigures {
         )
         .is(counters.failures.get());
         page.counter(
-            "rollcall_replication_farewells_forgotten_total",
+            "rollcall_replication_stops_evicted_total",
             "Goodbyes forgotten for later ones. A late entry of another node may bring such a peer back for a while.",
         )
         .is(self.0.swarms().farewells_forgotten());

@@ -39,7 +39,7 @@ impl TrackerFigures {
             family.with(&[("reason", reason)], count);
         }
         page.counter(
-            "rollcall_tracker_packets_set_aside_total",
+            "rollcall_tracker_packets_deferred_total",
             "UDP packets with a passkey that somebody had to be params about: those that waited for the answer, and those \
              that were dropped because too many waited or nobody could be params.",
         )
@@ -67,7 +67,7 @@ impl TrackerFigures {
                 &counters.upload_without_leechers,
             ),
             (
-                "rollcall_tracker_stops_unwritten_total",
+                "rollcall_tracker_stops_not_journaled_total",
                 "Announces with stopped of unknown peers, of users over a limit: answered, but not written to the journal.",
                 &counters.stops_unwritten,
             ),
@@ -151,7 +151,7 @@ impl TrackerFigures {
         )
         .is(counters.replies_unsent.get());
         page.counter(
-            "rollcall_tracker_errors_untold_total",
+            "rollcall_tracker_errors_suppressed_total",
             "UDP errors that were not told again to a client that repeats its packet at once.",
         )
         .is(counters.errors_untold.get());
@@ -187,11 +187,11 @@ impl TrackerFigures {
             .with(&[("table", "joins")], self.0.swarms().join_budgets_displaced());
         let throttle = self.0.risk_throttle();
         page.gauge(
-            "rollcall_risk_users_remembered",
+            "rollcall_risk_users_tracked",
             "Users who were reported as risks within the last minute.",
         )
         .is(throttle.remembered());
-        page.gauge("rollcall_risk_users_remembered_max", "Users for whom there is room in that memory.")
+        page.gauge("rollcall_risk_users_tracked_max", "Users for whom there is room in that memory.")
             .is(journal::risk::USERS_MAX);
         page.counter(
             "rollcall_risk_unreported_total",
@@ -199,7 +199,7 @@ impl TrackerFigures {
         )
         .is(throttle.unreported());
         page.counter(
-            "rollcall_risk_unremembered_total",
+            "rollcall_risk_untracked_total",
             "Risks of users for whom there was no room in the memory of those reported.",
         )
         .is(throttle.unremembered());

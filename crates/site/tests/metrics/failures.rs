@@ -28,8 +28,8 @@ async fn j7_while_redis_is_away_a_scrape_shows_the_last_state_its_age_and_the_tr
     tokio::time::timeout(crate::server::PATIENCE, trouble).await.expect("the failures are seen");
     let page = server.metrics.render();
     assert_eq!(number(&page, "rollcall_journal_entries{lane=\"traffic\"}"), 1.0, "the last state stays");
-    assert!(number(&page, "rollcall_journal_looks_total{outcome=\"failed\"}") >= 1.0);
-    assert!(number(&page, "rollcall_journal_look_age_seconds") >= 0.0);
+    assert!(number(&page, "rollcall_journal_polls_total{outcome=\"failed\"}") >= 1.0);
+    assert!(number(&page, "rollcall_journal_poll_age_seconds") >= 0.0);
     assert!(number(&page, "rollcall_queue_append_failures_total") >= 1.0);
     assert_eq!(promtool::run(server.folder.path(), &["check", "metrics"], &page), "");
     redis.restart();
@@ -50,13 +50,13 @@ async fn j7_entries_that_nobody_understands_show_as_buried_and_as_dead_letters()
     let redis = RedisServer::start();
     let server = on_redis(&redis).await;
     redis.cli(&["XADD", "tracker:traffic", "*", "what", "is this"]);
-    server.wait_for("rollcall_view_buried_total{view=\"ledger\"}", 1.0).await;
+    server.wait_for("rollcall_view_dead_letters_total{view=\"ledger\"}", 1.0).await;
     server.wait_for("rollcall_view_skipped_total{view=\"activity\"}", 1.0).await;
     server.wait_for("rollcall_journal_entries{lane=\"dlq\"}", 1.0).await;
-    server.wait_for("rollcall_view_letters_held{view=\"ledger\"}", 1.0).await;
+    server.wait_for("rollcall_view_dead_letters_held{view=\"ledger\"}", 1.0).await;
     let page = server.metrics.render();
-    assert_eq!(number(&page, "rollcall_view_letters_held_max{view=\"ledger\"}"), 10_000.0);
-    assert_eq!(number(&page, "rollcall_view_letters_tried_total{view=\"ledger\",tried_before=\"0\"}"), 0.0);
+    assert_eq!(number(&page, "rollcall_view_dead_letters_held_max{view=\"ledger\"}"), 10_000.0);
+    assert_eq!(number(&page, "rollcall_view_dead_letter_retries_total{view=\"ledger\",tried_before=\"0\"}"), 0.0);
     server.end().await;
 }
 
