@@ -1,7 +1,6 @@
-//! The API, `/api/v1`: one file for each kind of thing, and what they share.
+//! The API, `/api/v1`: one file per resource.
 //!
-//! A handler reads what was asked, asks one part, and writes what it said. Changes go through [`recorded`], which puts
-//! them into the audit trail before they are acknowledged.
+//! Changes go through [`recorded`], which writes them to the audit trail before they are acknowledged.
 
 use ::friends::FriendsError;
 use access::AccessError;
@@ -36,7 +35,7 @@ mod torrents_by_id;
 mod users;
 mod whitelist;
 
-/// What a key for `read` may ask.
+/// Routes for keys with `read`.
 pub(crate) fn read_routes() -> Routes {
     [
         users::read_routes(),
@@ -59,12 +58,12 @@ pub(crate) fn read_routes() -> Routes {
     .fold(Routes::new(), Routes::merge)
 }
 
-/// What a key for `admin` may ask besides.
+/// Read-only routes for keys with `admin`.
 pub(crate) fn admin_read_routes() -> Routes {
     audit::read_routes().merge(keys::read_routes())
 }
 
-/// What a key for `admin` may do.
+/// Routes for keys with `admin`.
 pub(crate) fn write_routes() -> Routes {
     [
         users::write_routes(),
@@ -83,12 +82,12 @@ pub(crate) fn write_routes() -> Routes {
     .fold(Routes::new(), Routes::merge)
 }
 
-/// What a key for `admin` may do, with bodies of any length.
+/// Routes for keys with `admin` that stream their body.
 pub(crate) fn upload_routes() -> Routes {
     whitelist::upload_routes().merge(torrents::upload_routes())
 }
 
-/// What people's own devices may do, with a token of theirs.
+/// Routes for members, with a presence token.
 pub(crate) fn user_routes() -> Routes {
     presence::heartbeat_routes().merge(me::routes())
 }
@@ -97,18 +96,17 @@ pub(crate) use journal::behind_s;
 pub(crate) use me::HitAndRunCounts;
 pub(crate) use presence::{PresenceCount, gateway_of};
 
-/// Where those routes are.
+/// Paths of [`user_routes`].
 pub(crate) const USER_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
 
-/// Entries of the journal that one request looks at, at the most.
+/// Maximum number of journal entries that one request scans.
 pub(crate) const SCANNED_MAX: usize = 20_000;
 
-/// A page of a list.
+/// A page of a collection.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Page<T> {
-    /// What is on it.
     pub items: Vec<T>,
-    /// Where the next page begins; null if this is the last.
+    /// `cursor` of the next page; null after the last page.
     pub next: Option<String>,
 }
 
@@ -118,8 +116,7 @@ impl<T> Page<T> {
         Page { items, next: None }
     }
 
-    /// A page of what was found when one more was asked for than it may have: that one tells whether there is another
-    /// page.
+    /// A page of up to `limit` items. The caller reads `limit + 1`: the extra one shows that there is a next page.
     pub(crate) fn of<F>(
         mut found: Vec<F>,
         limit: usize,
@@ -133,33 +130,33 @@ impl<T> Page<T> {
     }
 }
 
-/// Makes a change and records it, whether it succeeds or not. It is acknowledged only once it is recorded.
+/// Makes a change and records it, whether it succeeds or not. It is acknowledged only after it is recorded.
 pub(crate) async fn recorded<T, E: Into<Problem>>(
     site: &Site,
     caller: &Authenticated,
     change: Change,
-    doing: impl Future<Output = Result<T, E>>,
+    operation: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Problem> {
-    recorded_with(site, caller, change, doing, |record, _| record).await
+    recorded_with(site, caller, change, operation, |record, _| record).await
 }
 
-/// Likewise; `tell` adds what is known only once the change was made.
+/// As [`recorded`]; `extend` adds details that are known only after the change.
 pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     site: &Site,
     caller: &Authenticated,
     change: Change,
-    doing: impl Future<Output = Result<T, E>>,
-    tell: impl FnOnce(Record, &T) -> Record,
+    operation: impl Future<Output = Result<T, E>>,
+    extend: impl FnOnce(Record, &T) -> Record,
 ) -> Result<T, Problem> {
     let audit = &site.parts.audit;
     let unrecorded = |error| Problem::unavailable("the audit trail", &error);
-    // Trouble that is there already keeps the change from being made at all.
+    // If the trail cannot be written, the change is not made.
     audit.check().await.map_err(unrecorded)?;
     let record = Record::ok(change.action, actor_of_key(caller.key_id.as_str()), change.subject);
     let record = change.details.into_iter().fold(record, |record, (name, value)| record.with(name, value));
-    match doing.await.map_err(Into::into) {
+    match operation.await.map_err(Into::into) {
         Ok(done) => {
-            let written = audit.record(tell(record, &done)).await;
+            let written = audit.record(extend(record, &done)).await;
             written.map_err(|error| Problem::made_not_recorded(&error))?;
             Ok(done)
         }
@@ -171,7 +168,7 @@ pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     }
 }
 
-/// What is about to be changed, as the audit trail names it.
+/// A change, as the audit trail records it.
 pub(crate) struct Change {
     pub action: &'static str,
     pub subject: Subject,
@@ -247,8 +244,8 @@ impl From<FriendsError> for Problem {
 impl From<views::ViewsError> for Problem {
     fn from(error: views::ViewsError) -> Problem {
         match error.is_retryable() {
-            true => Problem::unavailable("the store of the lists", &error),
-            false => Problem::internal("the lists", &error),
+            true => Problem::unavailable("the store of the activity lists", &error),
+            false => Problem::internal("the activity lists", &error),
         }
     }
 }

@@ -62,7 +62,6 @@ impl RankedBy {
 /// A torrent and how many are on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// The torrent.
     pub id: TorrentId,
     /// How many.
     pub counts: SwarmCounts,

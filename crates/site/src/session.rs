@@ -99,7 +99,7 @@ impl OperatorSession {
         (status = 200, description = "Signed in; the cookie is set", body = OperatorSession),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many wrong keys from this address", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn begin(
@@ -176,7 +176,7 @@ fn wrong_key() -> Problem {
     responses(
         (status = 200, description = "They are", body = OperatorSession),
         (status = 401, description = "Nobody is", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<OperatorSession>, Problem> {
@@ -190,7 +190,7 @@ async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<Oper
     responses(
         (status = 204, description = "Signed out; the cookie is gone"),
         (status = 401, description = "Nobody is signed in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn end(
@@ -234,7 +234,7 @@ struct FeedToken {
     responses(
         (status = 200, description = "The token", body = FeedToken),
         (status = 503, description = "No feed here", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn feed_token(

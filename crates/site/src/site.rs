@@ -86,7 +86,6 @@ pub struct Parts {
 /// A view and its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewGroup {
-    /// The view.
     pub view: &'static str,
     /// The consumer group in which it reads the journal.
     pub group: String,

@@ -213,7 +213,7 @@ fn a_person_who_asks_too_often_is_told_when_to_come_back() {
     assert_eq!(problem(&refused, 429), "too_many_requests");
     assert!(refused.reply.header("retry-after").is_some());
     assert_eq!(other.says(&said).status(), 200, "others are heard");
-    assert!(metric(&read, "rollcall_site_rate_limited_total{by=\"person\"}") >= 1.0);
+    assert!(metric(&read, "rollcall_site_rate_limited_total{by=\"user\"}") >= 1.0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which BitTorrent programs may announce.
+//! Rules for BitTorrent clients, by peer id prefix.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// The longest name that is taken.
+/// Maximum length of a name.
 const NAME_CHARS_MAX: usize = 200;
 
 pub(super) fn read_routes() -> Routes {
@@ -29,15 +29,14 @@ pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(put, remove))
 }
 
-/// Programs whose peer ids begin alike.
+/// A rule for all clients with a peer id prefix.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClientRule)]
 struct ClientRuleJson {
-    /// The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else.
+    /// Peer id prefix, such as `-TR3`; `hex:` and digits if it is not printable ASCII.
     prefix: String,
-    /// What they are called.
     name: String,
-    /// Whether they may announce.
+    /// Whether announces are accepted.
     allowed: bool,
 }
 
@@ -47,13 +46,11 @@ impl ClientRuleJson {
     }
 }
 
-/// What becomes of programs with a prefix.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SetClientRule {
-    /// Whether they may announce.
+    /// Whether announces are accepted.
     allowed: bool,
-    /// What they are called.
     #[serde(default)]
     #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
     name: String,
@@ -63,15 +60,15 @@ fn prefix_of(text: &str) -> Result<ClientPrefix, Problem> {
     text.parse().map_err(|error| Problem::bad_request(format!("prefix: {error}")))
 }
 
-/// Which programs may announce
+/// List client rules
 ///
-/// Once one is allowed, all others are refused; of several prefixes that fit, the longest decides.
+/// If any prefix is allowed, all other clients are refused. The longest matching prefix applies.
 #[utoipa::path(
     get, path = "/api/v1/clients", tag = "clients",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them", body = Page<ClientRuleJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "All rules", body = Page<ClientRuleJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<ClientRuleJson>>, Problem> {
@@ -79,15 +76,15 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<ClientRuleJson>
     Ok(Json(Page::whole(rules.iter().map(ClientRuleJson::of).collect())))
 }
 
-/// Allows or forbids programs
+/// Allow or forbid clients with a prefix
 #[utoipa::path(
     put, path = "/api/v1/clients/{prefix}", tag = "clients", request_body = SetClientRule,
-    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`",
+    params(("prefix" = String, Path, description = "Peer id prefix, such as `-TR3`",
         pattern = "^(hex:([0-9a-fA-F]{2}){1,20}|(?!hex:)[ -~]{1,20})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = ClientRuleJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The rule", body = ClientRuleJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn put(
@@ -114,15 +111,15 @@ async fn put(
     Ok(Json(ClientRuleJson { prefix: prefix.to_string(), name: body.name, allowed: body.allowed }))
 }
 
-/// Takes a prefix off the list
+/// Remove a client rule
 #[utoipa::path(
     delete, path = "/api/v1/clients/{prefix}", tag = "clients",
-    params(("prefix" = String, Path, description = "The first characters of their peer ids, such as `-TR3`",
+    params(("prefix" = String, Path, description = "Peer id prefix, such as `-TR3`",
         pattern = "^(hex:([0-9a-fA-F]{2}){1,20}|(?!hex:)[ -~]{1,20})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(

@@ -1,4 +1,4 @@
-//! Dead letters and failed entries (J7): entries that a view could not take.
+//! Dead letters and failed entries (J7): entries that a view rejected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,35 +30,34 @@ pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(replay)).routes(routes!(discard))
 }
 
-/// Which of the two.
-fn lane_of(named: &str) -> Result<Lane, Problem> {
-    match named {
+fn lane_of(name: &str) -> Result<Lane, Problem> {
+    match name {
         "dlq" => Ok(Lane::Dead),
         "failed" => Ok(Lane::Failed),
-        _ => Err(Problem::not_found("unknown_lane", "there is no such lane: dlq and failed are the two")),
+        _ => Err(Problem::not_found("unknown_lane", "no such lane: use dlq or failed")),
     }
 }
 
-/// An entry that could not be taken.
+/// An entry that a view rejected.
 #[derive(Serialize, ToSchema)]
 #[schema(as = DeadLetter)]
 pub(super) struct DeadLetterJson {
-    /// Its place among its like.
+    /// Entry id in this lane.
     #[schema(example = "1794742234000-0")]
     id: String,
-    /// Its place in the journal.
+    /// Id of the rejected entry in the traffic lane.
     origin: String,
-    /// The group whose view could not take it.
+    /// Consumer group of the view.
     group: String,
-    /// How often it was tried again.
+    /// Retries so far.
     retry: u32,
-    /// Why it could not be taken.
+    /// Why the view rejected it.
     reason: String,
-    /// When it last failed.
+    /// Time of the last failure.
     failed_at: u32,
-    /// When it is tried again.
+    /// Time of the next retry.
     due_at: u32,
-    /// What it says; a passkey only by its first digits, an address only for keys with `admin`.
+    /// Fields of the entry; passkeys are shortened, addresses need `admin`.
     fields: BTreeMap<String, String>,
 }
 
@@ -79,21 +78,20 @@ impl DeadLetterJson {
     }
 }
 
-/// How many there were.
 #[derive(Serialize, ToSchema)]
 struct DeadLetterCount {
-    /// How many of those meant were there.
+    /// Entries that were found.
     count: u64,
 }
 
-/// Dead letters, or failed entries
+/// List dead letters or failed entries
 #[utoipa::path(
     get, path = "/api/v1/letters/{lane}", tag = "journal",
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$"), PageParams<EntryId>),
+    params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$"), PageParams<EntryId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, oldest first", body = Page<DeadLetterJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -110,17 +108,17 @@ async fn list(
     Ok(Json(Page::of(stored, limit, |stored| stored.id.to_string(), show)))
 }
 
-/// One dead letter, or failed entry
+/// Get a dead letter or failed entry
 #[utoipa::path(
     get, path = "/api/v1/letters/{lane}/{id}", tag = "journal",
     params(
-        ("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$"),
-        ("id" = String, Path, description = "Its id", pattern = "^[0-9]{1,19}-[0-9]{1,19}$"),
+        ("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$"),
+        ("id" = String, Path, description = "Entry id", pattern = "^[0-9]{1,19}-[0-9]{1,19}$"),
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The entry", body = DeadLetterJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -133,18 +131,18 @@ async fn show(
         id.parse().map_err(|error: journal::id::NotAnEntryId| Problem::bad_request(error.to_string()))?;
     match site.parts.journal.get(lane, id).await? {
         Some(stored) => Ok(Json(DeadLetterJson::of(&stored, &caller))),
-        None => Err(Problem::not_found("unknown_letter", format!("there is no {} entry {id}", lane.name()))),
+        None => Err(Problem::not_found("unknown_letter", format!("no {} entry {id}", lane.name()))),
     }
 }
 
-/// Tries entries again, now
+/// Retry entries now
 #[utoipa::path(
     post, path = "/api/v1/letters/{lane}/replay", tag = "journal", request_body = DeadLetterSelection,
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$")),
+    params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "How many", body = DeadLetterCount),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of entries", body = DeadLetterCount),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn replay(
@@ -160,14 +158,14 @@ async fn replay(
     Ok(Json(DeadLetterCount { count }))
 }
 
-/// Throws entries away
+/// Delete entries
 #[utoipa::path(
     post, path = "/api/v1/letters/{lane}/drop", tag = "journal", request_body = DeadLetterSelection,
-    params(("lane" = String, Path, description = "`dlq` (tried again) or `failed` (given up)", pattern = "^(dlq|failed)$")),
+    params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "How many", body = DeadLetterCount),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of entries", body = DeadLetterCount),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn discard(

@@ -1,6 +1,6 @@
-//! Who knows whom, and who may see what of a person.
+//! Friendships and privacy settings.
 //!
-//! People are numbers here: they need not be users of the tracker.
+//! User ids need not exist in the tracker's table of users.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, UserIdJson};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Pairs in one request.
+/// Maximum number of pairs in a request.
 const PAIRS_MAX: usize = 10_000;
 
 pub(super) fn read_routes() -> Routes {
@@ -36,13 +36,11 @@ pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(put, remove)).routes(routes!(import)).routes(routes!(set_privacy))
 }
 
-/// A friend.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Friend)]
 struct FriendJson {
-    /// Their number.
     id: u64,
-    /// Since when.
+    /// Start of the friendship.
     since: u32,
 }
 
@@ -52,7 +50,7 @@ impl FriendJson {
     }
 }
 
-/// Two users who are to be friends, such as `[7, 9]`.
+/// Ids of two users, such as `[7, 9]`.
 #[derive(Deserialize)]
 #[serde(try_from = "Vec<UserIdJson>")]
 struct FriendPair(UserIdJson, UserIdJson);
@@ -85,30 +83,29 @@ impl utoipa::PartialSchema for FriendPair {
             .items(number)
             .min_items(Some(2))
             .max_items(Some(2))
-            .description(Some("Two users who are to be friends, such as `[7, 9]`"))
+            .description(Some("Ids of two users, such as `[7, 9]`"))
             .into()
     }
 }
 
-/// Pairs of users who are to be friends.
+/// Friendships to import.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ImportFriends {
-    /// Up to 10000 of them.
+    /// Up to 10000.
     #[schema(max_items = 10000)]
     pairs: Vec<FriendPair>,
 }
 
-/// What became of pairs.
 #[derive(Serialize, ToSchema)]
 struct ImportFriendsReply {
-    /// How many are friends only now.
+    /// New friendships.
     added: u64,
-    /// How many were friends already, or were named twice.
+    /// Pairs that were friends already, and duplicates.
     already: u64,
 }
 
-/// To whom something is shown.
+/// Who may see something of a user.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Audience)]
@@ -136,15 +133,15 @@ impl AudienceName {
     }
 }
 
-/// Who may see what of a person.
+/// Privacy settings of a user.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Privacy)]
 struct PrivacyJson {
-    /// Who sees their status, text, devices and what they seed.
+    /// Audience of status, text, devices and activity.
     status: AudienceName,
-    /// Who sees when they were last here; only of those who see the status.
+    /// Audience of the last-seen time, among those who may see the status.
     last_seen: AudienceName,
-    /// Who never sees anything.
+    /// Users that see nothing.
     never: Vec<u64>,
 }
 
@@ -158,30 +155,30 @@ impl PrivacyJson {
     }
 }
 
-/// Who may see what of a person from now on.
+/// Privacy settings of a user.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SetPrivacy {
-    /// Who sees their status, text, devices and what they seed.
+    /// Audience of status, text, devices and activity.
     status: AudienceName,
-    /// Who sees when they were last here; only of those who see the status.
+    /// Audience of the last-seen time, among those who may see the status.
     last_seen: AudienceName,
-    /// Who never sees anything; up to 1000 users.
+    /// Up to 1000 users that see nothing.
     #[serde(default)]
     #[schema(max_items = 1000)]
     never: Vec<UserIdJson>,
 }
 
-/// The friends of a user
+/// List a user's friends
 ///
-/// Also of one whom nobody knows: they have none.
+/// Empty for an unknown user.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/friends", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<UserId>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<UserId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of friends, by their numbers", body = Page<FriendJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by user id", body = Page<FriendJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -194,19 +191,19 @@ async fn list(
     Ok(Json(Page::of(friends, limit as usize, |friend| friend.id.to_string(), FriendJson::of)))
 }
 
-/// Makes two users friends
+/// Make two users friends
 ///
-/// Who is a friend already stays one. Whoever is connected hears of it within a second.
+/// Idempotent. Connected clients are updated within a second.
 #[utoipa::path(
     put, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user", minimum = 1),
-        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+        ("id" = u64, Path, description = "User id", minimum = 1),
+        ("other" = u64, Path, description = "User id", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "They are friends"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "The users are friends"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn put(
@@ -222,17 +219,17 @@ async fn put(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a friendship
+/// End a friendship
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user", minimum = 1),
-        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+        ("id" = u64, Path, description = "User id", minimum = 1),
+        ("other" = u64, Path, description = "User id", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
@@ -245,9 +242,8 @@ async fn remove(
     let operation = async {
         match site.parts.friends.remove_friends(&[(id, other)]).await? {
             0 => {
-                let detail = format!(
-                    "users {id} and {other} are not friends: GET /api/v1/users/{id}/friends lists who is"
-                );
+                let detail =
+                    format!("users {id} and {other} are not friends: see GET /api/v1/users/{id}/friends");
                 Err(Problem::not_found("unknown_friendship", detail))
             }
             _ => Ok(()),
@@ -257,15 +253,15 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Makes many pairs of users friends
+/// Import friendships
 ///
-/// All of them, or none. Sending the same again does no harm.
+/// All or none. Idempotent.
 #[utoipa::path(
     post, path = "/api/v1/friends/import", tag = "friends", request_body = ImportFriends,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What became of them", body = ImportFriendsReply),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of new and existing friendships", body = ImportFriendsReply),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn import(
@@ -275,7 +271,7 @@ async fn import(
 ) -> Result<Json<ImportFriendsReply>, Problem> {
     if body.pairs.len() > PAIRS_MAX {
         return Err(Problem::bad_request(format!(
-            "at most {PAIRS_MAX} pairs at a time: send several requests"
+            "at most {PAIRS_MAX} pairs per request: send several requests"
         )));
     }
     let pairs: Vec<(UserId, UserId)> =
@@ -289,16 +285,16 @@ async fn import(
     Ok(Json(ImportFriendsReply { added: done.added, already: done.already }))
 }
 
-/// Who may see what of a user
+/// Get a user's privacy settings
 ///
-/// For who has not chosen, what `presence.default_visibility` says.
+/// Default: `presence.default_visibility`.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/privacy", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "What holds", body = PrivacyJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The settings", body = PrivacyJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn privacy(
@@ -308,16 +304,16 @@ async fn privacy(
     Ok(Json(PrivacyJson::of(&site.parts.friends.privacy(user_id(id)?).await?)))
 }
 
-/// Chooses who may see what of a user
+/// Set a user's privacy settings
 ///
-/// Replaces all that was chosen before. Whoever is connected hears of it within a second.
+/// Replaces all settings. Connected clients are updated within a second.
 #[utoipa::path(
     put, path = "/api/v1/users/{id}/privacy", tag = "friends", request_body = SetPrivacy,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = PrivacyJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The settings", body = PrivacyJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn set_privacy(
@@ -336,7 +332,7 @@ async fn set_privacy(
         .with("status", privacy.status.name())
         .with("last_seen", privacy.last_seen.name())
         .with("never", privacy.never.len());
-    let people: &FriendStore = &site.parts.friends;
-    recorded(&site, &caller, change, people.set_privacy(id, &privacy)).await?;
-    Ok(Json(PrivacyJson::of(&people.privacy(id).await?)))
+    let friends: &FriendStore = &site.parts.friends;
+    recorded(&site, &caller, change, friends.set_privacy(id, &privacy)).await?;
+    Ok(Json(PrivacyJson::of(&friends.privacy(id).await?)))
 }

@@ -1,4 +1,4 @@
-//! Multipliers: times in which bytes count more or less than they are.
+//! Multipliers: periods in which bytes count more or less.
 
 use std::sync::Arc;
 
@@ -30,26 +30,23 @@ pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(remove))
 }
 
-/// A time in which bytes count more or less than they are.
+/// A period in which bytes count more or less.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Multiplier)]
 struct MultiplierJson {
-    /// Its number.
     id: u64,
-    /// What it is for: `site`, `torrent` or `user`.
+    /// `site`, `torrent` or `user`.
     #[schema(example = "site")]
     scope: String,
-    /// The number of the torrent or user; 0 for the site.
+    /// Torrent or user id; 0 for the site.
     subject: u64,
-    /// How much of what is uploaded counts.
+    /// Share of uploaded bytes that is credited.
     upload_percent: u32,
-    /// How much of what is downloaded counts.
+    /// Share of downloaded bytes that is credited.
     download_percent: u32,
-    /// From when on.
     starts_at: u32,
-    /// Until when; null until it is removed.
+    /// Null if it lasts until it is removed.
     ends_at: Option<u32>,
-    /// Why.
     note: String,
 }
 
@@ -69,13 +66,13 @@ impl MultiplierJson {
     }
 }
 
-/// All multipliers, also those whose time is over or has not come
+/// List multipliers: past, current and future
 #[utoipa::path(
     get, path = "/api/v1/multipliers", tag = "multipliers",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by number", body = Page<MultiplierJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "All multipliers, sorted by id", body = Page<MultiplierJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<MultiplierJson>>, Problem> {
@@ -83,13 +80,13 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<MultiplierJson>
     Ok(Json(Page::whole(multipliers.iter().map(MultiplierJson::of).collect())))
 }
 
-/// Lets bytes count more or less for a while
+/// Add a multiplier
 #[utoipa::path(
     post, path = "/api/v1/multipliers", tag = "multipliers", request_body = CreateMultiplierSchema,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The multiplier", body = MultiplierJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -105,14 +102,14 @@ async fn add(
     Ok((StatusCode::CREATED, Json(MultiplierJson::of(&multiplier))))
 }
 
-/// Ends a multiplier; what it has added stays, and so does its row, with its end
+/// End a multiplier; credited bytes stay, and it remains listed
 #[utoipa::path(
     delete, path = "/api/v1/multipliers/{id}", tag = "multipliers",
-    params(("id" = u64, Path, description = "Its number")),
+    params(("id" = u64, Path, description = "Multiplier id")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
@@ -124,10 +121,9 @@ async fn remove(
     let operation = async {
         match site.parts.ledger.end_multiplier(id).await? {
             true => Ok(()),
-            false => Err(Problem::not_found(
-                "unknown_multiplier",
-                format!("there is no multiplier {id} that has not ended"),
-            )),
+            false => {
+                Err(Problem::not_found("unknown_multiplier", format!("no active or future multiplier {id}")))
+            }
         }
     };
     recorded(&site, &caller, change, operation).await?;

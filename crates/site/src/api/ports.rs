@@ -1,4 +1,4 @@
-//! Ports that nobody may listen on.
+//! Banned ports.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// The longest reason that is taken.
+/// Maximum length of a reason.
 const REASON_CHARS_MAX: usize = 200;
 
 pub(super) fn read_routes() -> Routes {
@@ -29,15 +29,13 @@ pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(ban, allow))
 }
 
-/// Ports in a row on which nobody may listen.
+/// A range of banned ports.
 #[derive(Serialize, ToSchema)]
 #[schema(as = BannedPorts)]
 struct BannedPortsJson {
-    /// The first.
     first: u16,
-    /// The last; the same as the first where it is only one.
+    /// Inclusive.
     last: u16,
-    /// Why, for people.
     reason: String,
 }
 
@@ -47,30 +45,29 @@ impl BannedPortsJson {
     }
 }
 
-/// Why ports are banned.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BanPorts {
-    /// For people; clients are not told.
+    /// For staff; not sent to clients.
     #[serde(default)]
     #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
     reason: String,
 }
 
-/// Two ports name what lies between them, whichever comes first.
+/// Accepts the two ends in any order.
 fn range_of(one: u16, other: u16) -> Result<PortRange, Problem> {
     PortRange::new(one.min(other), one.max(other)).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// Which ports are banned
+/// List banned ports
 ///
-/// A client that listens on one of them is refused, with the advice to choose another.
+/// An announce with one of these ports is refused.
 #[utoipa::path(
     get, path = "/api/v1/ports", tag = "clients",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by their numbers", body = Page<BannedPortsJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "All ranges, sorted by port", body = Page<BannedPortsJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<BannedPortsJson>>, Problem> {
@@ -78,7 +75,7 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<BannedPortsJson
     Ok(Json(Page::whole(banned.iter().map(BannedPortsJson::of).collect())))
 }
 
-/// Bans ports; peers that listen there leave their swarms
+/// Ban ports; peers on them are evicted
 #[utoipa::path(
     put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanPorts,
     params(
@@ -87,8 +84,8 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<BannedPortsJson
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = BannedPortsJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The banned range", body = BannedPortsJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn ban(
@@ -108,7 +105,7 @@ async fn ban(
     Ok(Json(BannedPortsJson::of(&BannedPorts { range, reason: body.reason })))
 }
 
-/// Allows ports again; a banned range that reaches further is cut
+/// Allow ports; a larger banned range is split
 #[utoipa::path(
     delete, path = "/api/v1/ports/{first}/{last}", tag = "clients",
     params(
@@ -117,8 +114,8 @@ async fn ban(
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn allow(

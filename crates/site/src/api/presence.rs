@@ -1,14 +1,14 @@
-//! People: who is here, on which devices, since when not; and heartbeats of those who hold no connection.
+//! Presence of users: status, devices, history, heartbeats over HTTP.
 //!
-//! What others may see of a person is told to whoever has a key for `read`; what a person hides is told only to keys for
-//! `admin`. Whom a person lets see what is for the site to keep to.
+//! Keys with `read` see the public status, keys with `admin` also invisible users. Privacy between users is not applied:
+//! the site must do that.
 //!
 //! # Layout
 //!
-//! - this file: what keys may ask and do
-//! - `shown`: people as they are written
-//! - `onlookers`: who is here, page by page, and what happened lately
-//! - `heartbeat`: what people's own devices may do, with a token of theirs
+//! - this file: routes for API keys
+//! - `schema`: JSON of presence
+//! - `onlookers`: online users and recent events
+//! - `heartbeat`: heartbeats of devices, with the user's token
 
 mod heartbeat;
 mod onlookers;
@@ -40,7 +40,7 @@ use crate::site::Site;
 pub(crate) use self::schema::PresenceCount;
 pub(crate) use heartbeat::{PATH as HEARTBEAT_PATH, routes as heartbeat_routes};
 
-/// People in one question.
+/// Maximum number of users in a query.
 const QUERY_MAX: usize = 10_000;
 
 pub(super) fn read_routes() -> Routes {
@@ -51,7 +51,7 @@ pub(super) fn read_routes() -> Routes {
         .merge(onlookers::readable())
 }
 
-/// Also to be read with `admin` only: devices and history tell of those who hide.
+/// Devices and history need `admin`: they reveal invisible users.
 pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(devices)).routes(routes!(history)).routes(routes!(disconnect))
 }
@@ -59,51 +59,46 @@ pub(super) fn write_routes() -> Routes {
 /// The gateway of this process.
 pub(crate) fn gateway_of(site: &Site) -> Result<&Arc<Gateway>, Problem> {
     site.parts.gateway.as_ref().ok_or_else(|| {
-        let detail = "the role \"gateway\" is not in this process, so nobody's presence is known here: ask the process that \
+        let detail = "this process does not have the role \"gateway\" and knows no presence: ask the process that \
                       has it (rollcall serve --roles)";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_here", detail)
     })
 }
 
-/// Which people are meant.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct QueryPresence {
-    /// Up to 10,000 of them.
+    /// Up to 10,000.
     #[schema(max_items = 10000)]
     users: Vec<UserIdOrString>,
 }
 
-/// Somebody's sessions.
 #[derive(Serialize, ToSchema)]
 struct UserSessions {
-    /// One for each connection, and for each device that sends heartbeats over HTTP.
+    /// One per connection, and one per device that sends heartbeats over HTTP.
     sessions: Vec<SessionJson>,
-    /// Devices at other gateways, which know more about them.
+    /// Devices at other gateways.
     elsewhere: Vec<RemoteDeviceJson>,
 }
 
-/// Whom to disconnect.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct DisconnectUser {
-    /// Only this device; all of them if left out.
+    /// Default: all devices.
     #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$")]
     device: Option<String>,
-    /// Whether their clients may come back by themselves.
+    /// Whether clients may reconnect automatically.
     #[serde(default)]
     #[schema(default = false)]
     reconnect: bool,
 }
 
-/// What was disconnected.
 #[derive(Serialize, ToSchema)]
 struct DisconnectReply {
-    /// Sessions that were ended here, and devices at other gateways that are told to end theirs.
+    /// Sessions ended at this gateway, plus devices at other gateways that were asked to disconnect.
     sessions: usize,
 }
 
-/// A place in somebody's history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HistoryCursor(PresenceEventId);
 
@@ -116,14 +111,14 @@ impl PageCursor for HistoryCursor {
     }
 }
 
-/// What others see of a person
+/// Get the public presence of a user
 #[utoipa::path(
     get, path = "/api/v1/presence/{id}", tag = "presence",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The person; offline if nobody ever heard of them", body = PresenceJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The presence; offline if the user was never online", body = PresenceJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -131,17 +126,17 @@ async fn show(
     PathParams(id): PathParams<u64>,
 ) -> Result<Json<PresenceJson>, Problem> {
     let user = user_id(id)?;
-    let mut people = presence_of(&site, &[user]).await?;
-    people.pop().map(Json).ok_or_else(|| Problem::internal("presence", &"it gave no answer"))
+    let mut found = presence_of(&site, &[user]).await?;
+    found.pop().map(Json).ok_or_else(|| Problem::internal("presence", &"no result"))
 }
 
-/// What others see of many people
+/// Query the public presence of many users
 #[utoipa::path(
     post, path = "/api/v1/presence/query", tag = "presence", request_body = QueryPresence,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the order asked", body = Page<PresenceJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "In the order of the request", body = Page<PresenceJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn query(
@@ -149,37 +144,36 @@ async fn query(
     JsonBody(body): JsonBody<QueryPresence>,
 ) -> Result<Json<Page<PresenceJson>>, Problem> {
     if body.users.len() > QUERY_MAX {
-        return Err(Problem::bad_request(format!("users: at most {QUERY_MAX} at a time")));
+        return Err(Problem::bad_request(format!("users: at most {QUERY_MAX} per request")));
     }
     let users: Vec<UserId> = body.users.iter().map(|number| number.0).collect();
     Ok(Json(Page::whole(presence_of(&site, &users).await?)))
 }
 
-/// People as others see them. What they seed and leech comes from the activity view: presence follows it only for those
-/// who are online.
+/// Public presence. Seeding and leeching come from the activity view: the gateway tracks them only for online users.
 async fn presence_of(site: &Site, users: &[UserId]) -> Result<Vec<PresenceJson>, Problem> {
     let views = gateway_of(site)?.hub.status(users).await?;
-    let mut people: Vec<PresenceJson> = views.iter().map(PresenceJson::of).collect();
+    let mut presence: Vec<PresenceJson> = views.iter().map(PresenceJson::of).collect();
     let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| site.parts.gate.passkey_of(*user)).collect();
     let known: Vec<Passkey> = passkeys.iter().flatten().copied().collect();
-    // Presence is worth having also while the lists of torrents are not.
-    let Ok(counts) = site.parts.activity.counts_of(&known).await else { return Ok(people) };
+    // The activity store may be unavailable.
+    let Ok(counts) = site.parts.activity.counts_of(&known).await else { return Ok(presence) };
     let mut counts = counts.into_iter();
-    for (person, _) in people.iter_mut().zip(&passkeys).filter(|(_, passkey)| passkey.is_some()) {
-        person.set_active(counts.next().unwrap_or_default());
+    for (user, _) in presence.iter_mut().zip(&passkeys).filter(|(_, passkey)| passkey.is_some()) {
+        user.set_active(counts.next().unwrap_or_default());
     }
-    Ok(people)
+    Ok(presence)
 }
 
-/// How many are here, over all gateways
+/// Count online users over all gateways
 ///
-/// How many hide, and figures that include them, are for keys with `admin` only.
+/// Counts that include invisible users need `admin`.
 #[utoipa::path(
     get, path = "/api/v1/presence/count", tag = "presence",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "By status and platform", body = PresenceCount),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Counts by status and platform", body = PresenceCount),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn count(
@@ -190,14 +184,14 @@ async fn count(
     Ok(Json(if caller.scopes.allow(Scope::Admin) { count } else { count.without_hidden() }))
 }
 
-/// When a person came, went and changed
+/// List the presence events of a user
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/presence/history", tag = "presence",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<HistoryCursor>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<HistoryCursor>),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "Newest first, for as long as presence.history_days", body = Page<PresenceEventJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first, of the last presence.history_days", body = Page<PresenceEventJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn history(
@@ -208,17 +202,17 @@ async fn history(
     let before = params.cursor()?.map(|place| place.0);
     let limit = params.limit()?;
     let found = gateway_of(&site)?.hub.history(user_id(id)?, before, limit + 1).await?;
-    Ok(Json(Page::of(found, limit as usize, |told| told.id.0.to_string(), PresenceEventJson::of)))
+    Ok(Json(Page::of(found, limit as usize, |event| event.id.0.to_string(), PresenceEventJson::of)))
 }
 
-/// A person's devices, with their last heartbeats
+/// List a user's sessions with their last heartbeats
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/devices", tag = "presence",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "Hidden or not; none if they are not here", body = UserSessions),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Also of invisible users; empty if offline", body = UserSessions),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn devices(
@@ -233,17 +227,17 @@ async fn devices(
     Ok(Json(UserSessions { sessions, elsewhere }))
 }
 
-/// Ends a person's sessions
+/// Disconnect a user
 ///
-/// All of them, or those of one device, at every gateway. Unless `reconnect` is true, their clients do not come back by themselves; a
-/// token that is still good lets them in again all the same.
+/// All devices, or one, at every gateway. Unless `reconnect` is true, clients do not reconnect automatically; a token that
+/// is still valid is accepted again.
 #[utoipa::path(
     post, path = "/api/v1/users/{id}/disconnect", tag = "presence", request_body = DisconnectUser,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "How many there were", body = DisconnectReply),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of sessions", body = DisconnectReply),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn disconnect(
@@ -267,7 +261,5 @@ async fn disconnect(
 }
 
 fn device_of(text: &str) -> Result<DeviceId, Problem> {
-    DeviceId::new(text).ok_or_else(|| {
-        Problem::bad_request("device: 1 to 64 visible ASCII characters, as its client names it")
-    })
+    DeviceId::new(text).ok_or_else(|| Problem::bad_request("device: 1 to 64 visible ASCII characters"))
 }

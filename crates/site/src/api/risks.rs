@@ -1,4 +1,4 @@
-//! Risk events (J8): announces, or series of them, that look like cheating.
+//! Risk events (J8).
 
 use std::sync::Arc;
 
@@ -24,43 +24,36 @@ pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-/// An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind.
+/// A report that one or more announces look like cheating. Which fields apply depends on `kind`.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RiskEvent {
-    /// Its place among the risk events.
+    /// Entry id in the journal.
     id: String,
-    /// Why it was reported.
     #[schema(schema_with = kind_schema)]
     kind: String,
-    /// Who announced.
     user: Option<u64>,
-    /// Which torrent.
     torrent: Option<u64>,
-    /// Its infohash.
     infohash: String,
-    /// The client's id, in hexadecimal digits.
+    /// In hexadecimal digits.
     peer_id: String,
-    /// From where; only for keys with `admin`.
+    /// Only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<String>,
-    /// When.
     at: Option<u32>,
-    /// Seconds since the announce before.
+    /// Seconds since the previous announce.
     elapsed_s: Option<u64>,
-    /// Bytes that were claimed to be uploaded.
     uploaded_claimed: String,
-    /// Bytes that were credited instead.
+    /// Bytes credited instead of the claim.
     uploaded_credited: String,
-    /// Bytes that were claimed to be downloaded.
     downloaded_claimed: String,
-    /// Bytes that were credited instead.
+    /// Bytes credited instead of the claim.
     downloaded_credited: String,
-    /// The limit in force, in bytes a second; 0 for kinds that are not about a rate.
+    /// Rate ceiling in bytes per second; 0 for kinds that are not about a rate.
     ceiling_bytes_per_s: String,
-    /// How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
-    /// within an hour (`many_peer_ids`); 0 for other kinds.
+    /// Minimum number of users that share the address (`shared_address`), or peer ids of the user on the torrent within an
+    /// hour (`many_peer_ids`); 0 for other kinds.
     count: u64,
-    /// How many more of this user and kind went unreported before this one.
+    /// Events of this user and kind that were suppressed before this one.
     unreported: Option<u64>,
 }
 
@@ -94,7 +87,6 @@ fn kind_schema() -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
 
-/// Which risk events.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RiskParams {
@@ -119,12 +111,12 @@ impl IntoParams for RiskParams {
         let names = RiskKind::ALL.map(RiskKind::name);
         let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
         let mut parameters = PageParams::<EntryId>::into_params(within);
-        parameters.push(query_parameter("kind", "Only those of this kind.", kind));
+        parameters.push(query_parameter("kind", "Only this kind.", kind));
         parameters
     }
 }
 
-/// Searches a bounded number of risk events, so a page may be short, or empty, and still not be the last.
+/// Scans a bounded number of risk events: a page may be short or empty and not be the last.
 pub(super) async fn search_risks(
     site: &Site,
     sought: Sought,
@@ -142,16 +134,16 @@ pub(super) async fn search_risks(
     }))
 }
 
-/// The risk events of all users
+/// List risk events
 ///
-/// Newest first. With `kind`, each request looks at a bounded number of risk events, so a page may be short, or empty,
-/// and still not be the last.
+/// Newest first. With `kind`, each request scans a bounded number of events: a page may be short or empty. Continue until
+/// `next` is null.
 #[utoipa::path(
     get, path = "/api/v1/risks", tag = "risks", params(RiskParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<RiskEvent>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(

@@ -1,8 +1,8 @@
-//! What waits for a site's staff, in one queue, the newest first: risk events, hit-and-runs, torrents that await
-//! approval, dead letters and failed entries.
+//! The staff queue, newest first: risk events, hit-and-runs, torrents that await approval, dead letters and failed
+//! entries.
 //!
-//! Each source is asked for a page of its own, and the pages are merged: by time, then by kind, then by the source's own
-//! order. A cursor names a place in the merged order, from which each source goes on.
+//! A page of each source is read and merged by time, kind and the source's own order. A cursor is a position in the merged
+//! order, from which each source continues.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(queue))
 }
 
-/// What an item is. The order decides between items of the same moment.
+/// Kind of an item. The order of variants breaks ties between items of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum QueueKind {
@@ -55,70 +55,65 @@ impl QueueKind {
     ];
 }
 
-/// A user, by number and name.
 #[derive(Serialize, ToSchema)]
 struct QueueUser {
     id: u64,
-    /// The display name; null if there is none.
     name: Option<String>,
-    /// Whether they may announce; null if they were removed.
+    /// Null if the user was removed.
     enabled: Option<bool>,
 }
 
-/// A torrent, by number and name.
 #[derive(Serialize, ToSchema)]
 struct QueueTorrent {
     id: u64,
-    /// What people call it; null if it was removed.
+    /// Null if the torrent was removed.
     name: Option<String>,
-    /// Null if it was removed.
+    /// Null if the torrent was removed.
     infohash: Option<String>,
-    /// The size of its content; null if it was removed, `"0"` where it is not known.
+    /// Size of the content; null if the torrent was removed, `"0"` if unknown.
     #[schema(pattern = "^[0-9]+$")]
     total_bytes: Option<String>,
 }
 
-/// Something that waits for staff. Of the last three fields, the one that belongs to the kind is there.
+/// An item of the queue. Of `risk`, `hit_and_run` and `letter`, the one that belongs to `kind` is set.
 #[derive(Serialize, ToSchema)]
 struct QueueItem {
-    /// Its place in the queue; no two items have the same.
+    /// Unique in the queue.
     #[schema(example = "1794742234000-0-7-0")]
     id: String,
     kind: QueueKind,
-    /// When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
+    /// Time of the risk event, of the user's last announce, of adding the torrent, or of the failure.
     at: u64,
-    /// The user it is about; null if it is about none.
+    /// Null if the item has no user.
     user: Option<QueueUser>,
-    /// The torrent it is about; null likewise.
+    /// Null if the item has no torrent.
     torrent: Option<QueueTorrent>,
     risk: Option<RiskEvent>,
     hit_and_run: Option<HitAndRun>,
     letter: Option<DeadLetterJson>,
 }
 
-/// How many of each kind there are.
+/// Items of each kind.
 #[derive(Serialize, ToSchema)]
 struct QueueCounts {
     risk: u64,
-    /// Null while all accounts are being looked through for the first time.
+    /// Null during the first scan of all accounts.
     hit_and_run: Option<u64>,
     approval: u64,
     dead_letter: u64,
     failed_entry: u64,
 }
 
-/// A page of the queue.
 #[derive(Serialize, ToSchema)]
 struct QueuePage {
-    /// What is on this page, the newest first.
+    /// Newest first.
     items: Vec<QueueItem>,
-    /// Where the next page begins; null if this is the last.
+    /// `cursor` of the next page; null after the last page.
     next: Option<String>,
-    /// How many of each kind there are, on all pages.
+    /// Items of each kind on all pages.
     counts: QueueCounts,
 }
 
-/// Which part of the queue.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QueueParams {
@@ -132,12 +127,12 @@ impl IntoParams for QueueParams {
         let names = ["risk", "hit_and_run", "approval", "dead_letter", "failed_entry"];
         let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
         let mut parameters = PageParams::<QueueCursor>::into_params(within);
-        parameters.push(query_parameter("kind", "Only items of this kind.", kind));
+        parameters.push(query_parameter("kind", "Only this kind.", kind));
         parameters
     }
 }
 
-/// A place in the merged order: behind this item. What `a` and `b` mean is for the kind to say.
+/// Position of an item in the merged order. `a` and `b` depend on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct QueueCursor {
     at_ms: u64,
@@ -151,7 +146,7 @@ impl QueueCursor {
         format!("{}-{}-{}-{}", self.at_ms, self.kind as u8, self.a, self.b)
     }
 
-    /// Where the source of a kind goes on: behind this moment, `a` and `b`.
+    /// Position from which the source of a kind continues: time, `a`, `b`.
     fn of_source(after: Option<&QueueCursor>, kind: QueueKind) -> (u64, u64, u64) {
         match after {
             None => (u64::MAX, u64::MAX, u64::MAX),
@@ -178,7 +173,7 @@ impl PageCursor for QueueCursor {
     }
 }
 
-/// What a source found, before names are looked up.
+/// An item of a source, before names are loaded.
 enum Found {
     Risk(Stored),
     HitAndRun(AccountKey),
@@ -186,16 +181,16 @@ enum Found {
     Letter(Stored),
 }
 
-/// What waits for the site's staff, the newest first
+/// List the staff queue
 ///
-/// Risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs are looked for
-/// among all accounts every few minutes on a large site, more often on a small one.
+/// Newest first: risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs
+/// are updated every few minutes on a large site, more often on a small one.
 #[utoipa::path(
     get, path = "/api/v1/staff/queue", tag = "staff", params(QueueParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page, the newest first", body = QueuePage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first", body = QueuePage),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn queue(
@@ -209,7 +204,7 @@ async fn queue(
     let mut found: Vec<(QueueCursor, Found)> = Vec::new();
     for kind in QueueKind::ALL.into_iter().filter(|kind| params.kind.is_none_or(|params| params == *kind)) {
         let behind = QueueCursor::of_source(after.as_ref(), kind);
-        // One more than asked for tells whether there is more.
+        // One more than the limit shows whether there is a next page.
         found.extend(match kind {
             QueueKind::Risk => entries(&site, kind, Lane::Risk, behind, limit + 1).await?,
             QueueKind::DeadLetter => entries(&site, kind, Lane::Dead, behind, limit + 1).await?,
@@ -237,7 +232,7 @@ async fn queue(
     }))
 }
 
-/// Entries of a lane: `a` is the number behind the milliseconds.
+/// Entries of a lane: `a` is the sequence number of the entry id.
 async fn entries(
     site: &Site,
     kind: QueueKind,
@@ -254,18 +249,18 @@ async fn entries(
     Ok(stored.into_iter().map(|stored| (place(&stored), found(stored))).collect())
 }
 
-/// Torrents that await approval: `a` is their number.
+/// Torrents that await approval: `a` is the torrent id.
 async fn pending_torrents(
     site: &Site,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
 ) -> Result<Vec<(QueueCursor, Found)>, Problem> {
-    // The table has seconds: behind a moment within a second lies the whole second.
+    // The table has whole seconds.
     let behind = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a),
         false => (at_ms / 1000 + 1, 0),
     };
-    // No torrent has the number 0: behind it is what was added before that second.
+    // 0 is no torrent id: continue before that second.
     let second = i64::try_from(behind.0).unwrap_or(i64::MAX);
     let (second, number) = match behind.1 {
         0 => (second.saturating_sub(1), i64::MAX as u64),
@@ -319,14 +314,14 @@ async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts
     })
 }
 
-/// Names and accounts of a page, looked up at once.
+/// Users, torrents and accounts of a page.
 struct Names {
     users: HashMap<UserId, access::User>,
     torrents: Torrents,
     accounts: HashMap<AccountKey, ledger::Account>,
 }
 
-/// The items with names. A hit-and-run that was made good meanwhile is left out.
+/// Adds names. A hit-and-run that was cleared meanwhile is omitted.
 async fn shown(
     site: &Site,
     caller: &Authenticated,
@@ -348,7 +343,7 @@ async fn shown(
 }
 
 impl Found {
-    /// The user and the torrent it is about.
+    /// User and torrent of the item.
     fn subjects(&self) -> (Option<UserId>, Option<TorrentId>) {
         match self {
             Found::Risk(stored) | Found::Letter(stored) => {
@@ -427,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_is_written_and_nothing_else_is() {
+    fn a_cursor_round_trips_and_malformed_ones_are_refused() {
         let place = QueueCursor { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
         assert_eq!(QueueCursor::parse(&place.cursor()), Some(place));
         for text in ["", "1-2-3", "1-5-3-4", "1-2-3-4-5", "-1-2-3", "1-2-3-x", "1-2-3-99999999999999999999"] {
@@ -436,11 +431,15 @@ mod tests {
     }
 
     #[test]
-    fn each_source_goes_on_where_the_merged_page_ended() {
+    fn each_source_continues_after_the_merged_page() {
         let place = QueueCursor { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
         let behind = |kind| QueueCursor::of_source(Some(&place), kind);
-        assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all of that moment were before it");
+        assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all items of that time come before it");
         assert_eq!(behind(QueueKind::Approval), (50, 7, 3));
-        assert_eq!(behind(QueueKind::DeadLetter), (50, u64::MAX, u64::MAX), "none of that moment was");
+        assert_eq!(
+            behind(QueueKind::DeadLetter),
+            (50, u64::MAX, u64::MAX),
+            "all items of that time come after it"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Torrents, and the swarms on them.
+//! Torrents and their swarms.
 //!
 //! # Layout
 //!
-//! - this file: torrents themselves
-//! - `peers`: who is on a torrent right now
-//! - `file`: a `.torrent` file that is uploaded
-//! - `accounts`: who has, or had, anything to do with it
+//! - this file: torrents
+//! - `peers`: peers of a torrent
+//! - `file`: upload of a `.torrent` file
+//! - `accounts`: accounts on a torrent
 
 mod accounts;
 mod file;
@@ -46,39 +46,33 @@ pub(crate) use file::upload_routes;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Torrent)]
 struct TorrentJson {
-    /// Its number.
     id: u64,
-    /// Its one name.
     #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
     infohash: String,
-    /// The second name of a hybrid torrent.
+    /// Truncated v2 infohash of a hybrid torrent.
     infohash_v2: Option<String>,
-    /// What people call it.
     name: String,
-    /// The size of its content; `"0"` where it is not known.
+    /// Size of the content; `"0"` if unknown.
     #[schema(pattern = "^[0-9]+$")]
     total_bytes: String,
-    /// Whether it may be announced.
+    /// Whether announces are accepted.
     enabled: bool,
-    /// Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers.
+    /// While false, announces are accepted but no peers are returned.
     approved: bool,
-    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+    /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
-    /// When it was added.
     created_at: u32,
-    /// Its swarm; null if this process has no tracker.
+    /// Null if this process has no tracker.
     swarm: Option<SwarmCountsJson>,
 }
 
-/// How many are on a torrent.
+/// Counts of a swarm.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SwarmCounts)]
 struct SwarmCountsJson {
-    /// Peers that have everything.
     seeders: u32,
-    /// Peers that do not.
     leechers: u32,
-    /// How often it was completed since this process started.
+    /// Completions since this process started.
     snatches: u32,
 }
 
@@ -106,56 +100,52 @@ impl TorrentJson {
     }
 }
 
-/// A torrent, and what was moved of it.
+/// A torrent with its traffic.
 #[derive(Serialize, ToSchema)]
 struct TorrentDetails {
-    /// The torrent.
     torrent: TorrentJson,
-    /// What was moved of it; null if it was never announced.
+    /// Null before the first announce.
     figures: Option<FiguresJson>,
 }
 
-/// A torrent to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateTorrent {
-    /// Its infohash: 40 hexadecimal digits.
+    /// 40 hexadecimal digits.
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash: String,
-    /// What people call it.
     #[schema(max_length = 10000, pattern = "^[^\\x00]*$")]
     name: String,
-    /// Its number on your site; left out for the next free one.
+    /// Default: the next free id.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
-    /// The second name of a hybrid torrent: the first 40 digits of its v2 hash.
+    /// For a hybrid torrent: the first 40 digits of the v2 infohash.
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash_v2: Option<String>,
-    /// The size of its content, in decimal digits.
+    /// Size of the content, in decimal digits.
     #[schema(pattern = "^[0-9]{1,19}$")]
     total_bytes: Option<String>,
-    /// False for one that awaits approval; true if left out.
+    /// False if the torrent awaits approval. Default: true.
     approved: Option<bool>,
 }
 
-/// What to change about a torrent. What is left out stays.
+/// Fields to change; omitted fields stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateTorrent {
-    /// Whether it may be announced.
+    /// Whether announces are accepted.
     enabled: Option<bool>,
-    /// Whether it is open to all, or awaits approval.
+    /// While false, announces are accepted but no peers are returned.
     approved: Option<bool>,
-    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
-    /// it already goes on.
+    /// Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
     #[serde(default, deserialize_with = "slots")]
     #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
     leech_slots: Option<LeechSlots>,
 }
 
 impl UpdateTorrent {
-    /// Its name in the audit trail; none if nothing is to change.
+    /// Action in the audit trail; none if nothing changes.
     fn action(&self) -> Option<&'static str> {
         match (self.enabled, self.approved, self.leech_slots) {
             (None, None, None) => None,
@@ -167,7 +157,7 @@ impl UpdateTorrent {
         }
     }
 
-    /// The same for the audit trail.
+    /// Details in the audit trail.
     fn details(&self) -> Vec<(&'static str, serde_json::Value)> {
         let details = [
             ("enabled", self.enabled.map(Into::into)),
@@ -178,27 +168,26 @@ impl UpdateTorrent {
     }
 }
 
-/// A torrent id that can be one.
 pub(super) fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
     TorrentId::new(number)
-        .ok_or_else(|| Problem::bad_request("a torrent id is a number from 1 to 9223372036854775807"))
+        .ok_or_else(|| Problem::bad_request("a torrent id is an integer from 1 to 9223372036854775807"))
 }
 
 fn info_hash_of(name: &str, text: &str) -> Result<InfoHash, Problem> {
     text.parse().map_err(|_| Problem::bad_request(format!("{name} must be 40 hexadecimal digits")))
 }
 
-/// The torrent with this number or infohash.
-async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
-    let found = match named.len() {
-        40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", named)?).await?,
+/// Finds a torrent by id or infohash.
+async fn find(site: &Site, id_or_hash: &str) -> Result<Torrent, Problem> {
+    let found = match id_or_hash.len() {
+        40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", id_or_hash)?).await?,
         _ => {
-            let number = plain_number(named).ok_or_else(|| {
+            let number = plain_number(id_or_hash).ok_or_else(|| {
                 Problem::bad_request(
-                    "a torrent is named by its number, or by its infohash of 40 hexadecimal digits",
+                    "a torrent is identified by its id, or by its infohash of 40 hexadecimal digits",
                 )
             })?;
-            // A number that no torrent can have is one that none has.
+            // Out of range: no such torrent.
             match TorrentId::new(number) {
                 Some(id) => site.parts.store.torrent(id).await?,
                 None => None,
@@ -206,20 +195,17 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
         }
     };
     found.ok_or_else(|| {
-        Problem::not_found(
-            "unknown_torrent",
-            format!("there is no torrent {named}: see GET /api/v1/torrents"),
-        )
+        Problem::not_found("unknown_torrent", format!("no torrent {id_or_hash}: see GET /api/v1/torrents"))
     })
 }
 
-/// All torrents
+/// List torrents
 #[utoipa::path(
     get, path = "/api/v1/torrents", tag = "torrents", params(PageParams<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by id", body = Page<TorrentJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -233,14 +219,14 @@ async fn list(
     Ok(Json(Page::of(torrents, limit as usize, |torrent| torrent.id.to_string(), show)))
 }
 
-/// A torrent, its swarm, and what was moved of it
+/// Get a torrent
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentDetails),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -255,13 +241,13 @@ async fn show(
     }))
 }
 
-/// Lets a torrent be announced
+/// Add a torrent
 #[utoipa::path(
     post, path = "/api/v1/torrents", tag = "torrents", request_body = CreateTorrent,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -304,14 +290,14 @@ async fn add(
     Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
 }
 
-/// Closes a torrent, approves it, or limits how many leech it at once
+/// Update a torrent
 #[utoipa::path(
     patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = UpdateTorrent,
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
@@ -331,14 +317,14 @@ async fn change(
     Ok(Json(TorrentJson::of(&find(&site, &id).await?, &site)))
 }
 
-/// Removes a torrent; its accounts stay
+/// Remove a torrent; accounts are kept
 #[utoipa::path(
     delete, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(

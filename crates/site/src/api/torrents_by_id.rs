@@ -1,4 +1,4 @@
-//! What torrents are called, for lists that know them by number.
+//! Loads the torrents of a page, for their names.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,9 @@ use domain::TorrentId;
 use crate::problem::Problem;
 use crate::site::Site;
 
-/// Torrents by their numbers.
 pub(crate) type Torrents = HashMap<TorrentId, Torrent>;
 
-/// The torrents with these numbers, as far as they are still there: one question for a whole page.
+/// One query for a page; removed torrents are missing from the result.
 pub(super) async fn load(site: &Site, ids: impl IntoIterator<Item = TorrentId>) -> Result<Torrents, Problem> {
     let mut ids: Vec<TorrentId> = ids.into_iter().collect();
     ids.sort_unstable();

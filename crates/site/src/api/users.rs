@@ -1,12 +1,12 @@
-//! Users: who may announce, what they moved, what they seed and leech (A5).
+//! Users, their traffic and activity (A5).
 //!
 //! # Layout
 //!
-//! - this file: users themselves
-//! - `list`: all users, in order and by state
-//! - `lists`: their accounts, what they seed and leech, where they owe seeding
-//! - `clients`: why an account is what it is: what each client brought
-//! - `entries`: the entries of the journal that made a figure
+//! - this file: a user
+//! - `list`: all users, sorted and filtered
+//! - `torrents`: accounts, seeding, leeching, hit-and-runs
+//! - `account_clients`: an account by client
+//! - `entries`: the journal entries of a user
 
 mod account_clients;
 mod entries;
@@ -51,20 +51,17 @@ pub(super) fn write_routes() -> Routes {
 #[derive(Serialize, ToSchema)]
 #[schema(as = User)]
 struct UserJson {
-    /// Their number.
     id: u64,
-    /// The display name; null if there is none.
     name: Option<String>,
-    /// Their passkey; only for keys with `admin`.
+    /// Only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     passkey: Option<String>,
-    /// Whether they may announce.
+    /// Whether announces are accepted.
     enabled: bool,
-    /// Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for.
+    /// Whether this is an external user: admitted by the whitelist or the verification endpoint.
     vouched: bool,
-    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
+    /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
-    /// When they were added.
     created_at: u32,
 }
 
@@ -82,84 +79,79 @@ impl UserJson {
     }
 }
 
-/// A user, and what they moved.
+/// A user with traffic and activity.
 #[derive(Serialize, ToSchema)]
 struct UserDetails {
-    /// The user.
     user: UserJson,
-    /// What they moved in all; null if they were never heard of.
+    /// Traffic on all torrents; null before the first announce.
     figures: Option<FiguresJson>,
-    /// How many torrents they seed right now.
+    /// Torrents that the user seeds now.
     seeding: u64,
-    /// How many torrents they leech right now.
+    /// Torrents that the user leeches now.
     leeching: u64,
 }
 
-/// Which passkeys are meant.
+/// Passkeys to look up.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LookupPasskeys {
-    /// Up to 1000 of them.
+    /// Up to 1000.
     #[schema(max_items = 1000)]
     passkeys: Vec<PasskeyText>,
 }
 
-/// Whose passkey it is.
+/// A passkey and its user.
 #[derive(Serialize, ToSchema)]
 struct PasskeyHolder {
-    /// The passkey, as it was sent.
+    /// As in the request.
     passkey: String,
-    /// The user; null if nobody has it.
+    /// Id of the user; null if the passkey is unknown.
     user: Option<u64>,
 }
 
-/// A user to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CreateUser {
-    /// Their number on your site; left out for the next free one.
+    /// Default: the next free id.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
-    /// Their passkey; left out for a random one.
+    /// Default: random.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
-    /// The display name; left out or null for none.
+    /// Display name; null for none.
     #[serde(default, deserialize_with = "user_name")]
     #[schema(value_type = Option<String>, max_length = 100)]
     name: Option<Option<UserName>>,
 }
 
-/// What to change about a user. What is left out stays.
+/// Fields to change; omitted fields stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct UpdateUser {
-    /// Whether they may announce.
+    /// Whether announces are accepted.
     enabled: Option<bool>,
-    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
-    /// leeches more already goes on.
+    /// Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
     #[serde(default, deserialize_with = "slots")]
     #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
     leech_slots: Option<LeechSlots>,
-    /// The display name, without control characters; null removes it.
+    /// Display name, without control characters; null removes it.
     #[serde(default, deserialize_with = "user_name")]
     #[schema(value_type = Option<String>, max_length = 100)]
     name: Option<Option<UserName>>,
 }
 
-/// A passkey to give.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RotatePasskey {
-    /// The new passkey; left out for a random one.
+    /// Default: random.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
 }
 
-/// A user id that can be one.
 pub(super) fn user_id(number: u64) -> Result<UserId, Problem> {
     UserId::new(number)
-        .ok_or_else(|| Problem::bad_request("a user id is a number from 1 to 9223372036854775807"))
+        .ok_or_else(|| Problem::bad_request("a user id is an integer from 1 to 9223372036854775807"))
 }
 
 fn passkey_of(text: &str) -> Result<Passkey, Problem> {
@@ -169,18 +161,16 @@ fn passkey_of(text: &str) -> Result<Passkey, Problem> {
 pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
     let id = user_id(id)?;
     let found = site.parts.store.user(id).await?;
-    found.ok_or_else(|| {
-        Problem::not_found("unknown_user", format!("there is no user {id}: see GET /api/v1/users"))
-    })
+    found.ok_or_else(|| Problem::not_found("unknown_user", format!("no user {id}: see GET /api/v1/users")))
 }
 
-/// Whose passkeys these are
+/// Look up users by passkey
 #[utoipa::path(
     post, path = "/api/v1/users/lookup", tag = "users", request_body = LookupPasskeys,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the order asked", body = Page<PasskeyHolder>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "In the order of the request", body = Page<PasskeyHolder>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn look_up(
@@ -188,7 +178,7 @@ async fn look_up(
     JsonBody(body): JsonBody<LookupPasskeys>,
 ) -> Result<Json<Page<PasskeyHolder>>, Problem> {
     if body.passkeys.len() > 1000 {
-        return Err(Problem::bad_request("passkeys: at most 1000 at a time"));
+        return Err(Problem::bad_request("passkeys: at most 1000 per request"));
     }
     let holder = |text: PasskeyText| {
         let passkey = passkey_of(&text.0)?;
@@ -198,14 +188,14 @@ async fn look_up(
     Ok(Json(Page::whole(holders)))
 }
 
-/// A user, and what they moved
+/// Get a user
 #[utoipa::path(
     get, path = "/api/v1/users/{id}", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The user", body = UserDetails),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -224,13 +214,13 @@ async fn show(
     }))
 }
 
-/// Lets a user announce
+/// Add a user
 #[utoipa::path(
     post, path = "/api/v1/users", tag = "users", request_body = CreateUser,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The user, with their passkey", body = UserJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -257,14 +247,14 @@ async fn add(
     Ok((StatusCode::CREATED, Json(UserJson::of(&user, &caller))))
 }
 
-/// Disables or enables a user; sets the display name and how much they leech at once
+/// Update a user
 #[utoipa::path(
     patch, path = "/api/v1/users/{id}", tag = "users", request_body = UpdateUser,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The user", body = UserJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
@@ -294,14 +284,14 @@ async fn change(
     Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller)))
 }
 
-/// Removes a user; their accounts stay
+/// Remove a user; accounts are kept
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
@@ -315,14 +305,14 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives a user a new passkey; the old one stops working
+/// Replace a user's passkey; the old one stops working
 #[utoipa::path(
     post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = RotatePasskey,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The user, with the new passkey", body = UserJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn rotate(

@@ -188,7 +188,11 @@ fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
             "Entries that were skipped because they are older than the installation.",
             &counters.skipped_old,
         ),
-        ("rollcall_view_dead_letters_applied_total", "Dead letters that the view took in the end.", &counters.revived),
+        (
+            "rollcall_view_dead_letters_applied_total",
+            "Dead letters that the view took in the end.",
+            &counters.revived,
+        ),
         ("rollcall_view_retried_total", "Dead letters that failed once more.", &counters.retried),
         (
             "rollcall_view_failed_total",

@@ -186,11 +186,8 @@ impl TrackerFigures {
             .with(&[("table", "users")], users.displaced())
             .with(&[("table", "joins")], self.0.swarms().join_budgets_displaced());
         let throttle = self.0.risk_throttle();
-        page.gauge(
-            "rollcall_risk_users_tracked",
-            "Users who were reported as risks within the last minute.",
-        )
-        .is(throttle.remembered());
+        page.gauge("rollcall_risk_users_tracked", "Users who were reported as risks within the last minute.")
+            .is(throttle.remembered());
         page.gauge("rollcall_risk_users_tracked_max", "Users for whom there is room in that memory.")
             .is(journal::risk::USERS_MAX);
         page.counter(

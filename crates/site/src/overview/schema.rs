@@ -128,7 +128,6 @@ pub struct JournalOverview {
 /// How far a view is.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct ViewOverview {
-    /// The view.
     #[schema(example = "ledger")]
     pub view: String,
     /// The group in which it reads the journal.

@@ -56,7 +56,10 @@ async fn j7_entries_that_nobody_understands_show_as_buried_and_as_dead_letters()
     server.wait_for("rollcall_view_dead_letters_held{view=\"ledger\"}", 1.0).await;
     let page = server.metrics.render();
     assert_eq!(number(&page, "rollcall_view_dead_letters_held_max{view=\"ledger\"}"), 10_000.0);
-    assert_eq!(number(&page, "rollcall_view_dead_letter_retries_total{view=\"ledger\",tried_before=\"0\"}"), 0.0);
+    assert_eq!(
+        number(&page, "rollcall_view_dead_letter_retries_total{view=\"ledger\",tried_before=\"0\"}"),
+        0.0
+    );
     server.end().await;
 }
 

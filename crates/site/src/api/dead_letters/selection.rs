@@ -1,4 +1,4 @@
-//! Which entries a request means.
+//! The entries that a request selects.
 
 use std::borrow::Cow;
 
@@ -14,26 +14,25 @@ use crate::api::Change;
 use crate::extract::PageCursor;
 use crate::problem::Problem;
 
-/// Entries that can be named in one request.
+/// Maximum number of ids in a request.
 const IDS_MAX: usize = 1000;
 
-/// Ids that a record names.
+/// Maximum number of ids in an audit record.
 const IDS_RECORDED_MAX: usize = 100;
 
-/// Which entries are meant: all, or some.
+/// All entries, or some by id.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeadLetterSelection {
-    /// The ids; up to 1000 of them.
+    /// Up to 1000.
     #[serde(default)]
     ids: Vec<String>,
-    /// All that are there, instead of naming them.
+    /// All entries, instead of `ids`.
     #[serde(default)]
     all: bool,
 }
 
 impl DeadLetterSelection {
-    /// Which.
     pub(super) fn chosen(&self) -> Result<Chosen, Problem> {
         match (self.all, self.ids.is_empty()) {
             (true, true) => Ok(Chosen::All),
@@ -42,11 +41,11 @@ impl DeadLetterSelection {
                     |id: &String| id.parse().map_err(|error| Problem::bad_request(format!("ids: {error}")));
                 Ok(Chosen::These(self.ids.iter().map(read).collect::<Result<Vec<EntryId>, _>>()?))
             }
-            _ => Err(Problem::bad_request(format!("say either \"all\": true, or 1 to {IDS_MAX} \"ids\""))),
+            _ => Err(Problem::bad_request(format!("send either \"all\": true, or 1 to {IDS_MAX} \"ids\""))),
         }
     }
 
-    /// What is about to be done to them, as the audit trail has it.
+    /// The change for the audit trail.
     pub(super) fn change(&self, lane: Lane, dead: &'static str, failed: &'static str) -> Change {
         let action = if lane == Lane::Dead { dead } else { failed };
         match self.all {
@@ -63,30 +62,30 @@ impl ToSchema for DeadLetterSelection {
     }
 }
 
-/// Written by hand: one or the other, which a derived description cannot say.
+/// Written by hand: a derived schema cannot express the alternative.
 impl PartialSchema for DeadLetterSelection {
     fn schema() -> RefOr<Schema> {
         let ids = || {
             let id = ObjectBuilder::new().schema_type(Type::String).pattern(Some(EntryId::PATTERN));
-            ArrayBuilder::new().items(id.build()).description(Some("The ids; up to 1000 of them."))
+            ArrayBuilder::new().items(id.build()).description(Some("Up to 1000."))
         };
         let all = |value: bool| {
             let whether = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([value]));
-            whether.description(Some("All that are there, instead of naming them."))
+            whether.description(Some("All entries, instead of `ids`."))
         };
         let some = ObjectBuilder::new()
-            .title(Some("Some of them"))
+            .title(Some("By id"))
             .property("ids", ids().min_items(Some(1)).max_items(Some(IDS_MAX)).build())
             .property("all", all(false).build())
             .required("ids")
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
         let every = ObjectBuilder::new()
-            .title(Some("All of them"))
+            .title(Some("All"))
             .property("all", all(true).build())
             .property("ids", ids().max_items(Some(0)).build())
             .required("all")
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
-        let description = "Which entries are meant: all, or up to 1000 by their ids.";
+        let description = "All entries, or up to 1000 by id.";
         let one = OneOfBuilder::new().item(some.build()).item(every.build()).description(Some(description));
         Schema::OneOf(one.build()).into()
     }

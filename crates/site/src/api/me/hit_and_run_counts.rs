@@ -1,10 +1,10 @@
-//! How many hit-and-runs each person has. All their accounts are looked through for that, so the count is kept for a while.
+//! Cached hit-and-run counts of members. Counting scans all accounts of a member.
 //!
 //! # Guarantees
 //!
-//! - A person's accounts are looked through once a minute at the most, however often they ask and on however many devices.
-//! - Two people's at once; a count that has begun is finished and kept, whether or not anybody still listens.
-//! - What is kept is bounded, and what it loses is counted.
+//! - A member's accounts are scanned at most once a minute, by at most two scans at a time.
+//! - A scan that has started is finished and cached, even if the request is cancelled.
+//! - The cache is bounded; evictions are counted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use tracker::counters::Counter;
 
 use crate::problem::Problem;
 
-/// How long a count is good for.
+/// Lifetime of a cached count.
 const FRESH_MS: u64 = 60 * 1000;
-/// People whose counts are kept, at the most.
+/// Maximum number of cached counts.
 const KEPT_MAX: usize = 10_000;
-/// People whose accounts are looked through at the same time.
+/// Concurrent scans.
 const CONCURRENT_MAX: usize = 2;
 
-/// The count of one person, and when it was made. Whoever holds the lock makes it; others wait for it.
+/// Time and count. The task that holds the lock counts; other requests wait for it.
 type Slot = Arc<tokio::sync::Mutex<Option<(u64, u64)>>>;
 
-/// How many hit-and-runs each person has.
 pub(crate) struct HitAndRunCounts {
     kept: Mutex<HashMap<UserId, Slot, RandomState>>,
     permits: Arc<Semaphore>,
@@ -40,7 +39,7 @@ impl Default for HitAndRunCounts {
 }
 
 impl HitAndRunCounts {
-    /// The count as it was within the last minute, or else as `counting` finds it.
+    /// The cached count if it is fresh, else the result of `counting`.
     pub(crate) async fn of(
         &self,
         user: UserId,
@@ -69,7 +68,7 @@ impl HitAndRunCounts {
         let mut kept = self.kept.lock();
         if kept.len() >= KEPT_MAX && !kept.contains_key(&user) {
             let before = kept.len();
-            // Those that somebody waits for stay, or their accounts would be looked through twice at once.
+            // Slots in use stay, or the accounts would be scanned twice at the same time.
             kept.retain(|_, slot| Arc::strong_count(slot) > 1);
             forgotten.add((before - kept.len()) as u64);
         }
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn many_who_ask_at_once_are_counted_once_and_again_after_a_minute() {
+    async fn concurrent_requests_share_one_count_which_expires_after_a_minute() {
         let (counts_cache, forgotten) = (HitAndRunCounts::default(), Counter::default());
         let counts = Arc::new(AtomicU64::new(0));
         let user = UserId::new(7).unwrap();
@@ -101,16 +100,16 @@ mod tests {
         assert_eq!(ask(61_000).await.unwrap(), 2);
         let failing = async { Err(Problem::bad_request("…")) };
         assert!(counts_cache.of(user, 121_000, &forgotten, failing).await.is_err());
-        assert_eq!(ask(121_001).await.unwrap(), 3, "a failure is not kept");
+        assert_eq!(ask(121_001).await.unwrap(), 3, "a failure is not cached");
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_bounded_and_what_it_loses_is_counted() {
+    async fn the_cache_is_bounded_and_evictions_are_counted() {
         let (counts_cache, forgotten) = (HitAndRunCounts::default(), Counter::default());
-        let waited_for = counts_cache.slot(UserId::new(1).unwrap(), &forgotten);
+        let in_use = counts_cache.slot(UserId::new(1).unwrap(), &forgotten);
         (2..=KEPT_MAX as u64 + 1)
             .for_each(|id| drop(counts_cache.slot(UserId::new(id).unwrap(), &forgotten)));
         assert_eq!((counts_cache.kept.lock().len(), forgotten.get()), (2, KEPT_MAX as u64 - 1));
-        assert!(Arc::ptr_eq(&waited_for, &counts_cache.slot(UserId::new(1).unwrap(), &forgotten)));
+        assert!(Arc::ptr_eq(&in_use, &counts_cache.slot(UserId::new(1).unwrap(), &forgotten)));
     }
 }

@@ -1,4 +1,4 @@
-//! People as the API writes them: as in their feed, so that a program needs to know one form.
+//! JSON of presence, in the same form as in the feed.
 
 use std::fmt;
 
@@ -14,37 +14,36 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use views::activity::Counts;
 
-/// A person, as others see them.
+/// Public presence of a user.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Presence)]
 pub(crate) struct PresenceJson {
-    /// Their number, as a text.
+    /// User id, as a string.
     #[schema(example = "7")]
     id: String,
     /// offline, pending, away, online or busy.
     #[schema(example = "online")]
     status: &'static str,
-    /// Grows with every change; 0 if nobody ever heard of them.
+    /// Increases with every change; 0 if the user was never online.
     version: u64,
-    /// When they were last here; null if that is not known.
+    /// Null if unknown.
     last_seen: Option<u32>,
-    /// Their devices, if they are here.
+    /// Empty if offline.
     devices: Vec<DeviceJson>,
-    /// What they wrote beside their status.
+    /// Status text of the user.
     text: Option<String>,
-    /// When what they declared ends by itself.
+    /// Time at which the declared status expires.
     until: Option<u32>,
-    /// Torrents they seed right now.
+    /// Torrents that the user seeds now.
     seeding: u32,
-    /// Torrents they leech right now.
+    /// Torrents that the user leeches now.
     leeching: u32,
 }
 
-/// A device of a person.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Device)]
 struct DeviceJson {
-    /// Its name, as its client chose it.
+    /// Chosen by the client.
     id: String,
     /// phone, computer or web.
     #[schema(example = "web")]
@@ -84,11 +83,10 @@ impl PresenceJson {
     }
 }
 
-/// A session of a person, for keys with `admin`.
+/// A session, for keys with `admin`.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
 pub(crate) struct SessionJson {
-    /// The device.
     device: String,
     /// phone, computer or web.
     #[schema(example = "web")]
@@ -99,23 +97,22 @@ pub(crate) struct SessionJson {
     /// online or away.
     #[schema(example = "online")]
     status: &'static str,
-    /// Whether it holds a connection; otherwise it sends heartbeats over HTTP.
+    /// Whether it has a WebSocket; otherwise it sends heartbeats over HTTP.
     connected: bool,
-    /// When it began.
+    /// Start of the session.
     since: u32,
-    /// When it was heard, the latest first, ten times at the most; in milliseconds since 1970.
+    /// Last ten heartbeats, latest first, in unix milliseconds.
     heartbeats_ms: Vec<u64>,
-    /// The gateway, where there are several.
+    /// Gateway, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "gw-a")]
     node: Option<String>,
 }
 
-/// A device of a person at another gateway.
+/// A device at another gateway.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RemoteDevice)]
 pub(super) struct RemoteDeviceJson {
-    /// The device.
     device: String,
     /// phone, computer or web.
     #[schema(example = "web")]
@@ -126,7 +123,6 @@ pub(super) struct RemoteDeviceJson {
     /// online or away.
     #[schema(example = "online")]
     status: &'static str,
-    /// The gateway.
     #[schema(example = "gw-b")]
     node: String,
 }
@@ -159,31 +155,30 @@ impl SessionJson {
     }
 }
 
-/// How many are here.
+/// Counts of users and connections.
 #[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct PresenceCount {
-    /// People who are here and can be seen.
+    /// Users that are online and not invisible.
     pub(crate) online: u32,
-    /// People by status, as others see them.
+    /// Users by status.
     people: UsersByStatus,
-    /// Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
-    /// with the devices of those who are seen, they would tell how many hide.
+    /// Sessions with a WebSocket, including invisible users. Needs `admin`, as do the next two fields: together with the
+    /// visible devices they would reveal the number of invisible users.
     connections: Option<u32>,
     /// Connections by platform.
     platforms: Option<ConnectionsByPlatform>,
-    /// Sessions that live by heartbeats over HTTP.
+    /// Sessions with heartbeats over HTTP.
     without_connection: Option<u32>,
 }
 
-/// People by status.
 #[derive(Clone, Serialize, ToSchema)]
 struct UsersByStatus {
     online: u32,
     away: u32,
     busy: u32,
-    /// Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
+    /// Appear offline to others. Needs `admin`.
     invisible: Option<u32>,
-    /// Were here before a restart, and have a while to come back.
+    /// Online before a restart and expected to reconnect.
     pending: u32,
 }
 
@@ -218,7 +213,7 @@ impl PresenceCount {
         }
     }
 
-    /// The same, for those who must not know who hides.
+    /// Without the counts that include invisible users.
     pub(crate) fn without_hidden(mut self) -> PresenceCount {
         self.people.invisible = None;
         (self.connections, self.platforms, self.without_connection) = (None, None, None);
@@ -226,48 +221,46 @@ impl PresenceCount {
     }
 }
 
-/// Something that happened to a person.
+/// An event in a user's history.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PresenceEvent)]
 pub(super) struct PresenceEventJson {
-    /// Its number; later ones have higher numbers.
+    /// Increases with time.
     id: u64,
-    /// When, in milliseconds since 1970.
+    /// Unix milliseconds.
     at_ms: u64,
     /// arrived (first device in), left (last device out) or transition (another status).
     #[schema(example = "transition")]
     event: &'static str,
-    /// The status before a transition, as their own devices saw it.
+    /// Status before a transition, as the user's own devices see it.
     from: Option<&'static str>,
-    /// The status after it.
+    /// Status after a transition.
     to: Option<&'static str>,
-    /// Why.
     #[schema(example = "silence")]
     cause: Option<&'static str>,
-    /// By which device.
     device: Option<String>,
 }
 
 impl PresenceEventJson {
     pub(super) fn of(recorded: &RecordedEvent) -> PresenceEventJson {
-        let told = &recorded.event;
-        let (from, to) = match told.kind {
+        let event = &recorded.event;
+        let (from, to) = match event.kind {
             PresenceEventKind::Transition { from, to } => (Some(from.name()), Some(to.name())),
             PresenceEventKind::Arrived | PresenceEventKind::Left => (None, None),
         };
         PresenceEventJson {
             id: recorded.id.0,
-            at_ms: told.at_ms,
-            event: told.kind.name(),
+            at_ms: event.at_ms,
+            event: event.kind.name(),
             from,
             to,
-            cause: told.cause.map(presence::Cause::name),
-            device: told.device.as_ref().map(ToString::to_string),
+            cause: event.cause.map(presence::Cause::name),
+            device: event.device.as_ref().map(ToString::to_string),
         }
     }
 }
 
-/// A user's number, as a number or, as in the feed, as a text.
+/// A user id as an integer or, as in the feed, as a string.
 #[derive(Clone, Copy)]
 pub(super) struct UserIdOrString(pub UserId);
 
@@ -282,7 +275,7 @@ struct NumberVisitor;
 impl NumberVisitor {
     fn user<E: Error>(number: Option<u64>) -> Result<UserIdOrString, E> {
         let user = number.and_then(UserId::new).map(UserIdOrString);
-        user.ok_or_else(|| E::custom("a user id is a number from 1 to 9223372036854775807"))
+        user.ok_or_else(|| E::custom("a user id is an integer from 1 to 9223372036854775807"))
     }
 }
 
@@ -290,7 +283,7 @@ impl Visitor<'_> for NumberVisitor {
     type Value = UserIdOrString;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a user's number")
+        f.write_str("a user id")
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<UserIdOrString, E> {
@@ -314,7 +307,7 @@ impl PartialSchema for UserIdOrString {
             .schema_type(Type::Integer)
             .minimum(Some(1))
             .maximum(Some(9_223_372_036_854_775_807_u64));
-        // Every text of up to 18 digits is a number that fits.
+        // Any 18 digits fit into an id.
         let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[1-9][0-9]{0,17}$"));
         OneOfBuilder::new().item(number).item(text).into()
     }

@@ -1,4 +1,4 @@
-//! Who has, or had, anything to do with a torrent.
+//! Accounts on a torrent.
 
 use std::sync::Arc;
 
@@ -25,20 +25,18 @@ pub(super) fn routes() -> Routes {
 /// A user's account on a torrent.
 #[derive(Serialize, ToSchema)]
 struct TorrentAccount {
-    /// The user.
     user: u64,
-    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    /// `left` of the latest announce; null if the client did not send it.
     #[schema(pattern = "^[0-9]+$")]
     left: Option<String>,
-    /// Whether the user seeds it right now.
+    /// Whether the user seeds the torrent now.
     seeding: bool,
-    /// Whether the user leeches it right now.
+    /// Whether the user leeches the torrent now.
     leeching: bool,
-    /// When it was first completed.
+    /// Time of the first completion.
     completed_at: Option<u32>,
-    /// The program that announced it last, such as `-TR3000-`.
+    /// Client of the latest announce, such as `-TR3000-`.
     client: String,
-    /// The amounts.
     figures: FiguresJson,
 }
 
@@ -56,7 +54,7 @@ impl TorrentAccount {
     }
 }
 
-/// A place among the accounts of a torrent: behind this time and user.
+/// Time of the last announce and user of the last account on a page.
 #[derive(Clone, Copy)]
 struct AccountCursor(UnixTime, UserId);
 
@@ -66,27 +64,26 @@ impl PageCursor for AccountCursor {
     fn parse(text: &str) -> Option<AccountCursor> {
         let (at, user) = text.split_once('-')?;
         let is_decimal = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
-        // A time that cannot be is the latest there is.
+        // Times beyond 32 bits count as the latest.
         let at = is_decimal.then(|| at.parse().unwrap_or(u32::MAX))?;
         Some(AccountCursor(UnixTime(at), <UserId as PageCursor>::parse(user)?))
     }
 }
 
-/// The accounts of everybody who ever announced a torrent
+/// List the accounts on a torrent
 ///
-/// Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
-/// that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
-/// again, and again until nothing in it is new.
+/// Latest announce first. Every announce moves an account to the front, so an account that announces while pages are read
+/// may be missing from the following pages; read the first page again to find it.
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}/accounts", tag = "torrents",
     params(
-        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        ("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
         PageParams<AccountCursor>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of accounts, those heard of last first", body = Page<TorrentAccount>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, latest announce first", body = Page<TorrentAccount>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn accounts(

@@ -1,4 +1,4 @@
-//! A `.torrent` file on its way in: the same as `rollcall torrent add FILE`.
+//! Upload of a `.torrent` file, as `rollcall torrent add FILE`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,17 +28,16 @@ pub(crate) fn upload_routes() -> Routes {
     Routes::new().routes(routes!(upload))
 }
 
-/// How to take it.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FileParams {
-    /// Whether it is open to all at once; otherwise it awaits approval.
+    /// False if the torrent awaits approval.
     #[serde(default = "yes")]
     #[param(default = true)]
     approved: bool,
-    /// Whether a torrent without the private flag is taken: clients find peers of such a torrent past this tracker,
-    /// uncounted.
+    /// Whether to accept a torrent without the private flag. Clients also find its peers by DHT and PEX, and that traffic
+    /// is not counted.
     #[serde(default)]
     #[param(default = false)]
     allow_public: bool,
@@ -48,16 +47,16 @@ const fn yes() -> bool {
     true
 }
 
-/// Lets the torrent of a `.torrent` file be announced
+/// Add a torrent from a `.torrent` file
 ///
-/// Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
+/// Name, size and infohashes are read from the file. At most 32 MiB.
 #[utoipa::path(
     post, path = "/api/v1/torrents/file", tag = "torrents", params(FileParams),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file as it is"),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn upload(
@@ -67,12 +66,12 @@ async fn upload(
     body: Body,
 ) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
     let pause_max = site.settings.limits.request_timeout;
-    // Only a few at a time: each may be as long as a file can be.
+    // Bounds the memory of concurrent uploads.
     let reading = async move { read(body, pause_max).await };
     let metainfo =
         site.scan_limits.run(ScanKind::TorrentFiles, &site.counters.scans_refused, reading).await??;
     if !metainfo.private && !params.allow_public {
-        let detail = "the torrent has no private flag, so clients would also find peers past this tracker, uncounted: \
+        let detail = "the torrent has no private flag, so clients would also use DHT and PEX, which are not counted: \
                       create it again as a private torrent, or send it with allow_public=true";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "public_torrent", detail));
     }
@@ -101,7 +100,7 @@ async fn upload(
 }
 
 async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> {
-    // What says that it is too long is not waited for.
+    // Refuses by the declared length before reading.
     if body.size_hint().lower() > MAX_METAINFO_BYTES as u64 {
         return Err(too_long());
     }
@@ -115,7 +114,7 @@ async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> 
     let parsing = tokio::task::spawn_blocking(move || Metainfo::parse(&bytes));
     let parsed = parsing.await.map_err(|error| Problem::internal("the torrent file", &error))?;
     let metainfo = parsed.map_err(|error| {
-        let detail = format!("this is not a torrent: {error}");
+        let detail = format!("not a torrent file: {error}");
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_a_torrent", detail)
     })?;
     if metainfo.name.chars().count() > TORRENT_NAME_CHARS_MAX || metainfo.name.contains('\0') {
@@ -127,6 +126,6 @@ async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> 
 }
 
 fn too_long() -> Problem {
-    let detail = format!("a torrent file is at most {} MiB long", MAX_METAINFO_BYTES >> 20);
+    let detail = format!("a torrent file has at most {} MiB", MAX_METAINFO_BYTES >> 20);
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }

@@ -1,7 +1,7 @@
-//! Why an account is what it is: what each client of a user brought on a torrent, to the byte.
+//! An account by client, exact to the byte.
 //!
-//! By the ledger's own runs, not by entries of the journal: the journal may have trimmed them, and what a client moved
-//! while no tracker watched is in no entry. Bounded: the clients heard of last are listed, the others are one sum.
+//! Computed from the ledger's runs, not from journal entries: the journal may be trimmed, and bytes moved while no
+//! tracker was reachable are in no entry. Bounded: the most recent clients are listed, the others are summed up.
 
 use std::sync::Arc;
 
@@ -26,18 +26,17 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(clients))
 }
 
-/// A client's number, as it is written.
-pub(super) fn number_of(client: ClientId) -> String {
+/// A client id as hexadecimal digits.
+pub(super) fn client_id_text(client: ClientId) -> String {
     format!("{:016x}", client.0)
 }
 
-/// Bytes that were credited.
 #[derive(Serialize, ToSchema)]
 struct Transferred {
-    /// Bytes uploaded, as they are.
+    /// Raw bytes.
     #[schema(pattern = "^-?[0-9]+$")]
     uploaded: String,
-    /// Bytes downloaded, as they are.
+    /// Raw bytes.
     #[schema(pattern = "^-?[0-9]+$")]
     downloaded: String,
 }
@@ -48,19 +47,19 @@ impl Transferred {
     }
 }
 
-/// What counters grew by while no tracker watched.
+/// Growth of a client's counters while no tracker received its announces.
 #[derive(Serialize, ToSchema)]
 struct BridgedTransfer {
-    /// Bytes uploaded that are credited.
+    /// Uploaded bytes that are credited.
     #[schema(pattern = "^[0-9]+$")]
     uploaded: String,
-    /// Bytes downloaded that are credited.
+    /// Downloaded bytes that are credited.
     #[schema(pattern = "^[0-9]+$")]
     downloaded: String,
-    /// Bytes uploaded that are not: beyond what the ceiling allows for that time.
+    /// Uploaded bytes above the rate ceiling, not credited.
     #[schema(pattern = "^[0-9]+$")]
     withheld_uploaded: String,
-    /// Bytes downloaded that are not.
+    /// Downloaded bytes above the rate ceiling, not credited.
     #[schema(pattern = "^[0-9]+$")]
     withheld_downloaded: String,
 }
@@ -76,44 +75,43 @@ impl BridgedTransfer {
     }
 }
 
-/// Counters of a client that went on without a break, as far as trackers watched. How far they went is credited, up to
-/// the client's rate limit, and what was bridged before it.
+/// A period in which a client's counters grew without a gap. The growth is credited up to the client's rate ceiling.
 #[derive(Serialize, ToSchema)]
 struct Stretch {
-    /// When they were first heard.
+    /// Time of the first announce.
     first: u32,
-    /// When they were last heard.
+    /// Time of the last announce.
     last: u32,
-    /// The lowest the client said it had uploaded.
+    /// Lowest announced `uploaded`.
     #[schema(pattern = "^[0-9]+$")]
     uploaded_low: String,
-    /// The highest.
+    /// Highest announced `uploaded`.
     #[schema(pattern = "^[0-9]+$")]
     uploaded_high: String,
-    /// The lowest the client said it had downloaded.
+    /// Lowest announced `downloaded`.
     #[schema(pattern = "^[0-9]+$")]
     downloaded_low: String,
-    /// The highest.
+    /// Highest announced `downloaded`.
     #[schema(pattern = "^[0-9]+$")]
     downloaded_high: String,
-    /// How many tracker processes heard them; what several heard counts once.
+    /// Tracker processes that received the announces. Bytes announced to several count once.
     nodes: u64,
-    /// Bytes uploaded that are credited of it.
+    /// Uploaded bytes that are credited.
     #[schema(pattern = "^[0-9]+$")]
     uploaded: String,
-    /// Bytes downloaded that are credited of it.
+    /// Downloaded bytes that are credited.
     #[schema(pattern = "^[0-9]+$")]
     downloaded: String,
-    /// Bytes uploaded that are not, being more than the client's rate limit allows.
+    /// Uploaded bytes above the rate ceiling, not credited.
     #[schema(pattern = "^[0-9]+$")]
     withheld_uploaded: String,
-    /// Bytes downloaded that are not, likewise.
+    /// Downloaded bytes above the rate ceiling, not credited.
     #[schema(pattern = "^[0-9]+$")]
     withheld_downloaded: String,
-    /// Whether it is only the end of those that were put away: see `settled` of the client.
+    /// Whether this is the end of earlier stretches that were merged into `settled` of the client.
     is_settled: bool,
-    /// What the counters had grown by since the stretch before, while no tracker watched; null for the first, where
-    /// the client began anew, and after it said `stopped`.
+    /// Growth since the previous stretch, while no tracker received announces; null for the first stretch, after
+    /// `stopped`, and where the counters restarted.
     bridged: Option<BridgedTransfer>,
 }
 
@@ -137,35 +135,34 @@ impl Stretch {
     }
 }
 
-/// What a client brought.
+/// A client's share of an account.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AccountClient)]
 struct AccountClientJson {
-    /// Its number, as entries have it in `client_id`.
+    /// `client_id` of entries.
     #[schema(example = "0123456789abcdef")]
     id: String,
     /// `seeding`, `leeching` or `gone`.
     #[schema(example = "seeding")]
     state: &'static str,
-    /// When it was last heard of.
+    /// Time of the last announce.
     last_seen: u32,
-    /// What it brought in all: its stretches with what was bridged, and the sums, without what was
-    /// withheld.
+    /// Total: stretches, bridged growth, `settled` and `foreign`, minus `withheld`.
     brought: Transferred,
-    /// What stretches brought that were put away, since a client had too many.
+    /// Sum of earlier stretches that are no longer kept one by one.
     settled: Transferred,
-    /// What entries brought that other producers wrote, without counters.
+    /// From entries of other producers, which have no counters.
     foreign: Transferred,
-    /// What was not credited, because all clients of the user together claimed more than their rate limit allows.
+    /// Not credited: all clients of the user together exceeded the user's rate ceiling.
     withheld: Transferred,
-    /// Its counters, the oldest first.
+    /// Oldest first.
     stretches: Vec<Stretch>,
 }
 
 impl AccountClientJson {
     fn of(client: &ExplainedClient) -> AccountClientJson {
         AccountClientJson {
-            id: number_of(client.client),
+            id: client_id_text(client.client),
             state: match client.presence {
                 Presence::Gone => "gone",
                 Presence::Seeding => "seeding",
@@ -181,33 +178,33 @@ impl AccountClientJson {
     }
 }
 
-/// Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly.
+/// An account by client. Clients and rest add up to the account exactly.
 #[derive(Serialize, ToSchema)]
 struct AccountClients {
-    /// The account, of the same moment; null if nothing was ever heard.
+    /// Read in the same transaction; null before the first announce.
     account: Option<AccountJson>,
-    /// Its clients, those heard of last first, up to 100.
+    /// Up to 100, latest announce first.
     clients: Vec<AccountClientJson>,
-    /// Whether these are all that are known. If not, the others are in the rest.
+    /// Whether all clients are listed. If not, the others are in `rest`.
     complete: bool,
-    /// What is known only as a sum: clients that are not listed, or were not heard of for so long that they are no longer
-    /// kept. What was credited under another ceiling than today's is in it, too, and may make it less than nothing.
+    /// Clients that are not listed or no longer kept. Credits under an earlier rate ceiling are included and may make it
+    /// negative.
     rest: Transferred,
 }
 
-/// What made a user's account on a torrent: its clients
+/// Explain a user's account on a torrent by client
 ///
-/// What each client brought, by its own counters. Whatever the journal has trimmed, the parts come to the account's bytes.
+/// Computed from client counters, independent of how far back the journal reaches.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/torrents/{torrent}/clients", tag = "users",
     params(
-        ("id" = u64, Path, description = "The user's number", minimum = 1),
-        ("torrent" = u64, Path, description = "The torrent's number", minimum = 1),
+        ("id" = u64, Path, description = "User id", minimum = 1),
+        ("torrent" = u64, Path, description = "Torrent id", minimum = 1),
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The account and its clients, those heard of last first", body = AccountClients),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The account and its clients, latest announce first", body = AccountClients),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn clients(

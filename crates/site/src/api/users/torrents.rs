@@ -1,4 +1,4 @@
-//! What a user has on torrents: accounts, what they seed and leech right now (A5), where they owe seeding.
+//! A user's torrents: accounts, seeding and leeching (A5), hit-and-runs.
 
 use std::sync::Arc;
 
@@ -26,39 +26,37 @@ pub(super) fn routes() -> Routes {
         .routes(routes!(hit_and_runs))
 }
 
-/// A torrent that a user seeds or leeches right now.
+/// A torrent that a user seeds or leeches now.
 #[derive(Serialize, ToSchema)]
 struct ActiveTorrent {
-    /// The torrent.
     #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
     infohash: String,
-    /// Its number; null if nobody knows it any more.
+    /// Torrent id; null if the torrent was removed.
     torrent: Option<u64>,
-    /// What people call it; null likewise.
+    /// Null if the torrent was removed.
     name: Option<String>,
-    /// The last announce.
+    /// Time of the last announce.
     last_announce: u32,
 }
 
-/// A page of what a user seeds or leeches, newest announce first.
+/// Torrents that a user seeds or leeches, latest announce first.
 #[derive(Serialize, ToSchema)]
 struct ActiveTorrentPage {
-    /// How many there are in all.
+    /// Torrents on all pages.
     count: u64,
-    /// What is on this page.
     items: Vec<ActiveTorrent>,
-    /// Where the next page begins; null if this is the last.
+    /// `cursor` of the next page; null after the last page.
     next: Option<String>,
 }
 
-/// A user's account on each torrent
+/// List a user's accounts
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/torrents", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<TorrentId>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of accounts, by the torrents' numbers", body = Page<AccountJson>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by torrent id", body = Page<AccountJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn torrents(
@@ -75,14 +73,14 @@ async fn torrents(
     Ok(Json(Page { items: items.collect(), next: page.next.map(|torrent| torrent.to_string()) }))
 }
 
-/// What a user seeds right now
+/// List the torrents that a user seeds
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/seeding", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<Cursor>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<Cursor>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "Newest announce first", body = ActiveTorrentPage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, latest announce first", body = ActiveTorrentPage),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn seeding(
@@ -93,14 +91,14 @@ async fn seeding(
     active(&site, id, &params, List::Seeding).await
 }
 
-/// What a user leeches right now
+/// List the torrents that a user leeches
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/leeching", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<Cursor>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<Cursor>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "Newest announce first", body = ActiveTorrentPage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, latest announce first", body = ActiveTorrentPage),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn leeching(
@@ -153,15 +151,15 @@ async fn active(
     }))
 }
 
-/// Where a user owes seeding
+/// List a user's hit-and-runs and torrents with seeding time owed
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/hit-and-runs", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageParams<TorrentId>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page, by the torrents' numbers; it may be short, or empty, and still not be the last",
+        (status = 200, description = "A page, sorted by torrent id; may be short or empty while `next` is not null",
             body = Page<HitAndRun>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn hit_and_runs(
@@ -172,7 +170,7 @@ async fn hit_and_runs(
     let after = params.cursor()?;
     let limit = params.limit()?;
     let user = find(&site, id).await?;
-    // One page of accounts is looked at, however many of them owe something: a request has a bound.
+    // Reads one page of accounts, however many of them match, so that a request is bounded.
     let page = site.parts.ledger.accounts_of(user.id, after, limit).await?;
     let torrents = torrents_by_id::load(&site, page.accounts.iter().map(|(key, _)| key.torrent)).await?;
     let items = page.accounts.iter().filter_map(|(key, account)| {
