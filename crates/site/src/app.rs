@@ -1,12 +1,11 @@
-//! The application: every route with what its callers need, and what happens around each of them.
+//! The router: every route with its scope, and the middleware around it.
 //!
 //! # Guarantees
 //!
-//! - A route is public, or its group names the scope that it takes, or it takes a person's own token; the description at `/openapi.json` says the same,
-//!   and a test compares the two.
+//! - A route is public, needs a scope, or takes a user's token. `/openapi.json` declares the same; a test compares them.
 //! - Every error is a [`Problem`]; every request is counted by route and status.
-//! - Nothing outlasts its time, and no body its bound.
-//! - A change that has begun is finished and recorded, whether or not its caller still listens.
+//! - Every request has a timeout, every body a size limit.
+//! - A change that has started is finished and recorded, even if its caller disconnects.
 
 use std::sync::Arc;
 
@@ -35,22 +34,20 @@ use crate::site::{PendingChange, Site};
 use crate::web::Framable;
 use crate::{api, auth, cors, etag, monitoring, openapi, session, user_token, verify, web, websocket};
 
-/// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
 
-/// What is said of requests that no route took, so that strangers cannot make the table of counters grow.
+/// Route label of requests without a route. Keeps the number of labels bounded.
 const NO_ROUTE: &str = "(none)";
 
-/// For a year, and this name alone: what else runs under names below it is not known here.
+/// One year, without subdomains, which may not support HTTPS.
 const HTTPS_ONLY: &str = "max-age=31536000";
 
-/// Everything the site answers.
 pub fn router(site: &Arc<Site>) -> Router {
     let guarded = |routes: Routes, needs: Scope| {
-        let guard = Guard { site: Arc::clone(site), needs };
+        let guard = Guard { site: Arc::clone(site), scope: needs };
         routes.route_layer(middleware::from_fn_with_state(guard, auth::require))
     };
-    // From the inside out: the key is looked at first, then the body is read, then the work has its time.
+    // Layers run in reverse order: key, then body, then timeout.
     let with_body = |routes: Routes, needs: Scope| {
         guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body)), needs)
     };
@@ -67,7 +64,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout));
     let changes = with_body(changes, Scope::Admin);
-    // An upload takes as long as it takes, while it goes on.
+    // Uploads have no total timeout, only one between chunks.
     let upload_routes =
         api::upload_routes().route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached));
     let upload_routes = guarded(upload_routes, Scope::Admin).layer(DefaultBodyLimit::disable());
@@ -75,7 +72,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), request_timeout))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), user_token::require));
-    // Who signs in has no session yet, and who signs out is let out whatever their key may do.
+    // Sign-in has no session yet; sign-out needs no scope.
     let sessions = session::routes()
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout))
@@ -105,7 +102,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         .with_state(Arc::clone(site))
 }
 
-/// What the site can do, as `/openapi.json` says it. Needs no site.
+/// The OpenAPI description. Needs no running site.
 pub fn description() -> Description {
     let routes = openapi::document()
         .merge(verify::routes())
@@ -121,15 +118,15 @@ pub fn description() -> Description {
 }
 
 async fn no_such_path() -> Problem {
-    Problem::not_found("no_such_path", "there is nothing here: GET /docs lists what there is")
+    Problem::not_found("no_such_path", "no such path: GET /docs lists the routes")
 }
 
 async fn no_such_method() -> Problem {
-    let detail = "this path does not take this method: GET /docs lists what there is";
+    let detail = "method not allowed here: GET /docs lists the routes";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }
 
-/// Around every request: whose it is, whether it is one too many, how long it took, what became of it.
+/// Outermost middleware: client address, rate limit, security headers, counters.
 async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let route = match request.extensions().get::<MatchedPath>() {
@@ -151,7 +148,6 @@ async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-/// Also for requests that are refused.
 fn is_over_https(site: &Site, request: &Request) -> bool {
     let from = request.extensions().get::<RemoteAddress>();
     from.is_some_and(|from| RequestOrigin::of(request.headers(), from.0.ip(), &site.settings).over_https)
@@ -159,7 +155,7 @@ fn is_over_https(site: &Site, request: &Request) -> bool {
 
 fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     let Some(RemoteAddress(from)) = request.extensions().get().copied() else {
-        return Err(Problem::internal("the listener", &"it gave no address"));
+        return Err(Problem::internal("the listener", &"no remote address"));
     };
     let headers: Vec<(&str, &[u8])> =
         request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
@@ -172,7 +168,7 @@ fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     Ok(request)
 }
 
-/// Browsers are told to guess nothing, frame nothing, keep nothing; a page that needs more says so itself.
+/// Restrictive defaults; a response that sets a header itself keeps it.
 fn add_headers(response: &mut Response) {
     const HEADERS: [(HeaderName, &str); 5] = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -183,7 +179,7 @@ fn add_headers(response: &mut Response) {
     ];
     let framable = response.extensions().get::<Framable>().is_some();
     for (name, value) in HEADERS {
-        // The older header knows no list of sites; the policy of such a page has it.
+        // X-Frame-Options has no list of origins; the page's policy does.
         if framable && name == X_FRAME_OPTIONS {
             continue;
         }
@@ -191,7 +187,7 @@ fn add_headers(response: &mut Response) {
     }
 }
 
-/// Reads the body, within its bound and its time, before the work begins.
+/// Reads the whole body, within size limit and timeout, before the handler runs.
 async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
@@ -200,7 +196,7 @@ async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
             format!("the body is longer than {} bytes: see site.body_kib_max", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     };
-    // What says that it is too long is not waited for.
+    // Refuses by the declared length before reading.
     if body.size_hint().lower() > limits.body_bytes_max as u64 {
         return Err(too_large());
     }
@@ -208,22 +204,22 @@ async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
     let read = tokio::time::timeout(limits.request_timeout, reading).await.map_err(|_| {
         site.counters.timeouts.increment();
         let detail =
-            format!("the body took longer than {} s: send it again", limits.request_timeout.as_secs());
+            format!("the body did not arrive within {} s: send it again", limits.request_timeout.as_secs());
         Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
     })?;
     let body = read.map_err(|error| match std::error::Error::source(&error) {
         Some(source) if source.is::<LengthLimitError>() => too_large(),
-        _ => Problem::bad_request("the body ended too soon, or is not as its head says: send it again"),
+        _ => Problem::bad_request("the body is incomplete or malformed: send it again"),
     })?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
 }
 
-/// A change goes on when its caller hangs up or is no longer waited for: otherwise it might be made and not recorded.
+/// Runs a change in its own task, so that a disconnect or timeout cannot leave it made but not recorded.
 async fn run_detached(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let under_way = PendingChange::begin(&site);
+    let pending = PendingChange::begin(&site);
     let changing = async move {
         let response = next.run(request).await;
-        drop(under_way);
+        drop(pending);
         response
     };
     match tokio::spawn(changing).await {
@@ -232,7 +228,7 @@ async fn run_detached(State(site): State<Arc<Site>>, request: Request, next: Nex
     }
 }
 
-/// Gives up waiting for a change that takes too long. It goes on, so its caller must look before they repeat it.
+/// Timeout of a change. The change continues in its task.
 async fn change_timeout(
     State(site): State<Arc<Site>>,
     request: Request,
@@ -242,14 +238,13 @@ async fn change_timeout(
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         site.counters.timeouts.increment();
         let detail = format!(
-            "the change takes longer than {} s and goes on: look whether it was made before you repeat it",
+            "no result within {} s; the change continues: check whether it was made before you repeat it",
             limit.as_secs()
         );
         Problem::new(StatusCode::GATEWAY_TIMEOUT, "still_under_way", detail)
     })
 }
 
-/// Gives up on what takes too long.
 async fn request_timeout(
     State(site): State<Arc<Site>>,
     request: Request,
@@ -258,6 +253,6 @@ async fn request_timeout(
     let limit = site.settings.limits.request_timeout;
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         site.counters.timeouts.increment();
-        Problem::unavailable("what this request needs", &format!("no answer within {} s", limit.as_secs()))
+        Problem::unavailable("a dependency", &format!("no answer within {} s", limit.as_secs()))
     })
 }

@@ -1,7 +1,7 @@
-//! Who asks: the address behind proxies, the key or the session, what it may do, and how much.
+//! Authentication and rate limits of callers.
 //!
-//! Who sends a key is judged by it alone. Who sends none may be signed in: then a cookie says who they are, and because a
-//! browser sends that by itself, whatever changes something needs a word of the page besides it (`X-CSRF-Token`).
+//! A request with a key is authenticated by the key only. Without one, the session cookie counts. Browsers send cookies
+//! automatically, so changes with a session also need `X-CSRF-Token`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,36 +23,33 @@ use crate::session::cookie;
 use crate::settings::SiteLimits;
 use crate::site::Site;
 
-/// Where keys are sent, besides `Authorization: Bearer`.
+/// Alternative to `Authorization: Bearer`.
 const API_KEY: &str = "x-api-key";
-/// Where pages say their word.
 const CSRF: &str = "x-csrf-token";
 
-/// The address that asks, behind whatever proxies.
+/// Address of the client, behind trusted proxies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
-/// How much each key and each address has asked lately.
+/// Rate limits of the site.
 #[derive(Debug)]
 pub struct Callers {
-    /// By key.
     pub by_key: RateLimit<KeyId>,
-    /// By address; an IPv6 network counts as one.
+    /// An IPv6 network counts as one address.
     pub by_address: RateLimit<IpAddr>,
-    /// By person, of what they do for themselves.
+    /// Requests with a user's token.
     pub by_user: RateLimit<UserId>,
-    /// Wrong keys at the sign-in, by address.
+    /// Wrong keys at sign-in, by address.
     pub wrong_keys: RateLimit<IpAddr>,
 }
 
-/// What one person may ask for themselves each second, with all their devices: a heartbeat comes every 30 s.
+/// Requests with a user's token, from all devices; a heartbeat is sent every 30 s.
 const REQUESTS_PER_USER_PER_S: u32 = 2;
 
-/// Wrong keys that an address may try each minute to sign in.
+/// Wrong keys per address at sign-in.
 const WRONG_KEYS_PER_MINUTE: u32 = 5;
 
 impl Callers {
-    /// Nobody has asked yet.
     pub fn new(limits: &SiteLimits) -> Callers {
         Callers {
             by_key: RateLimit::new(limits.requests_per_key_per_s),
@@ -62,53 +59,45 @@ impl Callers {
         }
     }
 
-    /// Counts a request of an address.
     pub fn check_address(&self, ip: IpAddr, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_address.check(&network_of(ip), now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "from this address"))
     }
 
-    /// Counts a request of a person.
     pub fn check_user(&self, user: UserId, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_user.check(&user, now_ms);
-        counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this person"))
+        counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this user"))
     }
 
-    /// Counts a request with a key.
     pub fn check_key(&self, key: &KeyId, now_ms: u64) -> Result<(), Problem> {
         let counted = self.by_key.check(key, now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "with this key"))
     }
 }
 
-/// What a group of routes asks of its callers.
+/// Required scope of a group of routes.
 #[derive(Clone)]
 pub struct Guard {
-    /// The site.
     pub site: Arc<Site>,
-    /// What their key must be good for.
-    pub needs: Scope,
+    pub scope: Scope,
 }
 
-/// Whoever asks, and how they showed who they are.
+/// An authenticated caller.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The key, and what it may do.
-    pub who: Authenticated,
-    /// The session, unless the key itself was sent.
+    /// The key with its scopes.
+    pub key: Authenticated,
+    /// The session, unless the request has a key.
     pub signed_in: Option<SignedIn>,
 }
 
-/// Somebody who is signed in.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// What their browser keeps.
     pub secret: SessionSecret,
-    /// What is known of it.
     pub session: Session,
 }
 
-/// Lets a request through if its key may do what the route needs. Whose it is, is told to the handler.
+/// Middleware: requires the guard's scope and passes the key to the handler.
 pub async fn require(
     State(guard): State<Guard>,
     mut request: Request,
@@ -116,51 +105,51 @@ pub async fn require(
 ) -> Result<Response, Problem> {
     let site = &guard.site;
     let caller = site.identify(request.headers()).await?.ok_or_else(|| site.unauthorized())?;
-    let who = caller.who;
-    if !who.scopes.allow(guard.needs) {
+    let key = caller.key;
+    if !key.scopes.allow(guard.scope) {
         site.counters.forbidden.increment();
-        return Err(Problem::forbidden(guard.needs.as_str()));
+        return Err(Problem::forbidden(guard.scope.as_str()));
     }
     if let Some(signed_in) = &caller.signed_in {
-        site.check_page(signed_in, request.method(), request.headers())?;
+        site.check_csrf(signed_in, request.method(), request.headers())?;
     }
-    site.callers.check_key(&who.key_id, site.parts.clock.now_ms())?;
-    request.extensions_mut().insert(who);
+    site.callers.check_key(&key.key_id, site.parts.clock.now_ms())?;
+    request.extensions_mut().insert(key);
     Ok(next.run(request).await)
 }
 
 impl Site {
-    /// Who asks, if they showed it.
+    /// The caller, by key or session; none if neither is valid.
     pub async fn identify(&self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
         match credentials(headers) {
             Credentials::Key(key) => {
-                Ok(self.parts.keys.authenticate(key).map(|who| Caller { who, signed_in: None }))
+                Ok(self.parts.keys.authenticate(key).map(|key| Caller { key, signed_in: None }))
             }
             Credentials::Conflicting => Ok(None),
             Credentials::Nothing => self.signed_in(headers).await,
         }
     }
 
-    /// Who is signed in and whose key still works.
+    /// The caller by session cookie, if the session's key is still valid.
     async fn signed_in(&self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
         let Some(secret) = cookie::read(headers) else { return Ok(None) };
         let found = self.parts.sessions.find(&secret, self.parts.clock.now_ms()).await?;
         let Some(session) = found else { return Ok(None) };
-        let who = self.parts.keys.working(session.key_id);
-        Ok(who.map(|who| Caller { who, signed_in: Some(SignedIn { secret, session }) }))
+        let key = self.parts.keys.working(session.key_id);
+        Ok(key.map(|key| Caller { key, signed_in: Some(SignedIn { secret, session }) }))
     }
 
-    /// Refuses what a page of somebody else may have made a browser send.
-    fn check_page(&self, signed_in: &SignedIn, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+    /// Requires the CSRF token for changes.
+    fn check_csrf(&self, signed_in: &SignedIn, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         if method.is_safe() {
             return Ok(());
         }
-        let mut body = headers.get_all(CSRF).iter();
-        let is_ours = match (body.next(), body.next()) {
-            (Some(body), None) => body.to_str().is_ok_and(|body| signed_in.secret.allows(body)),
+        let mut tokens = headers.get_all(CSRF).iter();
+        let is_valid = match (tokens.next(), tokens.next()) {
+            (Some(token), None) => token.to_str().is_ok_and(|token| signed_in.secret.allows(token)),
             _ => false,
         };
-        if !is_ours {
+        if !is_valid {
             self.counters.csrf_refused.increment();
             return Err(Problem::csrf());
         }
@@ -173,31 +162,29 @@ impl Site {
     }
 }
 
-/// For routes that are about the session itself: no key opens them.
+/// For the session routes, which accept a session only.
 impl FromRequestParts<Arc<Site>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Caller, Problem> {
         let caller = site.identify(&parts.headers).await?.ok_or_else(|| site.unauthorized())?;
         let signed_in = caller.signed_in.as_ref().ok_or_else(|| site.unauthorized())?;
-        site.check_page(signed_in, &parts.method, &parts.headers)?;
-        site.callers.check_key(&caller.who.key_id, site.parts.clock.now_ms())?;
+        site.check_csrf(signed_in, &parts.method, &parts.headers)?;
+        site.callers.check_key(&caller.key.key_id, site.parts.clock.now_ms())?;
         Ok(caller)
     }
 }
 
-/// What a request says about keys.
+/// Keys in the headers of a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Credentials<'h> {
-    /// One key.
     Key(&'h str),
-    /// Two that differ, or what is no text: none.
+    /// Different keys, or not text. Not authenticated.
     Conflicting,
-    /// Nothing.
     Nothing,
 }
 
-/// The key that was sent. Two different ones are none.
+/// Different keys in one request are refused.
 fn credentials(headers: &HeaderMap) -> Credentials<'_> {
     let bearers = headers.get_all(AUTHORIZATION).iter().filter_map(|value| {
         let Ok(value) = value.to_str() else { return Some(None) };
@@ -230,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn w3_a_key_comes_in_either_header_and_two_that_differ_are_none() {
+    fn w3_a_key_is_read_from_either_header_and_different_keys_are_refused() {
         assert_eq!(presented_in(&[("x-api-key", "k1")]).as_deref(), Some("k1"));
         assert_eq!(presented_in(&[("authorization", "bearer k1")]).as_deref(), Some("k1"));
         assert_eq!(
@@ -249,7 +236,7 @@ mod tests {
         assert_eq!(
             credentials(&unreadable),
             Credentials::Conflicting,
-            "a cookie does not stand in for a key that is none"
+            "the cookie is not used when a malformed key is sent"
         );
         assert_eq!(credentials(&HeaderMap::new()), Credentials::Nothing);
     }

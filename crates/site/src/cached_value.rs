@@ -1,12 +1,11 @@
-//! A value that takes a while to read, kept for the requests that follow.
+//! A cached value that is expensive to read.
 //!
 //! # Guarantees
 //!
-//! - It is read when it is asked for and the last one is too old, one at a time. A read that has begun is finished and
-//!   kept, also when its caller hangs up.
-//! - While a new one is read, requests are given the last one, unless that is much too old: only the first request after
-//!   a pause waits.
-//! - Reading takes a small share of the time: a value that took long to read is kept for longer.
+//! - It is read on demand when the cached one is too old, by one task at a time. A read that has started is finished and
+//!   cached, even if the request is cancelled.
+//! - During a read, requests get the previous value unless it is much too old.
+//! - A value that took long to read is kept longer, so that reads take a bounded share of the time.
 
 use std::sync::Arc;
 
@@ -17,15 +16,14 @@ use tokio::task::JoinHandle;
 
 use crate::problem::Problem;
 
-/// A value is kept for this many times as long as it took to read.
+/// Lifetime of a value as a multiple of its read time.
 const KEPT_PER_READ_TIME: u64 = 10;
-/// But for no longer than this.
+/// Maximum lifetime.
 const KEPT_MS_MAX: u64 = 10 * 60 * 1000;
 
-/// For this long after that, a value is given while the next one is read.
+/// A value that expired less than this long ago is returned while the next one is read.
 const STALE_MS: u64 = 60 * 1000;
 
-/// The last value, and whose guard it is to read the next one.
 pub(crate) struct CachedValue<T> {
     kept: Arc<Mutex<Option<Kept<T>>>>,
     reading: Arc<tokio::sync::Mutex<()>>,
@@ -39,12 +37,12 @@ struct Kept<T> {
 }
 
 impl<T: Send + Sync + 'static> CachedValue<T> {
-    /// No value yet. Each is kept for this long at least.
+    /// Empty; each value is kept for at least `kept_ms_min`.
     pub(crate) fn new(kept_ms_min: u64) -> CachedValue<T> {
         CachedValue { kept: Arc::default(), reading: Arc::default(), kept_ms_min }
     }
 
-    /// The last value if it is recent enough, else what `reading` finds.
+    /// The cached value if it is recent enough, else the result of `reading`.
     pub(crate) async fn get(
         &self,
         now_ms: u64,
@@ -54,7 +52,7 @@ impl<T: Send + Sync + 'static> CachedValue<T> {
             return Ok(recent);
         }
         if let Some(last) = self.within(now_ms, STALE_MS) {
-            // Where another request reads it already, nothing is to do.
+            // If the lock is taken, another request is reading.
             if let Ok(guard) = Arc::clone(&self.reading).try_lock_owned() {
                 drop(self.begin(guard, now_ms, reading));
             }
@@ -66,10 +64,10 @@ impl<T: Send + Sync + 'static> CachedValue<T> {
             return Ok(recent);
         }
         let reading = self.begin(guard, now_ms, reading);
-        reading.await.map_err(|error| Problem::internal("a list that is kept", &error))?
+        reading.await.map_err(|error| Problem::internal("a cached list", &error))?
     }
 
-    /// Reads in a task of its own, for whose end nobody has to wait.
+    /// Reads in a task of its own.
     fn begin(
         &self,
         guard: OwnedMutexGuard<()>,
@@ -93,11 +91,11 @@ impl<T: Send + Sync + 'static> CachedValue<T> {
         self.kept.lock().as_ref().map(|kept| Arc::clone(&kept.value))
     }
 
-    /// The last value, unless it was to be kept for a time that ended more than this long ago.
+    /// The last value, unless it expired more than `beyond_ms` ago.
     fn within(&self, now_ms: u64, beyond_ms: u64) -> Option<Arc<T>> {
         let kept = self.kept.lock();
         let kept = kept.as_ref()?;
-        // A clock that was set back must not keep a value for hours.
+        // The wall clock may be set back.
         (kept.read_ms.abs_diff(now_ms) < kept.kept_ms + beyond_ms).then(|| Arc::clone(&kept.value))
     }
 }
@@ -109,7 +107,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn requests_at_the_same_time_share_one_read_and_a_failure_is_not_kept() {
+    async fn concurrent_requests_share_one_read_and_a_failure_is_not_cached() {
         let (cached, reads) = (CachedValue::new(1000), Arc::new(AtomicU64::new(0)));
         let get = |now_ms: u64| {
             let reads = Arc::clone(&reads);
@@ -121,13 +119,13 @@ mod tests {
         let (one, two) = tokio::join!(get(5000), get(5001));
         assert_eq!((*one.unwrap(), *two.unwrap()), (1, 1));
         assert_eq!(*get(5999).await.unwrap(), 1);
-        assert_eq!(*get(6000).await.unwrap(), 1, "the last one, while the next one is read");
+        assert_eq!(*get(6000).await.unwrap(), 1, "the previous value, while the next one is read");
         while cached.last().map(|last| *last) == Some(1) {
             tokio::task::yield_now().await;
         }
         assert_eq!(*get(6000).await.unwrap(), 2);
         assert!(cached.get(900_000, async { Err(Problem::bad_request("…")) }).await.is_err());
         assert_eq!(cached.last().map(|last| *last), Some(2));
-        assert_eq!(*get(900_000).await.unwrap(), 3, "the last one is much too old");
+        assert_eq!(*get(900_000).await.unwrap(), 3, "the previous value is too old");
     }
 }

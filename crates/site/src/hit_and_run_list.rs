@@ -1,7 +1,7 @@
-//! All hit-and-runs of the site, the newest first.
+//! All hit-and-runs of the site, newest first.
 //!
-//! Every account is looked through for them, so the list is read rarely ([`CachedValue`](crate::cached_value::CachedValue)).
-//! Whether one still is a hit-and-run is asked again for those that are shown.
+//! Reading the list scans every account, so it is cached ([`CachedValue`](crate::cached_value::CachedValue)). Items are
+//! checked again before they are returned.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -12,14 +12,13 @@ use ledger::AccountKey;
 use crate::problem::Problem;
 use crate::site::Parts;
 
-/// Hit-and-runs that are kept: the newest.
+/// Maximum number of hit-and-runs that are kept, the newest.
 const KEPT_MAX: usize = 200_000;
 
-/// The list.
 pub(crate) struct HitAndRunList {
-    /// The newest first; users and torrents decide ties, the highest first.
+    /// Ties are broken by user and torrent id, highest first.
     pub(crate) newest_first: Vec<(UnixTime, AccountKey)>,
-    /// How many each user has; of those that are kept.
+    /// Kept hit-and-runs per user.
     pub(crate) counts_by_user: HashMap<UserId, u32>,
 }
 
@@ -49,15 +48,14 @@ impl HitAndRunList {
         HitAndRunList { newest_first, counts_by_user }
     }
 
-    /// Those behind a place: a moment, the number of a user and that of a torrent.
-    pub(crate) fn after(&self, place: (UnixTime, u64, u64)) -> &[(UnixTime, AccountKey)] {
+    /// Items after a position: time, user id, torrent id.
+    pub(crate) fn after(&self, position: (UnixTime, u64, u64)) -> &[(UnixTime, AccountKey)] {
         let is_before =
-            |(at, key): &(UnixTime, AccountKey)| (*at, key.user.get(), key.torrent.get()) >= place;
+            |(at, key): &(UnixTime, AccountKey)| (*at, key.user.get(), key.torrent.get()) >= position;
         &self.newest_first[self.newest_first.partition_point(is_before)..]
     }
 }
 
-/// Keeps the newest.
 fn keep_newest(all: &mut Vec<(UnixTime, AccountKey)>) {
     all.sort_unstable_by_key(|one| Reverse(*one));
     all.truncate(KEPT_MAX);
@@ -70,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_come_first_and_pages_join() {
+    fn items_are_sorted_newest_first_and_pages_are_contiguous() {
         let one = |at: u32, user: u64, torrent: u64| {
             let key =
                 AccountKey { user: UserId::new(user).unwrap(), torrent: TorrentId::new(torrent).unwrap() };

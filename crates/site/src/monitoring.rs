@@ -93,7 +93,7 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
             site.counters.unauthorized.increment();
             Problem::unauthorized()
         })?;
-        if !caller.who.scopes.allow(Scope::Read) {
+        if !caller.key.scopes.allow(Scope::Read) {
             site.counters.forbidden.increment();
             return Err(Problem::forbidden(Scope::Read.as_str()));
         }
@@ -110,5 +110,5 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
 /// Whose session cannot be looked up is a stranger here: this page is asked while the database fails.
 async fn may_read(site: &Site, headers: &HeaderMap) -> bool {
     let caller = site.identify(headers).await.ok().flatten();
-    caller.is_some_and(|caller| caller.who.scopes.allow(Scope::Read))
+    caller.is_some_and(|caller| caller.key.scopes.allow(Scope::Read))
 }

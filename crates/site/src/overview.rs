@@ -1,25 +1,23 @@
-//! The pulse: everything an operator sees at a glance, put together once a second.
+//! The overview: the state of the server, computed once a second.
 //!
 //! # Layout
 //!
-//! - this file: the task, and what it has published last
-//! - [`overview`]: what is published
-//! - `look`: what has to be asked, and may not answer: the journal, other gateways, the audit trail
-//! - `window`: counters become rates
+//! - this file: the collector
+//! - [`schema`]: its JSON
+//! - `polling`: sources that need I/O: the journal, other gateways, the audit trail
+//! - `window`: rates and quantiles
 //! - `alerts`: what is wrong, since when, and what to do
 //! - [`history`]: the last hour
 //!
 //! # Guarantees
 //!
-//! - It is written as JSON once for those who may know who hides and once for the others, for those who ask and for the
-//!   operators' feed.
-//! - Whoever asks for the overview is given bytes that are there already: a thousand who ask cost what one costs.
-//! - What does not answer holds up nothing: the overview comes every second, without what is not known, and says so.
-//! - Rates are over the last five seconds; those of the history over the ten seconds of their step.
+//! - It is serialised once a second, with and without invisible users, for all requests and the operators' feed.
+//! - A source that does not answer delays nothing: its part of the overview is null, and there is an alert.
+//! - Rates are averages over five seconds, in the history over the ten seconds of a step.
 //!
 //! # Deliberately absent
 //!
-//! Figures of other processes, but for who is online over all gateways. Anything kept across a restart.
+//! Figures of other processes, except the number of online users. Persistence across restarts.
 
 mod alerts;
 pub mod history;
@@ -52,38 +50,32 @@ use crate::api::PresenceCount;
 use crate::health::Health;
 use crate::site::ViewGroup;
 
-/// How often the overview is put together.
+/// Interval of the overview.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Rates are over this long, in seconds.
+/// Window of rates.
 const RATE_WINDOW_S: f64 = 5.0;
-/// Delays of heartbeats are over this long: there are few in a second.
+/// Window of heartbeat delays, longer because there are few per second.
 const DELAY_WINDOW_S: f64 = 60.0;
 
-/// What the pulse is read from.
 pub struct OverviewSources {
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// The version of the program.
     pub version: &'static str,
-    /// This process among others.
+    /// Name of this process.
     pub node: String,
-    /// The people, if this process knows them.
+    /// None without the role `gateway`.
     pub gateway: Option<Arc<Gateway>>,
-    /// The swarms, if this process has them.
+    /// None without the role `tracker`.
     pub tracker: Option<Arc<Tracker>>,
-    /// The log of every announce.
     pub journal: Arc<dyn Journal>,
-    /// The views and the groups in which they read the journal.
+    /// Views with their consumer groups.
     pub views: Vec<ViewGroup>,
-    /// With more entries than this the journal is too long.
+    /// `journal.length_alarm`.
     pub journal_length_alarm: u64,
-    /// How everything is.
     pub health: Arc<Health>,
-    /// Where changes are recorded.
     pub audit: Audit,
 }
 
-/// Puts the overview together, and keeps the last one.
+/// Computes the overview and keeps the last one.
 pub struct OverviewCollector {
     sources: OverviewSources,
     started_at: UnixTime,
@@ -92,12 +84,11 @@ pub struct OverviewCollector {
     history: Mutex<History>,
 }
 
-/// An overview, as JSON.
 #[derive(Clone)]
 struct Published {
-    /// For who may know who hides.
+    /// For keys with `admin`, including invisible users.
     with_hidden_json: Arc<str>,
-    /// For everybody else.
+    /// For keys with `read`.
     public_json: Arc<str>,
 }
 
@@ -109,7 +100,7 @@ impl Published {
     }
 }
 
-/// Counters of one moment.
+/// Counters at one time.
 #[derive(Clone, Copy, Default)]
 struct CounterSample {
     connects: u64,
@@ -120,7 +111,7 @@ struct CounterSample {
     downloaded: u64,
 }
 
-/// What the task keeps from one second to the next.
+/// State of the collector between overviews.
 struct CollectorState {
     since: Stopwatch,
     samples: Window<CounterSample>,
@@ -129,7 +120,7 @@ struct CollectorState {
 }
 
 impl OverviewCollector {
-    /// A pulse that has not begun to beat: see [`OverviewCollector::run`].
+    /// Start it with [`OverviewCollector::run`].
     pub fn new(sources: OverviewSources) -> Arc<OverviewCollector> {
         let started_at = sources.clock.now();
         let pulse = OverviewCollector {
@@ -142,22 +133,21 @@ impl OverviewCollector {
         Arc::new(pulse)
     }
 
-    /// The last overview, as JSON; waits for the first one. Only `with_hidden` does it say how many hide.
+    /// The last overview as JSON; waits for the first one. `with_hidden` includes invisible users.
     pub async fn latest(&self, with_hidden: bool) -> Arc<str> {
         let mut latest = self.latest.subscribe();
-        // The sender is ours, so it cannot be gone.
+        // Cannot fail: this struct owns the sender.
         let found = latest.wait_for(Option::is_some).await;
         let found = found.ok().and_then(|found| found.clone());
         let shown = found.map(|found| if with_hidden { found.with_hidden_json } else { found.public_json });
         shown.unwrap_or_else(|| Arc::from("null"))
     }
 
-    /// The last hour.
     pub fn history(&self) -> OverviewHistory {
         self.history.lock().shown()
     }
 
-    /// Beats until told to stop.
+    /// Runs until stopped.
     pub async fn run(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
         let running = async {
             tokio::join!(
@@ -183,14 +173,14 @@ impl OverviewCollector {
         };
         let mut interval = tokio::time::interval(INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first overview should have something to say of the journal, if that answers.
+        // Waits for the journal, so that the first overview includes it.
         let _ = tokio::time::timeout(INTERVAL, self.polled.journal_polled()).await;
         loop {
             interval.tick().await;
             let overview = self.overview(&mut state);
             match Published::new(overview) {
                 Ok(published) => self.publish(published),
-                Err(reason) => error!(%reason, "the overview cannot be written"),
+                Err(reason) => error!(%reason, "overview not serialised"),
             }
         }
     }
@@ -226,11 +216,11 @@ impl OverviewCollector {
         overview
     }
 
-    /// Who is here; only at this gateway, until others have answered.
+    /// Online users over all gateways; of this one until the first poll.
     fn presence(&self) -> Option<PresenceCount> {
-        let here =
+        let local =
             || self.sources.gateway.as_ref().map(|gateway| PresenceCount::of(&gateway.hub.online_count()));
-        self.polled.presence().or_else(here)
+        self.polled.presence().or_else(local)
     }
 
     fn sample_counters(&self) -> CounterSample {
@@ -294,7 +284,7 @@ fn tracker_overview(tracker: &Tracker, samples: &Window<CounterSample>) -> Track
     }
 }
 
-/// The lag of each view, by its name.
+/// Lag by view.
 fn lags(overview: &Overview) -> BTreeMap<String, u64> {
     let views = overview.journal.iter().flat_map(|journal| &journal.views);
     views.map(|view| (view.view.clone(), view.lag)).collect()

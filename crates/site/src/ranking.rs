@@ -1,17 +1,17 @@
-//! All torrents by how many are on them, as people page through them.
+//! All torrents sorted by peer counts, in consistent pages.
 //!
 //! # Guarantees
 //!
-//! - A ranking is made when somebody asks and the last one is too old, never for each request; one at a time. Once begun
-//!   it is finished and kept, whether or not whoever asked still listens.
-//! - Pages of one ranking join without gaps or repeats, however the swarms change meanwhile: it is kept for whoever was
-//!   given a place in it. A place in a ranking that is removed is looked for in the present one, by its value and number.
-//! - What is kept is bounded; places that came too expired_cursors are counted.
-//! - A page costs what is on it, and with a search a look at each torrent.
+//! - A ranking is computed on demand when the last one is too old, one at a time. A computation that has started is
+//!   finished and cached, even if the request is cancelled.
+//! - Pages of one ranking have no gaps and no repeats, however the swarms change: a ranking with issued cursors stays
+//!   cached. A cursor of an expired ranking continues in the current one, by value and id.
+//! - The cache is bounded; expired cursors are counted.
+//! - A page costs its rows; with a search, a pass over all torrents.
 //!
 //! # Deliberately absent
 //!
-//! Names, sizes and dates: they are in the database, which is asked for those of a page.
+//! Names, sizes and dates: they are read from the database for one page.
 
 mod source;
 
@@ -27,25 +27,23 @@ use tracker::counters::Counter;
 use crate::problem::Problem;
 pub use source::RankingSource;
 
-/// Rankings that are kept, at the most.
+/// Maximum number of cached rankings.
 const KEPT_MAX: usize = 16;
-/// Torrents in all rankings that are kept, at the most: about 50 megabytes. The newest one is kept whatever its size.
+/// Maximum number of torrents in all cached rankings, about 50 MB. The newest ranking is cached whatever its size.
 const KEPT_TORRENTS_MAX: usize = 2_000_000;
-/// How long a ranking is kept for whoever was given a place in it.
+/// How long a ranking with issued cursors stays cached.
 const KEPT_MS: u64 = 5 * 60 * 1000;
-/// A ranking that took long to make is good for so many times as long, so that making them never takes all the time
-/// there is; but not for longer than a minute.
+/// A ranking is fresh for this multiple of its computation time, up to [`FRESH_MS_MAX`], so that computing takes a bounded
+/// share of the time.
 const FRESH_PER_READ_TIME: u64 = 5;
 const FRESH_MS_MAX: u64 = 60 * 1000;
 
-/// What torrents are ranked by.
+/// Sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankedBy {
-    /// Peers that have everything.
     Seeders,
-    /// Peers that do not.
     Leechers,
-    /// How often it was completed.
+    /// Completions.
     Snatches,
 }
 
@@ -59,86 +57,77 @@ impl RankedBy {
     }
 }
 
-/// A torrent and how many are on it.
+/// A torrent and its counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
     pub id: TorrentId,
-    /// How many.
     pub counts: SwarmCounts,
 }
 
-/// A place in a ranking: behind this value and number.
+/// Position in a ranking: after this value and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankingCursor {
-    /// Which ranking: when it was made, in milliseconds since 1970.
+    /// Id of the ranking: its time in unix milliseconds.
     pub made_ms: u64,
-    /// The value of the last torrent that was seen.
+    /// Value of the last torrent on the page.
     pub value: i64,
-    /// Its number.
+    /// Id of the last torrent on the page.
     pub id: TorrentId,
 }
 
-/// All torrents at one moment.
+/// All torrents at one time.
 #[derive(Debug)]
 pub struct Ranking {
-    /// When it was made; no two have the same.
+    /// Unique, in unix milliseconds.
     pub made_ms: u64,
-    /// Whether the counts mean anything.
+    /// False if there is no source of counts.
     pub has_counts: bool,
-    /// By number.
+    /// Sorted by id.
     torrents: Vec<Ranked>,
-    /// Positions of torrents, by value and number, smallest first: one for each kind of value, made when it is request.
+    /// Positions of torrents by value and id, ascending; per sort key, sorted on first use.
     orders: [OnceLock<Vec<u32>>; 3],
 }
 
-/// What is wanted of a ranking.
+/// Order, filter and position of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
-    /// By what.
     pub by: RankedBy,
-    /// Whether the largest comes first. Numbers decide ties, in the same direction.
+    /// Ties are broken by id, in the same direction.
     pub descending: bool,
-    /// Behind which place.
     pub after: Option<RankingCursor>,
-    /// Only these torrents.
     pub among: Option<&'a HashSet<TorrentId>>,
-    /// How many at the most.
     pub limit: usize,
 }
 
-/// A part of a ranking.
+/// A page of a ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedPage {
-    /// The torrents, in order.
     pub torrents: Vec<Ranked>,
-    /// Where to go on; none if these were the last.
+    /// None after the last page.
     pub next: Option<RankingCursor>,
 }
 
 impl Ranking {
-    /// A ranking of these torrents.
     pub fn new(made_ms: u64, mut torrents: Vec<Ranked>, has_counts: bool) -> Ranking {
         torrents.sort_unstable_by_key(|one| one.id);
         Ranking { made_ms, has_counts, torrents, orders: Default::default() }
     }
 
-    /// How many torrents there are.
     pub fn len(&self) -> usize {
         self.torrents.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.torrents.is_empty()
     }
 
-    /// How many are on a torrent; none if that is not known.
+    /// None without a source of counts.
     pub fn counts_of(&self, id: TorrentId) -> Option<SwarmCounts> {
         let found = self.torrents.binary_search_by_key(&id, |one| one.id).ok();
         self.has_counts.then(|| found.map_or_else(SwarmCounts::default, |at| self.torrents[at].counts))
     }
 
-    /// Puts it in order; takes a while the first time.
+    /// Sorts on first use.
     fn order(&self, by: RankedBy) -> &[u32] {
         self.orders[by as usize].get_or_init(|| {
             let mut keyed: Vec<(u32, TorrentId, u32)> =
@@ -148,8 +137,7 @@ impl Ranking {
         })
     }
 
-    /// A part of it. Off the threads that answer requests: the first one puts all torrents in order, and a search looks
-    /// at each.
+    /// Call on a blocking thread: the first page of an order sorts all torrents, and a search visits each.
     pub fn page(&self, request: &PageRequest<'_>) -> RankedPage {
         let order = self.order(request.by);
         let at = |position: &u32| &self.torrents[*position as usize];
@@ -175,33 +163,31 @@ impl Ranking {
     }
 }
 
-/// The rankings of a site.
+/// Computes and caches rankings.
 pub struct Rankings {
     source: RankingSource,
     cache: Arc<RankingCache>,
-    /// Held by the task that makes the next one: others wait for it instead of making their own.
+    /// Held by the task that computes the next ranking; other requests wait for it.
     making: Arc<tokio::sync::Mutex<()>>,
-    /// Places in rankings that were no longer kept.
+    /// Cursors of rankings that were no longer cached.
     pub expired_cursors: Counter,
 }
 
-/// The rankings that are kept.
 #[derive(Default)]
 struct RankingCache {
-    /// Oldest first; the newest is the present one.
+    /// Oldest first; the last is the current one.
     kept: Mutex<Vec<CachedRanking>>,
 }
 
 struct CachedRanking {
     ranking: Arc<Ranking>,
-    /// For how long it is recent enough.
+    /// How long it counts as recent.
     fresh_ms: u64,
-    /// Whether anybody was given a place in it.
-    has_readers: bool,
+    /// Whether a cursor of it was issued.
+    has_cursors: bool,
 }
 
 impl Rankings {
-    /// Rankings of what this source tells.
     pub fn new(source: RankingSource) -> Rankings {
         Rankings {
             source,
@@ -211,16 +197,15 @@ impl Rankings {
         }
     }
 
-    /// The ranking that a place is in, if it is kept, else one that is recent enough. `by` is what is wanted of it next,
-    /// if anything: a new one is put into that order at once.
+    /// The ranking of a cursor if it is cached, else a recent one. A new ranking is sorted by `by` at once.
     pub async fn for_cursor(
         &self,
-        place: Option<RankingCursor>,
+        cursor: Option<RankingCursor>,
         by: Option<RankedBy>,
         now_ms: u64,
     ) -> Result<Arc<Ranking>, Problem> {
-        if let Some(place) = place {
-            if let Some(kept) = self.cache.find(place.made_ms) {
+        if let Some(cursor) = cursor {
+            if let Some(kept) = self.cache.find(cursor.made_ms) {
                 return Ok(kept);
             }
             self.expired_cursors.increment();
@@ -228,11 +213,11 @@ impl Rankings {
         self.current(by, now_ms).await
     }
 
-    /// Keeps a ranking for whoever was given a place in it.
+    /// Keeps a ranking cached because a cursor of it is issued.
     pub fn keep(&self, ranking: &Ranking) {
         let mut kept = self.cache.kept.lock();
         if let Some(one) = kept.iter_mut().find(|one| one.ranking.made_ms == ranking.made_ms) {
-            one.has_readers = true;
+            one.has_cursors = true;
         }
     }
 
@@ -241,13 +226,12 @@ impl Rankings {
             return Ok(recent);
         }
         let guard = Arc::clone(&self.making).lock_owned().await;
-        // Perhaps somebody else made one meanwhile.
+        // Another request may have computed one meanwhile.
         if let Some(recent) = self.cache.recent(now_ms) {
             return Ok(recent);
         }
         let (source, cache) = (self.source.clone(), Arc::clone(&self.cache));
-        // A task of its own: whoever hangs up would otherwise give the guard away while the work goes on, and rankings of
-        // a slow source would pile up, none of them ever kept.
+        // In its own task: if a cancelled request released the lock, computations of a slow source would pile up.
         let making = tokio::spawn(async move {
             let made = cache.make(&source, by, now_ms).await;
             drop(guard);
@@ -266,7 +250,7 @@ impl RankingCache {
     fn recent(&self, now_ms: u64) -> Option<Arc<Ranking>> {
         let kept = self.kept.lock();
         let newest = kept.last()?;
-        // A clock that was set back is no reason to show the same for hours.
+        // The wall clock may be set back.
         let is_recent = newest.ranking.made_ms.abs_diff(now_ms) < newest.fresh_ms;
         is_recent.then(|| Arc::clone(&newest.ranking))
     }
@@ -285,7 +269,7 @@ impl RankingCache {
         Ok(self.add(ranking, fresh_ms, now_ms))
     }
 
-    /// A moment that no ranking has yet. It stays free for whoever has the guard.
+    /// A time that no cached ranking has. Stays unused while the lock is held.
     fn unused_ms(&self, now_ms: u64) -> u64 {
         let kept = self.kept.lock();
         let is_taken = |ms: u64| kept.iter().any(|one| one.ranking.made_ms == ms);
@@ -295,11 +279,11 @@ impl RankingCache {
     fn add(&self, ranking: Ranking, fresh_ms: u64, now_ms: u64) -> Arc<Ranking> {
         let ranking = Arc::new(ranking);
         let mut kept = self.kept.lock();
-        // What is no longer kept may be large: it is freed when others can go on.
+        // Freed after the lock is released: rankings may be large.
         let is_kept =
-            |one: &mut CachedRanking| one.has_readers && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS;
+            |one: &mut CachedRanking| one.has_cursors && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS;
         let mut removed: Vec<CachedRanking> = kept.extract_if(.., |one| !is_kept(one)).collect();
-        kept.push(CachedRanking { ranking: Arc::clone(&ranking), fresh_ms, has_readers: false });
+        kept.push(CachedRanking { ranking: Arc::clone(&ranking), fresh_ms, has_cursors: false });
         let torrents_in = |kept: &[CachedRanking]| kept.iter().map(|one| one.ranking.len()).sum::<usize>();
         while kept.len() > 1 && (kept.len() > KEPT_MAX || torrents_in(&kept) > KEPT_TORRENTS_MAX) {
             removed.push(kept.remove(0));

@@ -1,14 +1,14 @@
-//! Requests that look through much of what is stored: only so many at a time.
+//! Limits concurrent requests that scan a store.
 //!
 //! # Guarantees
 //!
-//! - Two of each kind run at once, so that some connections to the stores are always left for everything else.
-//! - A scan that has begun keeps its permit until it is over, also when its caller hangs up: the store goes on as well.
-//! - Who waits too long for a permit is told when to come back, and counted.
+//! - Two scans of each kind run at a time, so that connections to the stores remain for other requests.
+//! - A scan keeps its permit until it ends, even if its caller disconnects, because the store continues it.
+//! - A request that waits too long for a permit is refused with `Retry-After`, and counted.
 //!
 //! # Deliberately absent
 //!
-//! Fairness between callers: each has a bound on its requests already.
+//! Fairness between callers: each has a rate limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,26 +19,26 @@ use tracker::counters::Refused;
 
 use crate::problem::Problem;
 
-/// ScanLimits of one kind at the same time.
+/// Concurrent scans of one kind.
 const CONCURRENT_MAX: usize = 2;
-/// How long to wait for a permit.
+/// How long a request waits for a permit.
 const WAIT_MAX: Duration = Duration::from_secs(2);
-/// When whoever found no permit should come back, in seconds.
+/// `Retry-After`, in seconds.
 const RETRY_S: u64 = 2;
 
-/// What is looked through.
+/// What a scan reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanKind {
-    /// The names of torrents, in the database.
+    /// Names of users or torrents, in the database.
     Names,
-    /// The journal, backwards.
+    /// Journal entries, backwards.
     Journal,
-    /// Torrent files that are uploaded.
+    /// Uploaded torrent files.
     TorrentFiles,
 }
 
 impl ScanKind {
-    /// Its name on the metrics page.
+    /// Metric label.
     const fn name(self) -> &'static str {
         match self {
             ScanKind::Names => "names",
@@ -48,7 +48,7 @@ impl ScanKind {
     }
 }
 
-/// The permits that there are for scans.
+/// Permits, by kind.
 #[derive(Debug)]
 pub struct ScanLimits {
     permits: [Arc<Semaphore>; 3],
@@ -63,7 +63,7 @@ impl Default for ScanLimits {
 }
 
 impl ScanLimits {
-    /// ScanLimits as soon as there is a permit. Who finds none is counted by what they wanted to look through.
+    /// Runs a scan in its own task once a permit is available; otherwise counts a refusal.
     pub async fn run<T: Send + 'static>(
         &self,
         kind: ScanKind,
@@ -85,7 +85,7 @@ impl ScanLimits {
 }
 
 fn too_many() -> Problem {
-    let detail = format!("too many searches are under way: try again in {RETRY_S} s");
+    let detail = format!("too many concurrent searches: try again in {RETRY_S} s");
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_searches", detail).after(RETRY_S)
 }
 
@@ -94,15 +94,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_so_many_run_at_once_and_one_whose_caller_has_gone_keeps_its_place_to_its_end() {
+    async fn concurrency_is_limited_and_a_cancelled_caller_keeps_its_permit() {
         let scans = ScanLimits { wait_max: Duration::from_millis(20), ..ScanLimits::default() };
         let refused = Refused::default();
         let gate = Arc::new(Semaphore::new(0));
         for _ in 0..CONCURRENT_MAX {
             let gate = Arc::clone(&gate);
             let endless = scans.run(ScanKind::Names, &refused, async move { drop(gate.acquire().await) });
-            let hung_up = tokio::time::timeout(Duration::from_millis(1), endless).await;
-            assert!(hung_up.is_err());
+            let cancelled = tokio::time::timeout(Duration::from_millis(1), endless).await;
+            assert!(cancelled.is_err());
         }
         let problem = scans.run(ScanKind::Names, &refused, async {}).await.unwrap_err();
         assert_eq!((problem.code(), refused.get("names")), ("too_many_searches", 1));

@@ -1,15 +1,15 @@
-//! All users by what they moved, as staff page through them.
+//! All users sorted by traffic or activity, in pages.
 //!
 //! # Guarantees
 //!
-//! - The ranking is read from the stores once for many requests ([`CachedValue`](crate::cached_value::CachedValue)), never for each.
-//! - A page costs its rows; with a filter, a look at each user in memory.
-//! - A page begins behind the value and number at which the page before ended. A user whose value changes meanwhile may
-//!   be on both pages or on neither.
+//! - The ranking is cached ([`CachedValue`](crate::cached_value::CachedValue)).
+//! - A page costs its rows; with a filter, a pass over all users in memory.
+//! - A page continues after the value and id of the previous one. A user whose value changes meanwhile may be on both
+//!   pages or on neither.
 //!
 //! # Deliberately absent
 //!
-//! Names, passkeys and exact figures: the stores are asked for those of a page.
+//! Names, passkeys and exact figures: they are read from the stores for one page.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -22,12 +22,11 @@ use views::activity::Counts;
 use crate::problem::Problem;
 use crate::site::Parts;
 
-/// Users read in one statement.
+/// Users per statement.
 const USERS_PER_READ: u32 = 1000;
-/// Parts of a ratio that are told apart.
+/// Ratios are compared in millionths.
 const RATIO_SCALE: u128 = 1_000_000;
 
-/// What users are put in order by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SortedBy {
     Id,
@@ -41,12 +40,12 @@ pub(crate) enum SortedBy {
 
 const SORTS: usize = 7;
 
-/// A user, as far as order and filters go.
+/// The values of a user that order and filters need.
 #[derive(Clone, Debug)]
 pub(crate) struct UserRow {
     pub(crate) id: UserId,
     pub(crate) enabled: bool,
-    /// None if never heard of.
+    /// None before the first announce.
     figures: Option<Moved>,
     pub(crate) active: Counts,
 }
@@ -70,7 +69,7 @@ impl UserRow {
             SortedBy::Uploaded => self.figures.map(|moved| moved.uploaded),
             SortedBy::Downloaded => self.figures.map(|moved| moved.downloaded),
             SortedBy::Ratio => self.figures.filter(|moved| moved.downloaded > 0).map(|moved| {
-                // Divided first where the product does not fit.
+                // Divides first if the product overflows.
                 let product = moved.uploaded.checked_mul(RATIO_SCALE).map(|parts| parts / moved.downloaded);
                 product.unwrap_or_else(|| (moved.uploaded / moved.downloaded).saturating_mul(RATIO_SCALE))
             }),
@@ -81,7 +80,7 @@ impl UserRow {
     }
 }
 
-/// A place in an order: behind this value and number.
+/// Value and id of the last user on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserCursor {
     pub(crate) value: Option<u128>,
@@ -99,7 +98,7 @@ impl UserCursor {
     }
 }
 
-/// What is wanted of a ranking.
+/// Order and position of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRequest {
     pub(crate) by: SortedBy,
@@ -108,23 +107,23 @@ pub(crate) struct PageRequest {
     pub(crate) limit: usize,
 }
 
-/// A part of a ranking.
+/// A page of the ranking.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UserRankingPage {
     pub(crate) users: Vec<UserId>,
-    /// Where to go on; none if these were the last.
+    /// None after the last page.
     pub(crate) next: Option<UserCursor>,
-    /// How many users fit the filter, on all pages.
+    /// Users that match the filter, on all pages.
     pub(crate) total: usize,
 }
 
-/// All users at one moment.
+/// All users at one time.
 pub(crate) struct UserRanking {
-    /// By number.
+    /// Sorted by id.
     rows: Vec<UserRow>,
-    /// Whether it is known who seeds and leeches.
+    /// False if the activity lists could not be read.
     pub(crate) has_activity: bool,
-    /// Positions of rows, one list for each order and direction, made when it is wanted.
+    /// Positions of rows, per order and direction, sorted on first use.
     orders: [[OnceLock<Vec<u32>>; 2]; SORTS],
 }
 
@@ -133,12 +132,12 @@ impl UserRanking {
         UserRanking { rows, has_activity, orders: Default::default() }
     }
 
-    /// Reads all users, what they moved and what they do now. Without the activity view the rest is still worth having.
+    /// Reads all users with traffic and activity. A failure of the activity lists is tolerated.
     pub(crate) async fn read(parts: Parts) -> Result<UserRanking, Problem> {
         let active = match parts.activity.active_users().await {
             Ok(active) => Some(active),
             Err(error) => {
-                tracing::warn!(%error, "who seeds and leeches cannot be read; users are listed without it");
+                tracing::warn!(%error, "activity lists unavailable; users are listed without seeding and leeching");
                 None
             }
         };
@@ -159,7 +158,7 @@ impl UserRanking {
         }
     }
 
-    /// Where a user stands; who is not known stands with those who have no value.
+    /// Position of a user; unknown users have no value.
     pub(crate) fn cursor_of(&self, id: UserId, by: SortedBy) -> UserCursor {
         let found = self.rows.binary_search_by_key(&id, |row| row.id).ok();
         UserCursor { value: found.and_then(|position| self.rows[position].value(by)), id }
@@ -180,8 +179,8 @@ impl UserRanking {
         })
     }
 
-    /// A part of it. Off the threads that answer requests: the first one puts all users in order.
-    pub(crate) fn page(&self, request: &PageRequest, fits: impl Fn(&UserRow) -> bool) -> UserRankingPage {
+    /// Call on a blocking thread: the first page of an order sorts all users.
+    pub(crate) fn page(&self, request: &PageRequest, matches: impl Fn(&UserRow) -> bool) -> UserRankingPage {
         let PageRequest { by, descending, after, limit } = *request;
         let order = self.order(by, descending);
         let begin = after.map_or(0, |after| {
@@ -189,14 +188,14 @@ impl UserRanking {
                 self.cursor_at(*position, by).compare(&after, descending) != Ordering::Greater
             })
         });
-        let is_match = |position: &&u32| fits(&self.rows[**position as usize]);
+        let is_match = |position: &&u32| matches(&self.rows[**position as usize]);
         let mut rest = order[begin..].iter().filter(is_match);
         let shown: Vec<u32> = rest.by_ref().take(limit).copied().collect();
         let is_more = rest.next().is_some();
         UserRankingPage {
             users: shown.iter().map(|position| self.rows[*position as usize].id).collect(),
             next: shown.last().filter(|_| is_more).map(|position| self.cursor_at(*position, by)),
-            total: self.rows.iter().filter(|row| fits(row)).count(),
+            total: self.rows.iter().filter(|row| matches(row)).count(),
         }
     }
 }
@@ -229,7 +228,7 @@ mod tests {
 
     fn paged(ranking: &UserRanking, by: SortedBy, descending: bool, limit: usize) -> Vec<u64> {
         let (mut seen, mut after) = (Vec::new(), None);
-        // More pages than there can be: a list that repeats itself must not go on for ever.
+        // Bounded, so that a repeating list fails the test.
         for _ in 0..20 {
             let page = ranking.page(&PageRequest { by, descending, after, limit }, |_| true);
             assert_eq!(page.total, 6);
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_join_in_every_order_and_who_has_no_value_comes_last() {
+    fn pages_are_contiguous_in_every_order_and_users_without_a_value_come_last() {
         let most = u128::MAX / 4;
         let rows = vec![
             row(1, Some((50, 100))),

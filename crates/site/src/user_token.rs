@@ -1,4 +1,4 @@
-//! A person who asks for themselves: their token, as for a connection, and how much they may ask.
+//! Authentication of members by their presence token, as for a connection.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use crate::problem::Problem;
 use crate::site::Site;
 
-/// Lets a request through if it carries a good token. Whose it is, is told to the handler.
+/// Middleware: requires a valid token and passes the identity to the handler.
 pub async fn require(
     State(site): State<Arc<Site>>,
     mut request: Request,
@@ -19,23 +19,23 @@ pub async fn require(
 ) -> Result<Response, Problem> {
     let refused = || {
         site.counters.unauthorized.increment();
-        let detail = "a person's token is needed, as for a connection: send it as Authorization: Bearer; your site makes it, \
-                      and rollcall token makes one to try; a token that has run out is none";
+        let detail = "a valid user token is needed, as for a connection: send it as Authorization: Bearer; the site issues it, \
+                      rollcall token makes one for tests; check that it has not expired";
         Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
     };
     let token = token_in(request.headers()).ok_or_else(refused)?;
     let gateway = crate::api::gateway_of(&site)?;
-    let person = gateway.tokens.identify(token).map_err(|_| refused())?;
-    site.callers.check_user(person.user, site.parts.clock.now_ms())?;
-    if gateway.hub.is_disabled(person.user) {
+    let identity = gateway.tokens.identify(token).map_err(|_| refused())?;
+    site.callers.check_user(identity.user, site.parts.clock.now_ms())?;
+    if gateway.hub.is_disabled(identity.user) {
         site.counters.forbidden.increment();
         return Err(Problem::user_disabled());
     }
-    request.extensions_mut().insert(person);
+    request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
 }
 
-/// The one token that was sent.
+/// The token, unless several were sent.
 fn token_in(headers: &HeaderMap) -> Option<&str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (scheme, token) = all.next()?.to_str().ok()?.split_once(' ')?;

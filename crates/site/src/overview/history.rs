@@ -1,4 +1,4 @@
-//! The last hour of this process, a point every ten seconds.
+//! The last hour of this process, one point per ten seconds.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,50 +10,45 @@ use super::schema::Overview;
 use super::window::per_second;
 use super::{CounterSample, lags};
 
-/// From one point to the next.
+/// Seconds between points.
 const STEP_S: u32 = 10;
-/// An hour of them.
+/// One hour.
 const POINTS_MAX: usize = 360;
-/// The beat need not be exact for a point to be due.
+/// Tolerance for the timing of the collector.
 const SLACK_S: f64 = 0.5;
 
-/// The last hour.
 #[derive(Serialize, ToSchema)]
 pub struct OverviewHistory {
-    /// Seconds from one point to the next.
+    /// Seconds between points.
     #[schema(example = 10)]
     step_s: u32,
-    /// The oldest first; of the time before this process began there are none.
+    /// Oldest first, since the start of this process.
     #[schema(max_items = 360)]
     points: Vec<HistoryPoint>,
 }
 
-/// What was so at one moment. Rates are over the step before it.
+/// State at one time. Rates are averages over the step before it.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct HistoryPoint {
-    /// When, in seconds since 1970.
+    /// Unix seconds.
     at: u32,
-    /// People who were here and could be seen; null without a gateway.
+    /// Online users that are not invisible; null without a gateway.
     online: Option<u32>,
-    /// Peers that had the whole torrent; null without a tracker.
+    /// Null without a tracker.
     seeders: Option<u64>,
-    /// Peers that had not.
     leechers: Option<u64>,
-    /// Announces accepted, a second.
+    /// Accepted announces.
     announces_per_s: Option<f64>,
-    /// Bytes uploaded, a second.
     upload_bytes_per_s: Option<f64>,
-    /// Bytes downloaded, a second.
     download_bytes_per_s: Option<f64>,
-    /// Connections made, a second.
+    /// New sessions at the gateway.
     connects_per_s: Option<f64>,
-    /// Connections ended, a second.
+    /// Ended sessions at the gateway.
     disconnects_per_s: Option<f64>,
-    /// Entries that each view did not show yet; empty while the journal did not answer.
+    /// Lag of each view in entries; empty while the journal is unavailable.
     lag: BTreeMap<String, u64>,
 }
 
-/// The points, and where the last one was.
 #[derive(Default)]
 pub(super) struct History {
     points: VecDeque<HistoryPoint>,
@@ -65,7 +60,7 @@ impl History {
         OverviewHistory { step_s: STEP_S, points: self.points.iter().cloned().collect() }
     }
 
-    /// Keeps a point if one is due.
+    /// Adds a point if one is due.
     pub(super) fn record(&mut self, at_s: f64, now: UnixTime, sample: CounterSample, overview: &Overview) {
         let (from_s, before) = self.last.unwrap_or((at_s, sample));
         if self.last.is_some() && at_s - from_s < f64::from(STEP_S) - SLACK_S {

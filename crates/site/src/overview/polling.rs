@@ -1,4 +1,4 @@
-//! What has to be asked, and may not answer: each is asked in its own time, and what it said last is kept.
+//! Polls the sources that need I/O, each in its own loop, and keeps their last result.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,14 +16,13 @@ use super::window::Window;
 use super::{OverviewSources, RATE_WINDOW_S};
 use crate::api::{PresenceCount, behind_s};
 
-/// How long to wait after one look before the next.
+/// Pause between polls.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long an answer may take.
+/// Timeout of a poll.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the audit trail is tried: that opens a file.
+/// Pause between checks of the audit trail, which open a file.
 const AUDIT_PAUSE: Duration = Duration::from_secs(10);
 
-/// What was seen last.
 pub(super) struct Polled {
     journal: Mutex<Result<JournalOverview, String>>,
     presence: Mutex<Option<PresenceCount>>,
@@ -34,7 +33,7 @@ pub(super) struct Polled {
 impl Default for Polled {
     fn default() -> Polled {
         Polled {
-            journal: Mutex::new(Err("it was not asked yet".to_owned())),
+            journal: Mutex::new(Err("not polled yet".to_owned())),
             presence: Mutex::default(),
             audit: Mutex::default(),
             has_polled: watch::Sender::new(false),
@@ -42,71 +41,66 @@ impl Default for Polled {
     }
 }
 
-/// Why nothing can be recorded. The cause is in the log: it names files, which are not everybody's business.
+/// State of a failing audit trail. The cause is only logged, because it contains file names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AuditFailure {
-    /// It fails.
     Failing,
-    /// It does not say whether it works.
     NotResponding,
 }
 
-/// What was counted of the journal at one moment.
-struct Counted {
+/// Counters of the journal at one time.
+struct JournalSample {
     appended: u64,
-    /// What each view has finished, by its name: one whose group is not there yet is not among them.
+    /// Acknowledged entries by view; views without a group are missing.
     done: BTreeMap<String, u64>,
 }
 
 impl Polled {
-    /// How the journal is, if it answered.
+    /// None if the last poll failed.
     pub(super) fn journal(&self) -> Option<JournalOverview> {
         self.journal.lock().as_ref().ok().cloned()
     }
 
-    /// Why the journal cannot be shown, if so. Before it was asked that is no trouble.
+    /// Error of the last poll; none before the first.
     pub(super) fn journal_error(&self) -> Option<String> {
         let has_polled = *self.has_polled.borrow();
         self.journal.lock().as_ref().err().filter(|_| has_polled).cloned()
     }
 
-    /// Why nothing can be recorded, if so.
     pub(super) fn audit_failure(&self) -> Option<AuditFailure> {
         *self.audit.lock()
     }
 
-    /// How many are here.
     pub(super) fn presence(&self) -> Option<PresenceCount> {
         self.presence.lock().clone()
     }
 
-    /// Done once the journal was asked.
+    /// Waits for the first poll of the journal.
     pub(super) async fn journal_polled(&self) {
-        // The sender is ours, so it cannot be gone.
+        // Cannot fail: this struct owns the sender.
         let _ = self.has_polled.subscribe().wait_for(|looked| *looked).await;
     }
 
-    /// Polled at the journal, over and over.
     pub(super) async fn poll_journal(&self, sources: &OverviewSources) {
         let (since, mut window) = (Stopwatch::start(), Window::new(RATE_WINDOW_S));
         loop {
-            let seen = match tokio::time::timeout(TIMEOUT, read_journal(sources)).await {
-                Ok(Ok(mut seen)) => {
-                    window.push(since.elapsed().as_secs_f64(), counted(&seen));
-                    seen.appended_per_s = window.rate(|counted| counted.appended);
-                    seen.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
-                    Ok(seen)
+            let polled = match tokio::time::timeout(TIMEOUT, read_journal(sources)).await {
+                Ok(Ok(mut journal)) => {
+                    window.push(since.elapsed().as_secs_f64(), sample_of(&journal));
+                    journal.appended_per_s = window.rate(|counted| counted.appended);
+                    journal.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
+                    Ok(journal)
                 }
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
             };
-            *self.journal.lock() = seen;
+            *self.journal.lock() = polled;
             self.has_polled.send_replace(true);
             sleep(PAUSE).await;
         }
     }
 
-    /// Counts people over all gateways, over and over.
+    /// Counts online users over all gateways.
     pub(super) async fn poll_presence(&self, sources: &OverviewSources) {
         let Some(gateway) = &sources.gateway else { return };
         loop {
@@ -117,13 +111,13 @@ impl Polled {
         }
     }
 
-    /// Finds out whether changes could be recorded, over and over.
+    /// Checks whether the audit trail can be written.
     pub(super) async fn poll_audit(&self, sources: &OverviewSources) {
         loop {
             let mut checking = std::pin::pin!(sources.audit.check());
             let checked = match tokio::time::timeout(TIMEOUT, &mut checking).await {
                 Ok(checked) => checked,
-                // It is not asked again meanwhile: a disk that hangs would hold one more thread each time.
+                // Waits instead of starting another check, which would block one more thread on a hanging disk.
                 Err(_) => {
                     self.set_audit(Some((AuditFailure::NotResponding, &"no answer")));
                     checking.await
@@ -135,12 +129,12 @@ impl Polled {
         }
     }
 
-    /// Keeps what is wrong with the audit trail; its cause is logged when it begins.
+    /// Stores the state of the audit trail; logs the cause when it starts to fail.
     fn set_audit(&self, trouble: Option<(AuditFailure, &dyn Display)>) {
         let found = trouble.map(|(trouble, _)| trouble);
         let before = std::mem::replace(&mut *self.audit.lock(), found);
         if let Some((_, reason)) = trouble.filter(|_| before != found) {
-            warn!(%reason, "the audit trail cannot be written, so changes over the API are refused");
+            warn!(%reason, "audit trail not writable; changes over the API are refused");
         }
     }
 }
@@ -175,13 +169,14 @@ async fn read_journal(sources: &OverviewSources) -> Result<JournalOverview, Jour
     })
 }
 
-fn counted(seen: &JournalOverview) -> Counted {
-    let done = seen.views.iter().map(|view| (view.view.clone(), seen.appended.saturating_sub(view.lag)));
-    Counted { appended: seen.appended, done: done.collect() }
+fn sample_of(journal: &JournalOverview) -> JournalSample {
+    let done =
+        journal.views.iter().map(|view| (view.view.clone(), journal.appended.saturating_sub(view.lag)));
+    JournalSample { appended: journal.appended, done: done.collect() }
 }
 
-/// What a view finishes in a second; zero until it has been there for as long as rates are over.
-fn rate_of(view: &str, window: &Window<Counted>) -> f64 {
+/// Entries per second that a view acknowledges; zero until the window has two samples of it.
+fn rate_of(view: &str, window: &Window<JournalSample>) -> f64 {
     match window.ends() {
         Some((first, last)) if first.done.contains_key(view) && last.done.contains_key(view) => {
             window.rate(|counted| counted.done.get(view).copied().unwrap_or(0))
@@ -195,8 +190,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_of_a_view_is_its_own_whoever_else_is_there() {
-        let counted = |done: &[(&str, u64)]| Counted {
+    fn the_rate_of_a_view_does_not_depend_on_other_views() {
+        let counted = |done: &[(&str, u64)]| JournalSample {
             appended: 1_000,
             done: done.iter().map(|(view, done)| ((*view).to_owned(), *done)).collect(),
         };
@@ -205,7 +200,7 @@ mod tests {
         assert_eq!(rate_of("activity", &window), 0.0);
         window.push(1.0, counted(&[("activity", 110), ("ledger", 900)]));
         assert_eq!(rate_of("activity", &window), 10.0);
-        assert_eq!(rate_of("ledger", &window), 0.0, "it has only just come");
+        assert_eq!(rate_of("ledger", &window), 0.0, "it has one sample only");
         window.push(6.0, counted(&[("activity", 110), ("ledger", 905)]));
         assert_eq!(rate_of("ledger", &window), 1.0);
         window.push(11.0, counted(&[("ledger", 915)]));

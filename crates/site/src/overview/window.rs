@@ -1,64 +1,64 @@
-//! Counters over a stretch of time.
+//! Rates and quantiles over a sliding window.
 
 use std::collections::VecDeque;
 
 use domain::histogram::{BOUNDS_US, Snapshot};
 
-/// What was counted at some moments of the last while.
+/// Samples of the last `length_s` seconds.
 pub(super) struct Window<T> {
     length_s: f64,
-    moments: VecDeque<(f64, T)>,
+    samples: VecDeque<(f64, T)>,
 }
 
 impl<T> Window<T> {
     pub(super) fn new(length_s: f64) -> Window<T> {
-        Window { length_s, moments: VecDeque::new() }
+        Window { length_s, samples: VecDeque::new() }
     }
 
-    /// Adds what is counted now. What is older than the window goes, but for the youngest of it, which is where it begins.
-    pub(super) fn push(&mut self, at_s: f64, counted: T) {
-        self.moments.push_back((at_s, counted));
-        while self.moments.get(1).is_some_and(|(second_s, _)| *second_s <= at_s - self.length_s) {
-            self.moments.pop_front();
+    /// Adds a sample. Of samples older than the window, the youngest stays as its start.
+    pub(super) fn push(&mut self, at_s: f64, sample: T) {
+        self.samples.push_back((at_s, sample));
+        while self.samples.get(1).is_some_and(|(second_s, _)| *second_s <= at_s - self.length_s) {
+            self.samples.pop_front();
         }
     }
 
-    /// What was counted at its beginning and at its end; none before there are two.
+    /// First and last sample; none before there are two.
     pub(super) fn ends(&self) -> Option<(&T, &T)> {
-        match (self.moments.front(), self.moments.back()) {
-            (Some((_, first)), Some((_, last))) if self.moments.len() > 1 => Some((first, last)),
+        match (self.samples.front(), self.samples.back()) {
+            (Some((_, first)), Some((_, last))) if self.samples.len() > 1 => Some((first, last)),
             _ => None,
         }
     }
 
-    /// How much a counter grew a second; zero before that can be told.
+    /// Growth of a counter per second; zero before there are two samples.
     pub(super) fn rate(&self, counter: impl Fn(&T) -> u64) -> f64 {
-        let (Some((from_s, first)), Some((to_s, last))) = (self.moments.front(), self.moments.back()) else {
+        let (Some((from_s, first)), Some((to_s, last))) = (self.samples.front(), self.samples.back()) else {
             return 0.0;
         };
         per_second(counter(last).saturating_sub(counter(first)), to_s - from_s)
     }
 }
 
-/// So much in this time, a second; with two decimals, for more is noise.
-pub(super) fn per_second(much: u64, length_s: f64) -> f64 {
-    if length_s <= 0.0 { 0.0 } else { rounded(much as f64 / length_s) }
+/// Rounded to two decimals.
+pub(super) fn per_second(amount: u64, length_s: f64) -> f64 {
+    if length_s <= 0.0 { 0.0 } else { rounded(amount as f64 / length_s) }
 }
 
 fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// A quantile of what was measured.
+/// A quantile of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Quantile {
-    /// This share took no longer, in milliseconds. Interpolated within a bucket.
+    /// Interpolated within a bucket.
     pub(super) ms: f64,
-    /// It lies beyond the last bound of the histogram, which is `ms`: how much longer is not known.
+    /// The quantile is above the last bound of the histogram, which is `ms`.
     pub(super) exceeds: bool,
 }
 
-/// How long this share of what was measured in between took at most; none if nothing was measured.
+/// Quantile of the measurements between two snapshots; none without measurements.
 pub(super) fn quantile(before: &Snapshot, after: &Snapshot, share: f64) -> Option<Quantile> {
     let grown =
         after.buckets.iter().zip(&before.buckets).map(|(after, before)| after.saturating_sub(*before));
@@ -97,20 +97,20 @@ mod tests {
         let mut window = Window::new(5.0);
         assert_eq!(window.rate(|count| *count), 0.0);
         window.push(0.0, 1_000);
-        assert_eq!(window.rate(|count| *count), 0.0, "of one moment nothing can be told");
+        assert_eq!(window.rate(|count| *count), 0.0, "one sample has no rate");
         for second in 1..=20_u64 {
             window.push(second as f64, 1_000 + if second <= 10 { 100 * second } else { 1_000 });
         }
-        assert_eq!(window.rate(|count| *count), 0.0, "nothing for ten seconds");
-        assert_eq!(window.moments.len(), 6);
+        assert_eq!(window.rate(|count| *count), 0.0, "no growth for ten seconds");
+        assert_eq!(window.samples.len(), 6);
         window.push(21.0, 2_050);
         assert_eq!(window.rate(|count| *count), 10.0);
         window.push(22.0, 0);
-        assert_eq!(window.rate(|count| *count), 0.0, "a counter that begins anew is no negative rate");
+        assert_eq!(window.rate(|count| *count), 0.0, "a counter that restarts has no negative rate");
     }
 
     #[test]
-    fn delays_are_those_measured_in_between() {
+    fn a_quantile_covers_the_time_between_two_snapshots() {
         let histogram = Histogram::default();
         histogram.record(Duration::from_secs(9));
         let before = histogram.snapshot();

@@ -1,4 +1,4 @@
-//! Where rankings come from: the swarms of this process, or the indexes of the Redis layout, or nowhere.
+//! Source of peer counts: the swarms of this process, or the indexes of the Redis mirror, or none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use views::Indexes;
 use super::{Ranked, RankedBy, Ranking};
 use crate::problem::Problem;
 
-/// How old a ranking of swarms may be.
+/// Minimum freshness of a ranking of swarms.
 const SWARMS_FRESH_MS: u64 = 1000;
-/// How old one from Redis may be: it has to be read over the network.
+/// Minimum freshness of a ranking from Redis, which is read over the network.
 const INDEXES_FRESH_MS: u64 = 5000;
 
-/// Where rankings come from. The gate says which torrents there are.
+/// The gate has the torrents, `counts` their peer counts.
 #[derive(Clone)]
 pub struct RankingSource {
     gate: Arc<Gate>,
@@ -33,7 +33,7 @@ enum Counts {
 }
 
 impl RankingSource {
-    /// The best there is.
+    /// Prefers swarms over indexes.
     pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> RankingSource {
         let counts = match (tracker, indexes) {
             (Some(tracker), _) => Counts::Swarms(tracker),
@@ -43,7 +43,7 @@ impl RankingSource {
         RankingSource { gate, counts }
     }
 
-    /// How old a ranking may be.
+    /// How long a ranking is fresh at least.
     pub(super) fn fresh_ms_min(&self) -> u64 {
         match self.counts {
             Counts::Indexes(_) => INDEXES_FRESH_MS,
@@ -51,8 +51,7 @@ impl RankingSource {
         }
     }
 
-    /// A ranking of all torrents, made at this moment; in this order already, if one is wanted. Off the threads that
-    /// answer requests: a hundred thousand torrents take a while.
+    /// Computes a ranking on a blocking thread, sorted by `by` if given.
     pub(super) async fn read(&self, made_ms: u64, by: Option<RankedBy>) -> Result<Ranking, Problem> {
         let gate = Arc::clone(&self.gate);
         let reading: Box<dyn FnOnce() -> (Vec<Ranked>, bool) + Send> = match &self.counts {
@@ -67,7 +66,7 @@ impl RankingSource {
                     leechers: counts.leechers,
                     snatches: counts.snatches,
                 };
-                // Indexes without a single torrent are indexes that nobody keeps.
+                // Empty indexes are not maintained by a mirror.
                 Box::new(move || (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty()))
             }
             Counts::Unknown => Box::new(move || (torrents(&gate, |_, _| None), false)),
@@ -92,7 +91,7 @@ fn from_swarms(gate: &Gate, tracker: &Tracker) -> Vec<Ranked> {
     torrents(gate, |_, info_hash| counted.get(info_hash).copied())
 }
 
-/// Every torrent there is, with its counts; zeros where none are known.
+/// All torrents with their counts; zeros if unknown.
 fn torrents(gate: &Gate, counts: impl Fn(TorrentId, &InfoHash) -> Option<SwarmCounts>) -> Vec<Ranked> {
     let mut torrents = Vec::with_capacity(gate.torrent_count());
     gate.each_torrent(|id, info_hash| {

@@ -1,4 +1,4 @@
-//! Rankings, without a server.
+//! Rankings without a server.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn request(by: RankedBy, descending: bool, limit: usize) -> PageRequest<'static>
     PageRequest { by, descending, after: None, among: None, limit }
 }
 
-/// All torrents of a ranking, page by page.
+/// Torrent ids of all pages.
 fn walk(ranking: &Ranking, mut request: PageRequest<'_>) -> Vec<u64> {
     let mut seen = Vec::new();
     loop {
@@ -28,7 +28,7 @@ fn walk(ranking: &Ranking, mut request: PageRequest<'_>) -> Vec<u64> {
 }
 
 #[test]
-fn pages_join_whatever_their_size_and_numbers_decide_ties() {
+fn pages_are_contiguous_for_any_size_and_ties_are_broken_by_id() {
     let torrents: Vec<Ranked> = (1..=100).map(|id| ranked(id, (id % 7) as u32)).collect();
     let ranking = Ranking::new(5, torrents.clone(), true);
     let mut expected: Vec<(u32, u64)> =
@@ -40,7 +40,7 @@ fn pages_join_whatever_their_size_and_numbers_decide_ties() {
         assert_eq!(walk(&ranking, request(RankedBy::Seeders, false, limit)), ascending, "{limit}");
         assert_eq!(walk(&ranking, request(RankedBy::Seeders, true, limit)), descending, "{limit}");
     }
-    // Nobody ever completed anything: only the numbers are left.
+    // No completions: sorted by id.
     assert_eq!(walk(&ranking, request(RankedBy::Snatches, false, 9)), (1..=100).collect::<Vec<_>>());
     let among: HashSet<TorrentId> = (1..=200).step_by(10).filter_map(TorrentId::new).collect();
     let found = walk(&ranking, PageRequest { among: Some(&among), ..request(RankedBy::Seeders, true, 3) });
@@ -49,7 +49,7 @@ fn pages_join_whatever_their_size_and_numbers_decide_ties() {
 }
 
 #[test]
-fn a_place_that_nobody_was_given_is_a_place_all_the_same() {
+fn a_cursor_that_was_never_issued_is_accepted() {
     let ranking = Ranking::new(5, (1..=10).map(|id| ranked(id, id as u32)).collect(), true);
     let from = |value: i64, id: u64, descending: bool| {
         let after = Some(RankingCursor { made_ms: 1, value, id: TorrentId::new(id).unwrap() });
@@ -71,14 +71,14 @@ fn an_empty_ranking_has_an_empty_page() {
     assert_eq!(walk(&ranking, request(RankedBy::Leechers, true, 10)), [0_u64; 0]);
 }
 
-/// Adds one that is good for a second.
+/// Adds a ranking that is fresh for a second.
 fn add_to(rankings: &Rankings, torrents: Vec<Ranked>, now_ms: u64) -> Arc<Ranking> {
     let cache = &rankings.cache;
     cache.add(Ranking::new(cache.unused_ms(now_ms), torrents, true), 1000, now_ms)
 }
 
 #[tokio::test]
-async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
+async fn rankings_with_issued_cursors_stay_cached_within_bounds() {
     let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     let add = |ms: u64| add_to(&rankings, Vec::new(), ms);
     let first = add(1000);
@@ -87,7 +87,7 @@ async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
     rankings.keep(&first);
     (2..10).for_each(|second| drop(add(second * 1000)));
     assert_eq!(rankings.for_cursor(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
-    assert_eq!(rankings.cache.kept.lock().len(), 2, "nobody was given a place in the others");
+    assert_eq!(rankings.cache.kept.lock().len(), 2, "the others have no cursors");
     (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
     let kept: BTreeSet<u64> = rankings.cache.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
@@ -96,30 +96,30 @@ async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
     assert_eq!(
         (late.made_ms, rankings.expired_cursors.get()),
         (59_000, 1),
-        "by value and number, in the present one"
+        "by value and id, in the current one"
     );
     let next = rankings.for_cursor(None, None, 60_000).await.unwrap();
-    assert_eq!((next.made_ms, next.has_counts), (60_000, false), "it was made anew, from nowhere");
-    assert_ne!(add(60_000).made_ms, 60_000, "no two are the same");
+    assert_eq!((next.made_ms, next.has_counts), (60_000, false), "computed again, without counts");
+    assert_ne!(add(60_000).made_ms, 60_000, "ids are unique");
 }
 
 #[tokio::test]
-async fn a_ranking_is_finished_and_kept_though_whoever_asked_has_gone() {
+async fn a_ranking_is_finished_and_cached_when_the_request_is_cancelled() {
     let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     {
         let mut asking = std::pin::pin!(rankings.for_cursor(None, None, 1000));
         let first =
             std::future::poll_fn(|context| std::task::Poll::Ready(asking.as_mut().poll(context))).await;
-        assert!(first.is_pending(), "it is being made");
+        assert!(first.is_pending(), "it is being computed");
     }
-    assert!(rankings.making.try_lock().is_err(), "nobody else begins meanwhile");
+    assert!(rankings.making.try_lock().is_err(), "no second computation starts");
     drop(rankings.making.lock().await);
     assert_eq!(rankings.cache.kept.lock().len(), 1);
     assert_eq!(rankings.for_cursor(None, None, 1500).await.unwrap().made_ms, 1000);
 }
 
 #[test]
-fn all_that_is_kept_together_is_bounded() {
+fn the_cache_is_bounded() {
     let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     let many: Vec<Ranked> = (1..=KEPT_TORRENTS_MAX as u64 / 3).map(|id| ranked(id, 0)).collect();
     for second in 1..=5 {
@@ -129,7 +129,7 @@ fn all_that_is_kept_together_is_bounded() {
     assert_eq!(rankings.cache.kept.lock().len(), 3);
 }
 
-/// A process with so many torrents, all of which somebody announces.
+/// A tracker with many torrents and peers.
 mod crowd {
     use std::net::IpAddr;
 
@@ -161,7 +161,6 @@ mod crowd {
         InfoHash(bytes)
     }
 
-    /// A peer of this user on a torrent.
     fn announce(tracker: &Tracker, torrent: u64, user: u64, left: u64, event: AnnounceEvent) {
         let mut peer_id = *b"-TT0001-------------";
         peer_id[12..].copy_from_slice(&user.to_be_bytes());
@@ -192,7 +191,7 @@ mod crowd {
         let tracker = Tracker::new(Arc::clone(&gate), clock, sink, LiveSettings::default(), &secrets);
         for torrent in 1..=TORRENTS {
             gate.put_torrent(TorrentId::new(torrent).unwrap(), info_hash(torrent), None, true);
-            // Nobody is on every eighth.
+            // Every eighth torrent has no peers.
             for user in 1..=torrent % 8 {
                 let event = AnnounceEvent::Completed;
                 announce(&tracker, torrent, user, if user % 3 == 0 { 9 } else { 0 }, event);
@@ -202,7 +201,7 @@ mod crowd {
     }
 
     #[tokio::test]
-    async fn m10_pages_of_a_hundred_thousand_torrents_join_while_their_swarms_change() {
+    async fn m10_pages_of_a_hundred_thousand_torrents_are_contiguous_while_swarms_change() {
         let (gate, tracker) = crowded();
         let rankings = Rankings::new(RankingSource::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
@@ -219,7 +218,7 @@ mod crowd {
                 rankings.keep(&ranking);
                 seen.extend(page.torrents.iter().map(|one| (by.value(&one.counts), one.id)));
                 pages += 1;
-                // Some come, some go, on torrents that were shown and on others; and others make rankings of it.
+                // Peers come and go on listed and other torrents, and further rankings are computed.
                 for torrent in (pages..TORRENTS).step_by(997) {
                     announce(&tracker, torrent, 50 + pages % 7, pages % 2, AnnounceEvent::Started);
                     announce(&tracker, torrent, 1, 0, AnnounceEvent::Stopped);

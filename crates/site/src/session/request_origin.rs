@@ -1,7 +1,7 @@
-//! How a request came here: over HTTPS or not, under which name, and from whose page.
+//! Scheme, host and origin of a request.
 //!
-//! A proxy is believed about the first two if it is trusted (`site.trusted_proxies`); the last is the browser's word, which
-//! no page can forge. A page of ours that came over HTTPS shows that the browser did too, whatever stands in between.
+//! Scheme and host come from a trusted proxy (`site.trusted_proxies`) if there is one. The origin is set by the browser and
+//! cannot be forged by a page; an `https` origin shows that the browser used HTTPS, whatever proxies are in between.
 
 use std::net::IpAddr;
 
@@ -15,29 +15,28 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// How a request came here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestOrigin {
-    /// Whether it came over HTTPS, at least up to the proxy.
+    /// Whether the browser used HTTPS, by TLS, trusted proxy or origin.
     pub secure: bool,
-    /// The same without the word of a page: this server's own TLS, or what a trusted proxy says.
+    /// As `secure`, without the origin: this server's TLS, or a trusted proxy.
     pub over_https: bool,
-    /// The name and port that the browser asked for.
+    /// Host and port of the request.
     host: Option<String>,
 }
 
 impl RequestOrigin {
-    /// As the headers say, from this neighbour.
+    /// `from` is the address of the connection.
     pub fn of(headers: &HeaderMap, from: IpAddr, settings: &SiteSettings) -> RequestOrigin {
         let is_proxy = proxy::is_trusted(from, &settings.proxies);
         RequestOrigin::read(headers, is_proxy, settings.tls.is_some())
     }
 
     fn read(headers: &HeaderMap, is_proxy: bool, is_tls: bool) -> RequestOrigin {
-        let told = if is_proxy { proto_of(headers) } else { None };
+        let forwarded_proto = if is_proxy { proto_of(headers) } else { None };
         let forwarded = last_of(headers, &FORWARDED_HOST).filter(|_| is_proxy);
         let host = forwarded.or_else(|| last_of(headers, &HOST));
-        let over_https = is_tls || told.is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
+        let over_https = is_tls || forwarded_proto.is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
         RequestOrigin {
             secure: over_https || is_https_page(headers),
             over_https,
@@ -45,7 +44,7 @@ impl RequestOrigin {
         }
     }
 
-    /// Whether no page of another site made a browser send it. Programs that are no browsers say nothing of pages.
+    /// Whether no page of another origin sent the request. Programs other than browsers send no origin and pass.
     pub fn is_same_origin(&self, headers: &HeaderMap) -> bool {
         let mut sites = headers.get_all(&FETCH_SITE).iter().peekable();
         if sites.peek().is_some() {
@@ -69,14 +68,14 @@ impl RequestOrigin {
     }
 }
 
-/// Whether the page that sent it came over HTTPS.
+/// Whether the sending page was loaded over HTTPS.
 fn is_https_page(headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(ORIGIN).iter().peekable();
     let is_https = |origin: &HeaderValue| origin.as_bytes().starts_with(b"https://");
     origins.peek().is_some() && origins.all(is_https)
 }
 
-/// What the nearest proxy says it was asked over.
+/// Scheme reported by the nearest proxy.
 fn proto_of(headers: &HeaderMap) -> Option<&str> {
     let of_forwarded = || {
         let hop = last_of(headers, &FORWARDED)?;
@@ -87,7 +86,7 @@ fn proto_of(headers: &HeaderMap) -> Option<&str> {
     last_of(headers, &FORWARDED_PROTO).or_else(of_forwarded)
 }
 
-/// The last item of a list over all headers of a name: what stands before it, anybody can have made up.
+/// Last item of the last header of a name: earlier items may be forged by the client.
 fn last_of<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
     value.rsplit(',').next().map(str::trim)
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_proxy_is_believed_about_https_and_nobody_else() {
+    fn only_a_trusted_proxy_can_report_https() {
         for lines in [
             &[("x-forwarded-proto", "https")][..],
             &[("x-forwarded-proto", "http, HTTPS")],
@@ -120,14 +119,14 @@ mod tests {
         assert!(RequestOrigin::read(&HeaderMap::new(), false, true).secure);
         let from =
             |origin: &'static str| RequestOrigin::read(&headers(&[("origin", origin)]), false, false).secure;
-        assert!(from("https://pt.example.com"), "behind a proxy that nobody told us of");
+        assert!(from("https://pt.example.com"), "behind a proxy that is not configured");
         assert!(!from("http://pt.example.com") && !from("null"));
         let both = headers(&[("origin", "https://pt.example.com"), ("origin", "http://pt.example.com")]);
         assert!(!RequestOrigin::read(&both, false, false).secure);
     }
 
     #[test]
-    fn only_our_own_pages_are_ours() {
+    fn only_the_own_origin_is_accepted() {
         let is_ours = |lines: &[(&'static str, &'static str)]| {
             let headers = headers(lines);
             RequestOrigin::read(&headers, false, false).is_same_origin(&headers)
