@@ -208,7 +208,7 @@ impl From<AccessError> for Problem {
             AccessError::NotOurs(_)
             | AccessError::UserIdAdopted { .. }
             | AccessError::PasskeyAdopted { .. } => Problem::conflict("adopted", error.to_string()),
-            AccessError::Untold(_) => Problem::changed_not_told(&error),
+            AccessError::Untold(_) => Problem::changed_not_notified(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),

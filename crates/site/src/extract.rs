@@ -1,4 +1,4 @@
-//! What handlers take from a request. Whatever cannot be read is a [`Problem`] that says what is wrong.
+//! Extractors whose rejections are a [`Problem`].
 
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -13,7 +13,7 @@ mod page;
 pub use json::{PasskeyText, UserIdJson, slots, user_name, whole};
 pub use page::{LIMIT_DEFAULT, PageCursor, PageParams, page_limit, plain_number, query_parameter};
 
-/// The parameters behind the question mark. Unknown ones are refused where the type says so.
+/// Query parameters. Unknown ones are refused if the type denies unknown fields.
 pub struct QueryParams<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
@@ -27,7 +27,6 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// The variable parts of the path.
 pub struct PathParams<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
@@ -41,7 +40,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathPar
     }
 }
 
-/// A body of JSON: an object, as all of ours are.
+/// A JSON object.
 pub struct JsonBody<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {

@@ -1,4 +1,4 @@
-//! Pages that are not of the API: health and metrics.
+//! `/healthz`, `/readyz` and `/metrics`.
 
 use std::sync::Arc;
 
@@ -19,56 +19,54 @@ use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
 pub(crate) fn routes() -> Routes {
-    Routes::new().routes(routes!(alive)).routes(routes!(ready)).routes(routes!(show_metrics))
+    Routes::new().routes(routes!(liveness)).routes(routes!(readiness)).routes(routes!(show_metrics))
 }
 
-/// That the server lives.
+/// Liveness of the server.
 #[derive(Serialize, ToSchema)]
 struct Liveness {
     /// Always `alive`.
     #[schema(example = "alive")]
     state: String,
-    /// Which version it is.
     version: String,
 }
 
-/// Whether the server lives
+/// Check liveness
 ///
-/// Asks nothing of anybody: a server that does not answer this should be restarted.
+/// Checks no dependency: restart a server that does not answer.
 #[utoipa::path(
     get, path = "/healthz", tag = "health",
     responses(
-        (status = 200, description = "It does", body = Liveness),
+        (status = 200, description = "The server is running", body = Liveness),
         (status = "default", description = "Too many requests", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn alive() -> Json<Liveness> {
+async fn liveness() -> Json<Liveness> {
     Json(Liveness { state: "alive".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-/// How everything is that the server depends on.
+/// State of all dependencies.
 #[derive(Serialize, ToSchema)]
 struct Readiness {
-    /// Whether all of it is well.
+    /// Whether all dependencies work.
     ready: bool,
-    /// One by one.
     dependencies: Vec<DependencyHealth>,
 }
 
-/// Whether everything works that the server depends on
+/// Check readiness
 ///
-/// Each dependency with its state and since when; with a key for `read`, also what is wrong. Announces are answered
-/// from memory whatever this says.
+/// State of each dependency; with a key for `read`, also the errors. Announces are answered from memory even if a
+/// dependency fails.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
     security((), ("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "Everything is well", body = Readiness),
-        (status = 503, description = "Something is not", body = Readiness),
+        (status = 200, description = "All dependencies work", body = Readiness),
+        (status = 503, description = "A dependency fails", body = Readiness),
         (status = "default", description = "Too many requests", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
+async fn readiness(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
     let health = &site.parts.health;
     let is_ready = health.is_ready();
     let dependencies = health.report(may_read(&site, &headers).await);
@@ -76,14 +74,14 @@ async fn ready(State(site): State<Arc<Site>>, headers: HeaderMap) -> Response {
     (status, Json(Readiness { ready: is_ready, dependencies })).into_response()
 }
 
-/// Figures for Prometheus
+/// Get metrics
 ///
-/// Takes a key for `read`, unless `site.metrics_open` is set.
+/// Needs a key with `read`, unless `site.metrics_open` is set.
 #[utoipa::path(
     get, path = "/metrics", tag = "health",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the format that Prometheus reads", body = String, content_type = "text/plain"),
+        (status = 200, description = "Prometheus text format", body = String, content_type = "text/plain"),
         (status = "default", description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -107,7 +105,7 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
     Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response())
 }
 
-/// Whose session cannot be looked up is a stranger here: this page is asked while the database fails.
+/// A failed session lookup counts as not authenticated: this page must work while the database fails.
 async fn may_read(site: &Site, headers: &HeaderMap) -> bool {
     let caller = site.identify(headers).await.ok().flatten();
     caller.is_some_and(|caller| caller.key.scopes.allow(Scope::Read))

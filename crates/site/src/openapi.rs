@@ -1,4 +1,4 @@
-//! The API describes itself: OpenAPI 3.1 at `/openapi.json`, and the same for people at `/docs`.
+//! The OpenAPI 3.1 description at `/openapi.json`, and as a page at `/docs`.
 
 use std::sync::Arc;
 
@@ -18,47 +18,45 @@ use crate::site::Site;
 
 mod docs_page;
 
-/// How the description names the session of somebody who is signed in.
+/// Security scheme of an operator session.
 const SESSION: &str = "session";
 
-/// What stands before the routes.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Rollcall",
-        description = "Who is here right now, and what did they move?\n\n\
-            Send a key as `X-API-Key`, or as `Authorization: Bearer`; the dashboard exchanges one for a cookie (`POST \
-            /session`), and then sends `X-CSRF-Token` with every change. `rollcall key create` makes one; its scopes are \
-            `verify` (ask whether a passkey may announce), `read` (see everything but addresses, passkeys, what people \
-            hide and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take a token of the person \
-            instead, as connections do.\n\n\
-            Numbers of bytes are texts of decimal digits, because they outgrow what many programs hold exactly. Times \
-            are seconds since 1970. Lists come in pages: send `next` as `cursor` to get the next one. Errors are \
-            `application/problem+json`; `detail` says what to do.",
+        description = "Private BitTorrent tracker, accounting and presence.\n\n\
+            Send a key as `X-API-Key`, or as `Authorization: Bearer`. The dashboard exchanges a key for a cookie (`POST \
+            /session`) and sends `X-CSRF-Token` with every change. `rollcall key create` makes a key; its scopes are \
+            `verify` (verify passkeys), `read` (read everything except addresses, passkeys, invisible users \
+            and the audit trail) and `admin` (everything). Heartbeats and `/api/v1/me` take the user's presence token \
+            instead.\n\n\
+            Amounts of bytes are decimal strings, because they may exceed 64 bits. Times \
+            are unix seconds. Collections have `items` and `next`: send `next` as `cursor` to get the next page. Errors are \
+            `application/problem+json` with a stable `code`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     modifiers(&Schemes),
     tags(
-        (name = "verify", description = "For other trackers: may this passkey announce?"),
-        (name = "users", description = "Who may announce, what they moved, what they seed and leech"),
-        (name = "friends", description = "Who knows whom, and who may see what of a person"),
-        (name = "torrents", description = "What may be announced, and who is on it"),
-        (name = "whitelist", description = "Passkeys of users in a database of your own"),
-        (name = "clients", description = "Which BitTorrent programs may announce, and on which ports they may not listen"),
-        (name = "presence", description = "Who is here, on which devices, and since when not"),
-        (name = "multipliers", description = "Times in which bytes count more or less"),
-        (name = "journal", description = "The log of every announce: how far its views are, and what they could not take"),
-        (name = "risks", description = "Announces that look like cheating, by kind"),
-        (name = "staff", description = "What waits for the site's staff, in one queue"),
-        (name = "audit", description = "Who changed what"),
-        (name = "keys", description = "Who may use the API"),
-        (name = "session", description = "Signing in to the dashboard"),
-        (name = "health", description = "How the server is"),
+        (name = "verify", description = "Passkey verification for other trackers"),
+        (name = "users", description = "Users, their traffic and activity"),
+        (name = "friends", description = "Friendships and privacy settings"),
+        (name = "torrents", description = "Torrents and swarms"),
+        (name = "whitelist", description = "Passkeys of external users"),
+        (name = "clients", description = "Client rules and banned ports"),
+        (name = "presence", description = "Online users, devices and events"),
+        (name = "multipliers", description = "Periods in which bytes count more or less"),
+        (name = "journal", description = "The journal, its views and dead letters"),
+        (name = "risks", description = "Announces that look like cheating"),
+        (name = "staff", description = "The staff queue"),
+        (name = "audit", description = "The audit trail"),
+        (name = "keys", description = "API keys"),
+        (name = "session", description = "Sign-in to the dashboard"),
+        (name = "health", description = "State of the server"),
     )
 )]
 struct ApiInfo;
 
-/// How keys are sent.
 struct Schemes;
 
 impl Modify for Schemes {
@@ -71,23 +69,22 @@ impl Modify for Schemes {
         let user_token = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
-            .description(Some("A token that the site made for its member: sub is the user's number."))
+            .description(Some("Presence token issued by the site: sub is the user id."))
             .build();
         let cookie = ApiKeyValue::with_description(
             cookie::NAME,
-            "What POST /session sets; over HTTPS its name begins with `__Host-`. Changes need X-CSRF-Token besides it.",
+            "Set by POST /session; over HTTPS its name begins with `__Host-`. Changes also need X-CSRF-Token.",
         );
         components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         components.add_security_scheme("user_token", SecurityScheme::Http(user_token));
     }
 }
 
-/// A description without routes yet.
 pub(crate) fn document() -> Routes {
     Routes::with_openapi(ApiInfo::openapi())
 }
 
-/// What the site can do, whole.
+/// The description as JSON and as a page.
 #[derive(Debug)]
 pub struct Description {
     json: Json,
@@ -95,7 +92,6 @@ pub struct Description {
 }
 
 impl Description {
-    /// Of routes that each say what key they take.
     pub(crate) fn of(document: Document) -> Description {
         let mut json = serde_json::to_value(&document).unwrap_or_default();
         rename_pages(&mut json);
@@ -109,7 +105,6 @@ impl Description {
         Description { json, html }
     }
 
-    /// As OpenAPI has it.
     pub fn to_json(&self) -> &Json {
         &self.json
     }
@@ -136,7 +131,7 @@ fn rename_pages(json: &mut Json) {
     }
 }
 
-/// What programs call an operation: no two have the same method and path, whatever the functions are called.
+/// Operation ids from method and path, which are unique; handler names are not.
 fn operation_id(method: &str, path: &str) -> String {
     let path = path.strip_prefix("/api/v1").unwrap_or(path);
     let mut id = method.to_owned();
@@ -153,7 +148,7 @@ fn operation_id(method: &str, path: &str) -> String {
     id
 }
 
-/// Whatever takes a key takes the session of one as well.
+/// A route that takes a key also takes the session of one.
 fn allow_session(operation: &mut Json) {
     let Some(ways) = operation.get_mut("security").and_then(Json::as_array_mut) else { return };
     if let Some(scopes) = ways.iter().find_map(|way| way.get("api_key")).cloned() {
@@ -161,7 +156,7 @@ fn allow_session(operation: &mut Json) {
     }
 }
 
-/// The two pages that show it. They are made once: what they say does not change while the server runs.
+/// Both documents are rendered once.
 pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
     let json = description.json.to_string();
     let html = description.html.clone();
@@ -170,7 +165,7 @@ pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
     };
     let explain = move || async move {
         let mut response = Html(html).into_response();
-        // The page has styles of its own and nothing else.
+        // The page has inline styles and nothing else.
         let policy =
             HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
@@ -184,10 +179,9 @@ pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
 mod tests {
     use super::*;
 
-    // That no two are alike is asked of the printed description, in the server's own tests: asked here, it would compile
-    // every route a second time.
+    // Uniqueness is tested on the output of `rollcall openapi`: here it would compile every route a second time.
     #[test]
-    fn an_operation_is_called_after_its_method_and_path() {
+    fn an_operation_id_is_made_of_method_and_path() {
         assert_eq!(
             operation_id("put", "/api/v1/users/{id}/multipliers/{from}"),
             "put_users_by_id_multipliers_by_from"

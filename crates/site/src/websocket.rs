@@ -1,4 +1,4 @@
-//! `GET /connection/websocket`: where an HTTP connection becomes a connection of the gateway.
+//! `GET /connection/websocket`: upgrades a connection and hands it to the gateway.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::server;
 use crate::session::request_origin::RequestOrigin;
 use crate::site::Site;
 
-/// Not in the description: what is spoken here is not HTTP.
+/// Not part of the OpenAPI description.
 pub(crate) fn routes() -> Routes {
     Routes::new().route("/connection/websocket", get(connect))
 }
@@ -31,16 +31,13 @@ async fn connect(
     mut request: Request,
 ) -> Result<Response, Problem> {
     let gateway = site.parts.gateway.as_ref().ok_or_else(|| {
-        Problem::not_found(
-            "no_gateway",
-            "nobody can connect here: this server does not have the role gateway",
-        )
+        Problem::not_found("no_gateway", "no WebSocket here: this server does not have the role gateway")
     })?;
-    // The same pages as may sign in.
+    // The same origin check as at sign-in.
     let connection = ConnectionRequest { from, is_from_our_page: origin.is_same_origin(request.headers()) };
     match gateway.acceptor.upgrade(&mut request, connection, server::unwrap) {
         Ok(answer) => Ok(answer.map(|()| Body::empty())),
-        // Who asks for nothing is told what to ask for.
+        // Plain HTTP requests get the headers of an upgrade.
         Err(refusal @ UpgradeRefusal::NotAWebSocket) => {
             let wanted = [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
             Ok((wanted, problem_of(refusal)).into_response())
@@ -54,12 +51,12 @@ fn problem_of(refusal: UpgradeRefusal) -> Problem {
         UpgradeRefusal::NotAWebSocket => (
             StatusCode::UPGRADE_REQUIRED,
             "not_a_websocket",
-            "this takes a WebSocket (version 13) that speaks the Centrifuge protocol: see /docs",
+            "a WebSocket (version 13) with the Centrifuge protocol is required: see docs/presence.md",
         ),
         UpgradeRefusal::Origin => (
             StatusCode::FORBIDDEN,
             "origin",
-            "pages of this site may not connect: name their origin in gateway.allowed_origins",
+            "pages of this origin may not connect: add it to gateway.allowed_origins",
         ),
         UpgradeRefusal::Protocol => (
             StatusCode::BAD_REQUEST,
@@ -69,18 +66,16 @@ fn problem_of(refusal: UpgradeRefusal) -> Problem {
         UpgradeRefusal::Full => (
             StatusCode::SERVICE_UNAVAILABLE,
             "full",
-            "as many connections are open as may be (gateway.connections_max): come back later",
+            "too many open connections (gateway.connections_max): try again later",
         ),
         UpgradeRefusal::AddressFull => (
             StatusCode::TOO_MANY_REQUESTS,
             "address_full",
-            "as many connections are open from your address as may be (gateway.connections_per_address_max)",
+            "too many open connections from your address (gateway.connections_per_address_max)",
         ),
-        UpgradeRefusal::Stopping => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "stopping",
-            "the server is about to stop: come back in a moment",
-        ),
+        UpgradeRefusal::Stopping => {
+            (StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping: reconnect in a moment")
+        }
     };
     Problem::new(status, code, detail)
 }

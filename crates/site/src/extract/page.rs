@@ -1,7 +1,7 @@
-//! Pages of lists: how many items, and where they begin.
+//! Page parameters: limit and cursor.
 //!
-//! A cursor is a place in a list. Callers need not know what it says, but the description of the API does: what does
-//! not look like a cursor of the list at hand is refused, and what looks like one is taken.
+//! A cursor is a position in a collection, opaque to callers. Its pattern is part of the OpenAPI description: text that
+//! matches is accepted, other text is refused.
 
 use std::marker::PhantomData;
 
@@ -15,29 +15,29 @@ use views::Cursor;
 
 use crate::problem::Problem;
 
-/// Items on a page if the caller does not say how many.
+/// Default number of items on a page.
 pub const LIMIT_DEFAULT: u32 = 100;
-/// Items on a page at the most.
+/// Maximum number of items on a page.
 pub const LIMIT_MAX: u32 = 1000;
-/// The longest cursor that is looked at.
+/// Maximum length of a cursor.
 const CURSOR_CHARS_MAX: usize = 200;
 
-/// A place in a list, as a cursor names it.
+/// A position in a collection.
 pub trait PageCursor: Sized {
-    /// What its texts look like, as a regular expression.
+    /// Regular expression of valid cursors.
     const PATTERN: &'static str;
 
-    /// Reads one; none if it is not one of ours.
+    /// None if malformed.
     fn parse(text: &str) -> Option<Self>;
 }
 
-/// A number without leading zeros. Every text of up to 19 digits is one.
+/// Parses a decimal number without leading zeros.
 pub fn plain_number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// The largest number that a user or torrent can have. Behind it there is nothing, and an empty page says so.
+/// Maximum id. A cursor beyond it yields an empty page.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
 impl PageCursor for UserId {
@@ -65,7 +65,7 @@ impl PageCursor for EntryId {
 }
 
 impl PageCursor for Cursor {
-    // Times before the year 2096, of which all fit their 32 bits.
+    // Times before the year 2096 fit into 32 bits.
     const PATTERN: &'static str = "^[0-3]?[0-9]{1,9}-[0-9a-f]{40}$";
 
     fn parse(text: &str) -> Option<Cursor> {
@@ -73,7 +73,7 @@ impl PageCursor for Cursor {
     }
 }
 
-/// Which page of a list whose places are `P`.
+/// Query parameters of a page with cursors `P`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound = "")]
 pub struct PageParams<P> {
@@ -84,22 +84,20 @@ pub struct PageParams<P> {
 }
 
 impl<P: PageCursor> PageParams<P> {
-    /// What was asked along with other things.
     pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageParams<P> {
         PageParams { limit, cursor, place: PhantomData }
     }
 
-    /// How many items.
     pub fn limit(&self) -> Result<u32, Problem> {
         page_limit(self.limit.unwrap_or(LIMIT_DEFAULT))
     }
 
-    /// Where the page begins; none for the first one.
+    /// None for the first page.
     pub fn cursor(&self) -> Result<Option<P>, Problem> {
         let Some(text) = &self.cursor else { return Ok(None) };
         let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::parse);
         place.map(Some).ok_or_else(|| {
-            Problem::bad_request("cursor is not one of ours: send next of the page before, or leave it out")
+            Problem::bad_request("malformed cursor: send `next` of the previous page, or omit it")
         })
     }
 }
@@ -113,13 +111,13 @@ impl<P: PageCursor> IntoParams for PageParams<P> {
             .default(Some(LIMIT_DEFAULT.into()));
         let cursor = ObjectBuilder::new().schema_type(Type::String).pattern(Some(P::PATTERN));
         vec![
-            query_parameter("limit", "How many items, at the most.", limit),
-            query_parameter("cursor", "`next` of the page before; left out for the first page.", cursor),
+            query_parameter("limit", "Maximum number of items.", limit),
+            query_parameter("cursor", "`next` of the previous page.", cursor),
         ]
     }
 }
 
-/// A parameter behind the question mark that may be left out, as the description has it.
+/// An optional query parameter for the OpenAPI description.
 pub fn query_parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
     ParameterBuilder::new()
         .name(name)
@@ -130,7 +128,6 @@ pub fn query_parameter(name: &str, description: &str, schema: ObjectBuilder) -> 
         .build()
 }
 
-/// How many items a page may have.
 pub fn page_limit(limit: u32) -> Result<u32, Problem> {
     match limit {
         1..=LIMIT_MAX => Ok(limit),
@@ -143,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_looks_like_a_number_is_a_place_and_nothing_else_is() {
+    fn ids_are_valid_cursors_and_other_text_is_refused() {
         for (text, number) in [("1", 1), ("42", 42), ("9999999999999999999", NUMBER_MAX)] {
             assert_eq!(<UserId as PageCursor>::parse(text).map(UserId::get), Some(number));
         }

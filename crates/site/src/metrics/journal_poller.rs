@@ -1,9 +1,9 @@
-//! What has to be asked of the journal: lengths, lags, pauses. QueryParams now and then, so that no scrape waits for it.
+//! Polls lengths, lags and pauses of the journal, so that no scrape waits for it.
 //!
 //! # Guarantees
 //!
-//! - The journal is asked by one task, one look at a time, each with a deadline.
-//! - A look that fails changes nothing but its counter: the last good answer stays, and its age shows.
+//! - One task polls, one poll at a time, each with a timeout.
+//! - After a failed poll the last result stays, and its age is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,35 +17,33 @@ use tokio::sync::watch;
 
 use super::{Page, Source};
 
-/// How often the journal is looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How long a look may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Groups that are shown. Any program may read the journal under a group of its own.
+/// Maximum number of groups on the page: any program may create groups.
 const GROUPS_MAX: usize = 50;
 
-/// Looks at the journal now and then, and shows what it saw.
+/// Polls the journal and encodes the last result.
 pub struct JournalPoller {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    /// Which view reads under which group.
+    /// View by consumer group.
     views: BTreeMap<String, &'static str>,
     polled: ArcSwapOption<Polled>,
     polls: AtomicU64,
     failures: AtomicU64,
 }
 
-/// What a look saw.
+/// Result of a poll.
 struct Polled {
     at_ms: u64,
     lanes: Vec<(Lane, LaneStatus)>,
-    /// Of each group of the traffic lane, the oldest entry that its view does not show yet.
+    /// Oldest entry that is not acknowledged, by group of the traffic lane.
     oldest: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
 }
 
 impl JournalPoller {
-    /// A watch that has polled nothing yet. `views` says which view reads under which group.
+    /// `views` maps consumer groups to views.
     pub fn new(
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
@@ -61,7 +59,7 @@ impl JournalPoller {
         }
     }
 
-    /// Looks every few seconds until told to stop.
+    /// Polls periodically until stopped.
     pub async fn run(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
         loop {
             tokio::select! {
@@ -77,14 +75,14 @@ impl JournalPoller {
         }
     }
 
-    /// Looks once. A journal that does not answer leaves everything as it was.
+    /// Polls once; a failure keeps the last result.
     pub async fn poll(&self) {
         let counter = match tokio::time::timeout(TIMEOUT, self.read()).await {
             Ok(Ok(polled)) => {
                 self.polled.store(Some(Arc::new(polled)));
                 &self.polls
             }
-            // Whoever writes to the journal, or reads it, says in the log what is wrong with it.
+            // Not logged: producers and consumers log errors of the journal.
             Ok(Err(_)) | Err(_) => &self.failures,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +94,7 @@ impl JournalPoller {
         for lane in Lane::ALL {
             let mut status = self.journal.status(lane).await?;
             if lane == Lane::Traffic {
-                // Ours first, then others in the order of their names.
+                // Our views first, then other groups by name.
                 status.groups.sort_by_key(|group| !self.views.contains_key(&group.name));
                 for group in status.groups.iter().take(GROUPS_MAX) {
                     if let Some(id) = self.journal.oldest_unfinished(group).await? {
@@ -115,19 +113,16 @@ impl JournalPoller {
             let labels = [("lane", lane.name())];
             page.gauge(
                 "rollcall_journal_entries",
-                "Entries in a lane of the journal: traffic, dead letters to be tried again (dlq), those given up (failed), risks.",
+                "Entries in a lane of the journal: traffic, dead letters (dlq), dead letters after their last retry (failed), risk events.",
             )
             .with(&labels, status.length);
-            page.counter(
-                "rollcall_journal_appended_total",
-                "Entries that were ever appended to a lane of the journal.",
-            )
-            .with(&labels, status.appended);
+            page.counter("rollcall_journal_appended_total", "Entries appended to a lane of the journal.")
+                .with(&labels, status.appended);
         }
         let newest_ms = polled.lanes.iter().filter_map(|(_, status)| status.last).map(|id| id.ms).max();
         page.gauge(
             "rollcall_journal_clock_ahead_seconds",
-            "How far the newest entry of the journal lies in the future, by this machine's clock: that much the clocks differ at the least.",
+            "Time by which the newest entry is ahead of this machine's clock: the minimum clock difference.",
         )
         .is(seconds(newest_ms.unwrap_or(0).saturating_sub(polled.at_ms)));
     }
@@ -135,7 +130,7 @@ impl JournalPoller {
     fn show_groups(&self, polled: &Polled, page: &mut Page) {
         let traffic = polled.lanes.iter().find(|(lane, _)| *lane == Lane::Traffic);
         let groups = traffic.map_or(&[][..], |(_, status)| status.groups.as_slice());
-        page.gauge("rollcall_journal_groups", "Groups that read the journal; at most 50 of them are shown.")
+        page.gauge("rollcall_journal_groups", "Consumer groups of the journal; at most 50 are on this page.")
             .is(groups.len());
         for group in groups.iter().take(GROUPS_MAX) {
             let view = self.views.get(&group.name).copied().unwrap_or_default();
@@ -143,31 +138,31 @@ impl JournalPoller {
             let age = |id: &EntryId| seconds(polled.at_ms.saturating_sub(id.ms));
             page.gauge(
                 "rollcall_view_lag_entries",
-                "Entries that a group was not given yet, or has not acknowledged: what its view does not show.",
+                "Entries of a group that are not delivered or not acknowledged.",
             )
             .with(&labels, group.lag());
             page.gauge(
                 "rollcall_view_lag_seconds",
-                "Age of the oldest entry that a group's view does not show yet. Zero if it shows everything.",
+                "Age of the oldest entry that a group has not acknowledged. Zero if there is none.",
             )
             .with(&labels, polled.oldest.get(&group.name).map_or(0.0, age));
-            page.gauge(
-                "rollcall_view_pending_entries",
-                "Entries that a group was given and has not acknowledged.",
-            )
-            .with(&labels, group.pending);
+            page.gauge("rollcall_view_pending_entries", "Entries delivered to a group and not acknowledged.")
+                .with(&labels, group.pending);
             page.gauge(
                 "rollcall_view_oldest_pending_seconds",
-                "Age of the oldest entry that a group was given and has not acknowledged. Zero if there is none.",
+                "Age of the oldest entry delivered to a group and not acknowledged. Zero if there is none.",
             )
             .with(&labels, group.oldest_pending.as_ref().map_or(0.0, age));
-            page.gauge("rollcall_view_consumers", "Consumers of a group, alive or not yet found dead.")
-                .with(&labels, group.consumers);
+            page.gauge(
+                "rollcall_view_consumers",
+                "Consumers of a group, including dead ones that are not removed yet.",
+            )
+            .with(&labels, group.consumers);
         }
     }
 
     fn show_pauses(&self, polled: &Polled, page: &mut Page) {
-        let family = page.gauge("rollcall_view_paused", "Whether an operator has paused the view: 1 if so.");
+        let family = page.gauge("rollcall_view_paused", "Whether an operator paused the view.");
         for view in self.views.values() {
             family.with(&[("view", view)], polled.paused.contains(*view));
         }
@@ -176,16 +171,13 @@ impl JournalPoller {
 
 impl Source for JournalPoller {
     fn encode(&self, page: &mut Page) {
-        page.counter(
-            "rollcall_journal_polls_total",
-            "Looks at the state of the journal for this page, by outcome.",
-        )
-        .with(&[("outcome", "ok")], self.polls.load(Ordering::Relaxed))
-        .with(&[("outcome", "failed")], self.failures.load(Ordering::Relaxed));
+        page.counter("rollcall_journal_polls_total", "Polls of the journal for this page, by outcome.")
+            .with(&[("outcome", "ok")], self.polls.load(Ordering::Relaxed))
+            .with(&[("outcome", "failed")], self.failures.load(Ordering::Relaxed));
         let Some(polled) = self.polled.load_full() else { return };
         page.gauge(
             "rollcall_journal_poll_age_seconds",
-            "How long ago the state of the journal shown here was read. It is read every 5 seconds.",
+            "Age of the journal state on this page. It is polled every 5 seconds.",
         )
         .is(seconds(self.clock.now_ms().saturating_sub(polled.at_ms)));
         self.show_lanes(&polled, page);

@@ -1,4 +1,4 @@
-//! People on the page: their connections, who is here, what is told to whom, and webhooks.
+//! Metrics of the gateway: connections, presence, delivery, webhooks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use presence::{Cause, Platform, Status};
 
 use super::{Page, Source};
 
-/// Who is here, and how many may be.
+/// Counts and limits of the gateway.
 pub struct PresenceFigures {
-    /// Counts who is here. Called at every scrape, so it must not wait.
+    /// Called at every scrape, so it must not wait.
     pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
-    /// Connections that may be open (gateway.connections_max).
+    /// `gateway.connections_max`.
     pub connections_max: usize,
-    /// Operators who may look on (gateway.operators_max).
+    /// `gateway.operators_max`.
     pub operators_max: usize,
 }
 
@@ -27,12 +27,13 @@ impl Source for PresenceFigures {
         let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")
             .is(self.connections_max);
-        page.gauge("rollcall_operators_max", "Operators who may look on at a time.").is(self.operators_max);
+        page.gauge("rollcall_operators_max", "Maximum number of operator connections.")
+            .is(self.operators_max);
         let people = page.gauge(
             "rollcall_presence_users",
             "Users by status. Invisible users are left out; of offline users only watched ones count.",
         );
-        // A key for `read` may read this page, and must not learn how many hide.
+        // Keys with `read` may read this page, but must not learn the number of invisible users.
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Invisible) {
             people.with(&[("status", status.name())], tally.of(status));
         }
@@ -55,9 +56,9 @@ impl Source for GatewayCounters {
         accept(&self.accept, page);
         connections(&self.sessions, page);
         heartbeats(&self.sessions, page);
-        told(self, page);
-        stored(&self.hub, page);
-        followed(&self.hub, page);
+        delivery(self, page);
+        storage(&self.hub, page);
+        change_feeds(&self.hub, page);
         webhooks(&self.webhooks, page);
         operators(&self.operators, page);
     }
@@ -65,11 +66,9 @@ impl Source for GatewayCounters {
 
 fn accept(accept: &AcceptCounters, page: &mut Page) {
     page.gauge("rollcall_gateway_connections_open", "Open connections of users.").is(accept.open.get());
-    page.counter("rollcall_gateway_opened_total", "WebSockets that were opened.").is(accept.opened.get());
-    let refused = page.counter(
-        "rollcall_gateway_refused_total",
-        "WebSocket upgrade requests that were refused, by reason.",
-    );
+    page.counter("rollcall_gateway_opened_total", "Accepted WebSockets.").is(accept.opened.get());
+    let refused =
+        page.counter("rollcall_gateway_refused_total", "Refused WebSocket upgrade requests, by reason.");
     for (reason, count) in accept.refused.all() {
         refused.with(&[("reason", reason.name())], count);
     }
@@ -78,47 +77,25 @@ fn accept(accept: &AcceptCounters, page: &mut Page) {
 fn connections(sessions: &SessionCounters, page: &mut Page) {
     let ended = page.counter(
         "rollcall_gateway_disconnects_total",
-        "Connections of people that ended, by cause, code, and whether nobody wanted it (abnormal).",
+        "Ended connections, by cause, close code, and whether the end was abnormal.",
     );
     for (ending, count) in sessions.ended.all() {
         let abnormal = if ending.is_abnormal() { "true" } else { "false" };
         let code = ending.code().to_string();
         ended.with(&[("cause", ending.name()), ("code", &code), ("abnormal", abnormal)], count);
     }
-    let refused = page.counter(
-        "rollcall_gateway_commands_refused_total",
-        "Commands of people's clients that were not done, by reason.",
-    );
+    let refused =
+        page.counter("rollcall_gateway_commands_refused_total", "Refused commands of clients, by reason.");
     for (reason, count) in sessions.commands_refused.all() {
         refused.with(&[("reason", reason.name())], count);
     }
     for (name, help, counter) in [
-        (
-            "rollcall_gateway_connected_total",
-            "Connections that said who they are, and were believed.",
-            &sessions.connected,
-        ),
-        (
-            "rollcall_gateway_commands_total",
-            "Commands of people's clients that were done.",
-            &sessions.commands,
-        ),
-        (
-            "rollcall_gateway_messages_read_total",
-            "Messages read from people's clients.",
-            &sessions.messages_read,
-        ),
-        ("rollcall_gateway_read_bytes_total", "Bytes read from people's clients.", &sessions.bytes_read),
-        (
-            "rollcall_gateway_frames_written_total",
-            "Frames written to people's clients.",
-            &sessions.frames_written,
-        ),
-        (
-            "rollcall_gateway_written_bytes_total",
-            "Bytes written to people's clients.",
-            &sessions.bytes_written,
-        ),
+        ("rollcall_gateway_connected_total", "Authenticated connections.", &sessions.connected),
+        ("rollcall_gateway_commands_total", "Executed commands of clients.", &sessions.commands),
+        ("rollcall_gateway_messages_read_total", "Messages read from clients.", &sessions.messages_read),
+        ("rollcall_gateway_read_bytes_total", "Bytes read from clients.", &sessions.bytes_read),
+        ("rollcall_gateway_frames_written_total", "Frames written to clients.", &sessions.frames_written),
+        ("rollcall_gateway_written_bytes_total", "Bytes written to clients.", &sessions.bytes_written),
     ] {
         page.counter(name, help).is(counter.get());
     }
@@ -126,17 +103,14 @@ fn connections(sessions: &SessionCounters, page: &mut Page) {
 
 fn heartbeats(sessions: &SessionCounters, page: &mut Page) {
     page.counter("rollcall_gateway_pings_total", "Pings written.").is(sessions.pings.get());
-    page.histogram("rollcall_gateway_heartbeat_delay_seconds", "Time from a ping to its answer.")
+    page.histogram("rollcall_gateway_heartbeat_delay_seconds", "Time from ping to pong.")
         .measured(&[], &sessions.ping_answers.snapshot());
-    page.counter(
-        "rollcall_gateway_probes_total",
-        "Probes of devices that were not heard in time, by outcome.",
-    )
-    .with(&[("outcome", "sent")], sessions.probes.get())
-    .with(&[("outcome", "answered")], sessions.probes_answered.get());
+    page.counter("rollcall_gateway_probes_total", "Probes of devices that missed a heartbeat, by outcome.")
+        .with(&[("outcome", "sent")], sessions.probes.get())
+        .with(&[("outcome", "answered")], sessions.probes_answered.get());
 }
 
-fn told(counters: &GatewayCounters, page: &mut Page) {
+fn delivery(counters: &GatewayCounters, page: &mut Page) {
     let (sessions, hub) = (&counters.sessions, &counters.hub);
     let causes = hub.transitions.all();
     let transitions = page.counter("rollcall_presence_transitions_total", "Changes of status, by cause.");
@@ -167,7 +141,7 @@ fn told(counters: &GatewayCounters, page: &mut Page) {
     .is(hub.falsely_online.get());
 }
 
-fn stored(hub: &HubCounters, page: &mut Page) {
+fn storage(hub: &HubCounters, page: &mut Page) {
     page.counter(
         "rollcall_presence_loads_total",
         "Batches in which friends and privacy were read, by outcome.",
@@ -193,7 +167,7 @@ fn stored(hub: &HubCounters, page: &mut Page) {
     .is(hub.writer_failures.get());
 }
 
-fn followed(hub: &HubCounters, page: &mut Page) {
+fn change_feeds(hub: &HubCounters, page: &mut Page) {
     page.counter(
         "rollcall_presence_traffic_total",
         "Users whose seeding and leeching counts were read, by outcome; the periodic pass makes up for dropped notices.",
@@ -255,14 +229,10 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
 }
 
 fn operators(operators: &OperatorCounters, page: &mut Page) {
-    page.gauge(
-        "rollcall_operators_connected",
-        "Operators who look on over a connection, as the dashboard does.",
-    )
-    .is(operators.here.get());
+    page.gauge("rollcall_operators_connected", "Connected operators.").is(operators.here.get());
     page.counter(
         "rollcall_operators_connects_total",
-        "Connections of operators, by outcome; full: as many look on as may (gateway.operators_max).",
+        "Connections of operators, by outcome; full: gateway.operators_max reached.",
     )
     .with(&[("outcome", "connected")], operators.connected.get())
     .with(&[("outcome", "full")], operators.refused.get());
@@ -270,12 +240,12 @@ fn operators(operators: &OperatorCounters, page: &mut Page) {
         .is(operators.published.get());
     page.counter(
         "rollcall_operators_overviews_replaced_total",
-        "Overviews that a newer one replaced before an operator had read them.",
+        "Overviews replaced by a newer one before they were sent.",
     )
     .is(operators.overviews_replaced.get());
     page.counter(
         "rollcall_operators_events_left_out_total",
-        "Joins, leaves and changes that operators were told of only by number, as too many came at once or they read slowly.",
+        "Presence events sent to operators only as a number, because of too many events or a slow reader.",
     )
     .is(operators.left_out.get());
 }
@@ -287,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p17_disconnects_are_told_apart_by_cause_and_by_whether_anybody_wanted_them() {
+    fn p17_disconnects_are_labelled_by_cause_and_abnormal_end() {
         let counters = GatewayCounters::default();
         counters.sessions.ended.count(Ending::Slow);
         counters.sessions.ended.count(Ending::Clean);

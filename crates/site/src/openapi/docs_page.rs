@@ -1,4 +1,4 @@
-//! The description as a page for people: no scripts, nothing loaded from anywhere.
+//! `/docs`: the OpenAPI description as HTML, without scripts or external files.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,13 @@ use serde_json::Value as Json;
 const STYLE: &str = include_str!("docs.css");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// One route with one method.
+/// A route and method.
 struct Operation<'d> {
     method: &'static str,
     path: &'d str,
     spec: &'d Json,
 }
 
-/// The page.
 pub(super) fn render(document: &Json) -> String {
     let operations = operations_of(document);
     let mut page = String::with_capacity(64 * 1024);
@@ -25,7 +24,7 @@ pub(super) fn render(document: &Json) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>{title} API</title><style>{STYLE}</style></head><body><header><h1>{title} <small>{version}</small></h1>\
-         {}<p>For programs: <a href=\"/openapi.json\">openapi.json</a></p></header>",
+         {}<p>OpenAPI: <a href=\"/openapi.json\">openapi.json</a></p></header>",
         paragraphs(&text(&document["info"], "description")),
     );
     contents(&mut page, document, &operations);
@@ -64,7 +63,7 @@ fn has_tag(operation: &Json, name: &str) -> bool {
     operation["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == name))
 }
 
-/// What there is, at a glance.
+/// Table of contents.
 fn contents(page: &mut String, document: &Json, operations: &[Operation<'_>]) {
     page.push_str("<nav><ul>");
     for tag in tags_of(document) {
@@ -103,7 +102,7 @@ fn write_operation(page: &mut String, operation: &Operation<'_>, document: &Json
     page.push_str("</article>");
 }
 
-/// Which scope an operation takes; none if it is open to everybody.
+/// Required scope; none for public routes.
 fn scope_of(spec: &Json) -> Option<String> {
     let requirements = spec["security"].as_array()?;
     if requirements.iter().any(|one| one.as_object().is_some_and(|one| one.is_empty())) {
@@ -135,7 +134,7 @@ fn write_parameters(page: &mut String, spec: &Json) {
 fn write_responses(page: &mut String, spec: &Json, document: &Json) {
     for (status, response) in spec["responses"].as_object().into_iter().flatten() {
         let schema = response["content"].as_object().and_then(|content| content.values().next());
-        // The problem is the same everywhere, and explained at the top.
+        // Errors have the same schema everywhere.
         let Some(schema) = schema.filter(|_| status.starts_with('2')) else { continue };
         let _ = write!(
             page,
@@ -148,7 +147,7 @@ fn write_responses(page: &mut String, spec: &Json, document: &Json) {
     }
 }
 
-/// The fields of an object, one a row; those of its items where it is a list; one table for each of several forms.
+/// A table of the fields of an object or of the items of an array; one table per alternative.
 fn write_schema(page: &mut String, schema: &Json, document: &Json) {
     let (name, schema) = resolve(schema, document);
     if let Some(name) = name {
@@ -180,14 +179,14 @@ fn write_schema(page: &mut String, schema: &Json, document: &Json) {
     fields.values().for_each(|kind| write_within(page, kind, document));
 }
 
-/// One level down: the object that a field holds, or the items of a list, which is what most answers are.
+/// The schema of a nested object, or of the items of an array.
 fn write_within(page: &mut String, kind: &Json, document: &Json) {
     let items = &kind["items"];
     if let Some(reference) = reference_of(kind).or_else(|| reference_of(items)) {
         let named = serde_json::json!({ "$ref": reference });
         write_schema(page, &named, document);
     } else if items["properties"].is_object() {
-        page.push_str("<h4>each of them</h4>");
+        page.push_str("<h4>each item</h4>");
         write_schema(page, items, document);
     }
 }
@@ -198,7 +197,7 @@ fn reference_of(schema: &Json) -> Option<&str> {
     candidates.into_iter().find_map(|schema| schema["$ref"].as_str())
 }
 
-/// Follows a reference to the named schema.
+/// Follows a `$ref`.
 fn resolve<'d>(schema: &'d Json, document: &'d Json) -> (Option<&'d str>, &'d Json) {
     let Some(name) = reference_of(schema).and_then(|reference| reference.rsplit('/').next()) else {
         return (None, schema);
@@ -209,7 +208,7 @@ fn resolve<'d>(schema: &'d Json, document: &'d Json) -> (Option<&'d str>, &'d Js
     }
 }
 
-/// A type in a few words.
+/// Short name of a type.
 fn kind_of(schema: &Json) -> String {
     if let Some(reference) = reference_of(schema) {
         return reference.rsplit('/').next().unwrap_or_default().to_owned();
@@ -239,7 +238,7 @@ fn paragraphs(text: &str) -> String {
         .collect()
 }
 
-/// Words in backticks are code.
+/// Converts backticks to `<code>`.
 fn with_code(text: &str) -> String {
     let mut parts = text.split('`');
     let mut html = parts.next().unwrap_or_default().to_owned();
