@@ -4,7 +4,7 @@ import type { Schema } from "./api/types";
 import { millis } from "./format";
 import { texts } from "./i18n";
 
-type Delay = Schema<"Delay">;
+type Delay = Schema<"HeartbeatDelay">;
 
 const t = texts({
   en: {

@@ -9,7 +9,7 @@ import { useResource } from "./resource";
 /** A page, as every list of the API has it; and more, such as a total. */
 export interface AnyPage {
   items: unknown[];
-  next_cursor?: string | null;
+  next?: string | null;
 }
 
 /** A row of such a page. */
@@ -108,7 +108,7 @@ export async function gather<P extends AnyPage>(
     const page: P = await load(cursor === null ? { limit } : { limit, cursor });
     first ??= page;
     items.push(...page.items);
-    const next: string | null = page.next_cursor ?? null;
+    const next: string | null = page.next ?? null;
     // A bounded search may give an empty page and say where it goes on: whoever wants more asks again.
     if (page.items.length === 0 || next === cursor) return { items, first, cursor: next, rows };
     cursor = next;

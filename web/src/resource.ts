@@ -111,7 +111,7 @@ export interface Paged<T> {
 /** What a page of any list looks like. */
 interface AnyPage<T> {
   items: T[];
-  next_cursor?: string | number | null;
+  next?: string | number | null;
 }
 
 /** A list that is fetched a page at a time. When `key` changes it starts anew. */
@@ -142,7 +142,7 @@ export function usePaged<T, C extends string | number = string>(
       try {
         const page = await latest.current(cursor ?? undefined, stop.signal);
         if (stop.signal.aborted) return;
-        const next = (page.next_cursor ?? null) as C | null;
+        const next = (page.next ?? null) as C | null;
         setState((before) => ({
           key,
           items: cursor === null ? page.items : [...before.items, ...page.items],

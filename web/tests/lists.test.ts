@@ -13,7 +13,7 @@ function listOf(rows: number, most = 1000) {
     const from = Number(question.cursor ?? 0);
     const to = Math.min(from + Math.min(question.limit, most), rows);
     const items = Array.from({ length: to - from }, (_, index) => from + index);
-    return { items, next_cursor: to < rows ? String(to) : null };
+    return { items, next: to < rows ? String(to) : null };
   };
   return { asked, load };
 }
@@ -44,7 +44,7 @@ describe("a list that stays current", () => {
     let questions = 0;
     const found = await gather(50, async () => {
       questions += 1;
-      return { items: [] as number[], next_cursor: "further" };
+      return { items: [] as number[], next: "further" };
     });
     expect(questions).toBe(1);
     expect(found.cursor).toBe("further");

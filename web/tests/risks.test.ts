@@ -3,7 +3,7 @@ import type { Schema } from "../src/api/types";
 import { setLanguage } from "../src/i18n";
 import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-words";
 
-const RISK: Schema<"Risk"> = {
+const RISK: Schema<"RiskEvent"> = {
   id: "1-0",
   kind: "client_rate",
   user: 7,

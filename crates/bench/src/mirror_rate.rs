@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
-use journal::{Arrival, JournalError, RedisJournal, LeaderLease};
+use journal::{Arrival, JournalError, LeaderLease, RedisJournal};
 use keyspace::{BaseNames, KeyNames, MirrorNames, Mode, Redis, RedisError, RedisSettings};
 use testkit::RedisServer;
 use views::mirror::Directory;

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use domain::{LogThrottle, PeerId, Seconds, TorrentId};
-use journal::{ConsumerSettings, Journal, OrderedConsumer, OrderedParts, LeaderLease, View};
+use journal::{ConsumerSettings, Journal, LeaderLease, OrderedConsumer, OrderedParts, View};
 use keyspace::{Lease, MirrorKey, MirrorNames, Redis, RedisError};
 use keyspace::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 use tokio::sync::watch;

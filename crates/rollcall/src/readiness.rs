@@ -33,14 +33,14 @@ pub struct Needs<'a> {
 
 /// Each with the question that it must answer.
 pub fn dependencies(needs: Needs<'_>) -> Vec<Dependency> {
-    let queue = journal_queue(&needs).needing("journal");
+    let queue = journal_queue(&needs).depends_on("journal");
     let (journal, whitelist, activity) = (journal(&needs), whitelist(&needs), activity(&needs));
     let (database, audit) = (database(&needs), audit(&needs));
     match needs.redis {
-        None => vec![database, journal, audit, whitelist.needing("database"), activity, queue],
+        None => vec![database, journal, audit, whitelist.depends_on("database"), activity, queue],
         Some(server) => {
             let [journal, whitelist, activity] =
-                [journal, whitelist, activity].map(|dependency| dependency.needing("redis"));
+                [journal, whitelist, activity].map(|dependency| dependency.depends_on("redis"));
             vec![database, redis(server), journal, audit, whitelist, activity, queue]
         }
     }

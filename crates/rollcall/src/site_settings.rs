@@ -30,7 +30,7 @@ impl Config {
                 proxy_protocol: false,
             },
             cors_origins: texts_of(&site.cors_origins),
-            people_origins: texts_of(&self.gateway.allowed_origins),
+            gateway_origins: texts_of(&self.gateway.allowed_origins),
             embed_origins: texts_of(&site.embed_origins),
             session_length: Seconds(site.session_minutes * 60),
             metrics_open: site.metrics_open,

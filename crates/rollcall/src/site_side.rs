@@ -14,11 +14,12 @@ use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use site::metrics::{
-    Allocator, CertificateFigures, GatewaysFigures, Metrics, MetricsSources, MirrorFigures, PeopleFigures,
+    Allocator, CertificateFigures, ClusterFigures, Metrics, MetricsSources, MirrorFigures, PresenceFigures,
     RedisSourceFigures, ViewSource,
 };
 use site::{
-    Dependency, Health, Parts, Pulse, PulseSources, RunningSite, Site, SiteCounters, UnboundSite, ViewGroup,
+    Dependency, Health, OverviewCollector, OverviewSources, Parts, RunningSite, Site, SiteCounters,
+    UnboundSite, ViewGroup,
 };
 use tokio::sync::watch;
 use tracing::{error, warn};
@@ -55,7 +56,7 @@ pub struct Lent<'a> {
     /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
     /// What is done with the site's keys.
-    pub site_keys: RedisSourceFigures,
+    pub redis_source: RedisSourceFigures,
 }
 
 /// A site whose parts are open, and that needs nothing but sockets.
@@ -132,9 +133,9 @@ impl OpenSite {
                 metrics.add(figures);
             }
         }
-        let watch = Arc::clone(metrics.watch());
-        engine.add_until_stopped(|stopped| watch.run(stopped));
-        let pulse = Pulse::new(PulseSources {
+        let poller = Arc::clone(metrics.journal_poller());
+        engine.add_until_stopped(|stopped| poller.run(stopped));
+        let overview = OverviewCollector::new(OverviewSources {
             clock: Arc::clone(&clock),
             version: env!("CARGO_PKG_VERSION"),
             node: lent.node.node().to_owned(),
@@ -146,12 +147,12 @@ impl OpenSite {
             health: Arc::clone(&health),
             audit: audit.clone(),
         });
-        let beating = Arc::clone(&pulse);
-        engine.add_until_stopped(|stopped| beating.run(stopped));
+        let collector = Arc::clone(&overview);
+        engine.add_until_stopped(|stopped| collector.run(stopped));
         let parts = Parts {
             clock,
             store: lent.store.clone(),
-            people,
+            friends: people,
             gate: Arc::clone(lent.gate),
             passkeys,
             keys: ring,
@@ -167,7 +168,7 @@ impl OpenSite {
             indexes: lent.config.layout()?.map(|(redis, names)| Indexes::new(redis, names)),
             health,
             metrics: Arc::new(metrics),
-            pulse,
+            overview,
             journal_length_alarm: lent.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
@@ -273,7 +274,7 @@ impl ServingSite {
         }
         self.running.drain().await;
         let patience = self.site.settings.limits.request_timeout;
-        if tokio::time::timeout(patience, self.site.changes_made()).await.is_err() {
+        if tokio::time::timeout(patience, self.site.wait_for_changes()).await.is_err() {
             error!("a change was still under way; it may have been made without a record in the audit trail");
         }
     }
@@ -300,9 +301,9 @@ async fn open_gateway(
     Ok(gateway)
 }
 
-fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
+fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceFigures {
     let hub = Arc::clone(&gateway.hub);
-    PeopleFigures {
+    PresenceFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
         operators_max: config.gateway.operators_max as usize,
@@ -310,9 +311,9 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
 }
 
 /// What makes the gateway one of many, if it is.
-fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
+fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterFigures> {
     let hub = Arc::clone(&gateway.hub);
-    Some(GatewaysFigures {
+    Some(ClusterFigures {
         cluster: hub.cluster_counters()?,
         gateway: Arc::clone(&gateway.counters),
         since_contact_s: Arc::new(move || hub.since_contact_s().unwrap_or(0)),
@@ -334,7 +335,7 @@ fn register_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependenc
             }
         }
     });
-    Some(register.needing("redis"))
+    Some(register.depends_on("redis"))
 }
 
 /// Ready once everything is to end.
@@ -389,7 +390,7 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
         redis: shown.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
-    metrics.add(lent.site_keys.clone());
+    metrics.add(lent.redis_source.clone());
     if let Some(side) = &shown.mirror {
         metrics
             .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });

@@ -115,7 +115,7 @@ fn everything_lives_and_after_ctrl_c_nothing_is_left() {
         is_alive.then_some(())
     });
     assert_eq!(demo.api.get("/api/v1/torrents/20").ok()["torrent"]["approved"], false, "one awaits approval");
-    assert_eq!(demo.api.get("/api/v1/multipliers").ok().as_array().unwrap().len(), 2);
+    assert_eq!(demo.api.get("/api/v1/multipliers").ok()["items"].as_array().unwrap().len(), 2);
     eventually("a dead letter", PATIENCE, || {
         let letters = demo.api.get("/api/v1/letters/dlq").ok();
         (!letters["items"].as_array()?.is_empty()).then_some(())

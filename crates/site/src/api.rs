@@ -1,7 +1,6 @@
-//! The API, `/api/v1`: one file for each kind of thing, and what they share.
+//! The API, `/api/v1`: one file per resource.
 //!
-//! A handler reads what was asked, asks one part, and writes what it said. Changes go through [`recorded`], which puts
-//! them into the audit trail before they are acknowledged.
+//! Changes go through [`recorded`], which writes them to the audit trail before they are acknowledged.
 
 use ::friends::FriendsError;
 use access::AccessError;
@@ -17,14 +16,13 @@ use crate::site::Site;
 
 mod audit;
 mod clients;
+mod dead_letters;
 mod figures;
 mod friends;
 mod journal;
 mod keys;
-mod letters;
 mod me;
 mod multipliers;
-mod names;
 mod overview;
 mod ports;
 mod presence;
@@ -33,88 +31,92 @@ mod staff;
 mod stats;
 mod swarms;
 mod torrents;
+mod torrents_by_id;
 mod users;
 mod whitelist;
 
-/// What a key for `read` may ask.
-pub(crate) fn readable() -> Routes {
+/// Routes for keys with `read`.
+pub(crate) fn read_routes() -> Routes {
     [
-        users::readable(),
-        friends::readable(),
-        torrents::readable(),
-        swarms::readable(),
-        clients::readable(),
-        ports::readable(),
-        whitelist::readable(),
-        multipliers::readable(),
-        journal::readable(),
-        letters::readable(),
-        risks::readable(),
-        staff::readable(),
-        stats::readable(),
-        overview::readable(),
-        presence::readable(),
+        users::read_routes(),
+        friends::read_routes(),
+        torrents::read_routes(),
+        swarms::read_routes(),
+        clients::read_routes(),
+        ports::read_routes(),
+        whitelist::read_routes(),
+        multipliers::read_routes(),
+        journal::read_routes(),
+        dead_letters::read_routes(),
+        risks::read_routes(),
+        staff::read_routes(),
+        stats::read_routes(),
+        overview::read_routes(),
+        presence::read_routes(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
 }
 
-/// What a key for `admin` may ask besides.
-pub(crate) fn confidential() -> Routes {
-    audit::readable().merge(keys::readable())
+/// Read-only routes for keys with `admin`.
+pub(crate) fn admin_read_routes() -> Routes {
+    audit::read_routes().merge(keys::read_routes())
 }
 
-/// What a key for `admin` may do.
-pub(crate) fn changeable() -> Routes {
+/// Routes for keys with `admin`.
+pub(crate) fn write_routes() -> Routes {
     [
-        users::changeable(),
-        friends::changeable(),
-        torrents::changeable(),
-        clients::changeable(),
-        ports::changeable(),
-        whitelist::changeable(),
-        multipliers::changeable(),
-        journal::changeable(),
-        letters::changeable(),
-        presence::changeable(),
-        keys::changeable(),
+        users::write_routes(),
+        friends::write_routes(),
+        torrents::write_routes(),
+        clients::write_routes(),
+        ports::write_routes(),
+        whitelist::write_routes(),
+        multipliers::write_routes(),
+        journal::write_routes(),
+        dead_letters::write_routes(),
+        presence::write_routes(),
+        keys::write_routes(),
     ]
     .into_iter()
     .fold(Routes::new(), Routes::merge)
 }
 
-/// What a key for `admin` may do, with bodies of any length.
-pub(crate) fn uploads() -> Routes {
-    whitelist::uploads().merge(torrents::uploads())
+/// Routes for keys with `admin` that stream their body.
+pub(crate) fn upload_routes() -> Routes {
+    whitelist::upload_routes().merge(torrents::upload_routes())
 }
 
-/// What people's own devices may do, with a token of theirs.
-pub(crate) fn personal() -> Routes {
+/// Routes for members, with a presence token.
+pub(crate) fn user_routes() -> Routes {
     presence::heartbeat_routes().merge(me::routes())
 }
 
 pub(crate) use journal::behind_s;
-pub(crate) use me::HitAndRuns;
-pub(crate) use presence::{CountShown, gateway_of};
+pub(crate) use me::HitAndRunCounts;
+pub(crate) use presence::{PresenceCount, gateway_of};
 
-/// Where those routes are.
-pub(crate) const PERSONAL_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
+/// Paths of [`user_routes`].
+pub(crate) const USER_PATHS: [&str; 2] = [me::PATH, presence::HEARTBEAT_PATH];
 
-/// Entries of the journal that one request looks at, at the most.
+/// Maximum number of journal entries that one request scans.
 pub(crate) const SCANNED_MAX: usize = 20_000;
 
-/// A page of a list.
+/// A page of a collection.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Page<T> {
-    /// What is on it.
     pub items: Vec<T>,
-    /// Where the next page begins; null if this is the last.
-    pub next_cursor: Option<String>,
+    /// `cursor` of the next page; null after the last page.
+    pub next: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// A page of what was found when one more was asked for than it may have: that one tells whether there is another
-    /// page.
+    /// A collection without paging.
+    pub(crate) fn whole(items: Vec<T>) -> Page<T> {
+        Page { items, next: None }
+    }
+
+    /// A page of up to `limit` items. The caller reads `limit + 1`: the extra one shows that there is a next page.
     pub(crate) fn of<F>(
         mut found: Vec<F>,
         limit: usize,
@@ -123,38 +125,38 @@ impl<T> Page<T> {
     ) -> Page<T> {
         let is_more = found.len() > limit;
         found.truncate(limit);
-        let next_cursor = found.last().filter(|_| is_more).map(cursor);
-        Page { items: found.iter().map(show).collect(), next_cursor }
+        let next = found.last().filter(|_| is_more).map(cursor);
+        Page { items: found.iter().map(show).collect(), next }
     }
 }
 
-/// Makes a change and records it, whether it succeeds or not. It is acknowledged only once it is recorded.
+/// Makes a change and records it, whether it succeeds or not. It is acknowledged only after it is recorded.
 pub(crate) async fn recorded<T, E: Into<Problem>>(
     site: &Site,
     caller: &Authenticated,
     change: Change,
-    doing: impl Future<Output = Result<T, E>>,
+    operation: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Problem> {
-    recorded_with(site, caller, change, doing, |record, _| record).await
+    recorded_with(site, caller, change, operation, |record, _| record).await
 }
 
-/// Likewise; `tell` adds what is known only once the change was made.
+/// As [`recorded`]; `extend` adds details that are known only after the change.
 pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     site: &Site,
     caller: &Authenticated,
     change: Change,
-    doing: impl Future<Output = Result<T, E>>,
-    tell: impl FnOnce(Record, &T) -> Record,
+    operation: impl Future<Output = Result<T, E>>,
+    extend: impl FnOnce(Record, &T) -> Record,
 ) -> Result<T, Problem> {
     let audit = &site.parts.audit;
     let unrecorded = |error| Problem::unavailable("the audit trail", &error);
-    // Trouble that is there already keeps the change from being made at all.
+    // If the trail cannot be written, the change is not made.
     audit.check().await.map_err(unrecorded)?;
     let record = Record::ok(change.action, actor_of_key(caller.key_id.as_str()), change.subject);
     let record = change.details.into_iter().fold(record, |record, (name, value)| record.with(name, value));
-    match doing.await.map_err(Into::into) {
+    match operation.await.map_err(Into::into) {
         Ok(done) => {
-            let written = audit.record(tell(record, &done)).await;
+            let written = audit.record(extend(record, &done)).await;
             written.map_err(|error| Problem::made_not_recorded(&error))?;
             Ok(done)
         }
@@ -166,7 +168,7 @@ pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     }
 }
 
-/// What is about to be changed, as the audit trail names it.
+/// A change, as the audit trail records it.
 pub(crate) struct Change {
     pub action: &'static str,
     pub subject: Subject,
@@ -206,7 +208,7 @@ impl From<AccessError> for Problem {
             AccessError::NotRotatable(_)
             | AccessError::UserIdExternal { .. }
             | AccessError::PasskeyExternal { .. } => Problem::conflict("adopted", error.to_string()),
-            AccessError::Unpublished(_) => Problem::changed_not_told(&error),
+            AccessError::Unpublished(_) => Problem::changed_not_notified(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
@@ -242,8 +244,8 @@ impl From<FriendsError> for Problem {
 impl From<views::ViewsError> for Problem {
     fn from(error: views::ViewsError) -> Problem {
         match error.is_retryable() {
-            true => Problem::unavailable("the store of the lists", &error),
-            false => Problem::internal("the lists", &error),
+            true => Problem::unavailable("the store of the activity lists", &error),
+            false => Problem::internal("the activity lists", &error),
         }
     }
 }

@@ -1,12 +1,11 @@
-//! The application: every route with what its callers need, and what happens around each of them.
+//! The router: every route with its scope, and the middleware around it.
 //!
 //! # Guarantees
 //!
-//! - A route is public, or its group names the scope that it takes, or it takes a person's own token; the description at `/openapi.json` says the same,
-//!   and a test compares the two.
+//! - A route is public, needs a scope, or takes a user's token. `/openapi.json` declares the same; a test compares them.
 //! - Every error is a [`Problem`]; every request is counted by route and status.
-//! - Nothing outlasts its time, and no body its bound.
-//! - A change that has begun is finished and recorded, whether or not its caller still listens.
+//! - Every request has a timeout, every body a size limit.
+//! - A change that has started is finished and recorded, even if its caller disconnects.
 
 use std::sync::Arc;
 
@@ -26,70 +25,72 @@ use http_body_util::LengthLimitError;
 use tracker::http::proxy;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::caller::{self, ClientAddress, Guard};
-use crate::describe::Description;
+use crate::auth::{ClientAddress, Guard};
+use crate::openapi::Description;
 use crate::problem::Problem;
 use crate::server::RemoteAddress;
-use crate::session::arrival::Arrival;
-use crate::site::{Site, UnderWay};
+use crate::session::request_origin::RequestOrigin;
+use crate::site::{PendingChange, Site};
 use crate::web::Framable;
-use crate::{api, cors, describe, etag, pages, person, session, upgrade, verify, web};
+use crate::{api, auth, cors, etag, monitoring, openapi, session, user_token, verify, web, websocket};
 
-/// Routes of which the site is the state.
 pub(crate) type Routes = OpenApiRouter<Arc<Site>>;
 
-/// What is said of requests that no route took, so that strangers cannot make the table of counters grow.
+/// Route label of requests without a route. Keeps the number of labels bounded.
 const NO_ROUTE: &str = "(none)";
 
-/// For a year, and this name alone: what else runs under names below it is not known here.
+/// One year, without subdomains, which may not support HTTPS.
 const HTTPS_ONLY: &str = "max-age=31536000";
 
-/// Everything the site answers.
 pub fn router(site: &Arc<Site>) -> Router {
     let guarded = |routes: Routes, needs: Scope| {
-        let guard = Guard { site: Arc::clone(site), needs };
-        routes.route_layer(middleware::from_fn_with_state(guard, caller::require))
+        let guard = Guard { site: Arc::clone(site), scope: needs };
+        routes.route_layer(middleware::from_fn_with_state(guard, auth::require))
     };
-    // From the inside out: the key is looked at first, then the body is read, then the work has its time.
+    // Layers run in reverse order: key, then body, then timeout.
     let with_body = |routes: Routes, needs: Scope| {
-        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body)), needs)
+        guarded(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body)), needs)
     };
     let timed = |routes: Routes, needs: Scope| {
-        with_body(routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time)), needs)
+        with_body(
+            routes.route_layer(middleware::from_fn_with_state(Arc::clone(site), request_timeout)),
+            needs,
+        )
     };
-    let read = timed(api::readable(), Scope::Read).layer(middleware::from_fn(etag::tag));
-    let confidential = timed(api::confidential(), Scope::Admin);
+    let read = timed(api::read_routes(), Scope::Read).layer(middleware::from_fn(etag::tag));
+    let admin_read_routes = timed(api::admin_read_routes(), Scope::Admin);
     let verify = timed(verify::routes(), Scope::Verify);
-    let changes = api::changeable()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time));
+    let changes = api::write_routes()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout));
     let changes = with_body(changes, Scope::Admin);
-    // An upload takes as long as it takes, while it goes on.
-    let uploads = api::uploads().route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end));
-    let uploads = guarded(uploads, Scope::Admin).layer(DefaultBodyLimit::disable());
-    let personal = api::personal()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), in_time))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), person::require));
-    // Who signs in has no session yet, and who signs out is let out whatever their key may do.
+    // Uploads have no total timeout, only one between chunks.
+    let upload_routes =
+        api::upload_routes().route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached));
+    let upload_routes = guarded(upload_routes, Scope::Admin).layer(DefaultBodyLimit::disable());
+    let user_routes = api::user_routes()
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), request_timeout))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), user_token::require));
+    // Sign-in has no session yet; sign-out needs no scope.
     let sessions = session::routes()
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time))
-        .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body));
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body));
     let feed = timed(session::feed_routes(), Scope::Read);
     let routes = Routes::new()
         .merge(verify)
         .merge(read)
-        .merge(confidential)
+        .merge(admin_read_routes)
         .merge(changes)
-        .merge(uploads)
-        .merge(personal)
+        .merge(upload_routes)
+        .merge(user_routes)
         .merge(sessions)
         .merge(feed)
-        .merge(pages::routes())
-        .merge(upgrade::routes());
+        .merge(monitoring::routes())
+        .merge(websocket::routes());
     let (routes, _) = routes.split_for_parts();
-    let pages = describe::routes(&description());
+    let pages = openapi::routes(&description());
     routes
         .merge(pages)
         .merge(web::routes(&site.settings))
@@ -101,31 +102,31 @@ pub fn router(site: &Arc<Site>) -> Router {
         .with_state(Arc::clone(site))
 }
 
-/// What the site can do, as `/openapi.json` says it. Needs no site.
+/// The OpenAPI description. Needs no running site.
 pub fn description() -> Description {
-    let routes = describe::document()
+    let routes = openapi::document()
         .merge(verify::routes())
-        .merge(api::readable())
-        .merge(api::confidential())
-        .merge(api::changeable())
-        .merge(api::uploads())
-        .merge(api::personal())
+        .merge(api::read_routes())
+        .merge(api::admin_read_routes())
+        .merge(api::write_routes())
+        .merge(api::upload_routes())
+        .merge(api::user_routes())
         .merge(session::routes())
         .merge(session::feed_routes())
-        .merge(pages::routes());
+        .merge(monitoring::routes());
     Description::of(routes.into_openapi())
 }
 
 async fn no_such_path() -> Problem {
-    Problem::not_found("no_such_path", "there is nothing here: GET /docs lists what there is")
+    Problem::not_found("no_such_path", "no such path: GET /docs lists the routes")
 }
 
 async fn no_such_method() -> Problem {
-    let detail = "this path does not take this method: GET /docs lists what there is";
+    let detail = "method not allowed here: GET /docs lists the routes";
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }
 
-/// Around every request: whose it is, whether it is one too many, how long it took, what became of it.
+/// Outermost middleware: client address, rate limit, security headers, counters.
 async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let route = match request.extensions().get::<MatchedPath>() {
@@ -147,28 +148,27 @@ async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> R
     response
 }
 
-/// Also for requests that are refused.
 fn is_over_https(site: &Site, request: &Request) -> bool {
     let from = request.extensions().get::<RemoteAddress>();
-    from.is_some_and(|from| Arrival::of(request.headers(), from.0.ip(), &site.settings).over_https)
+    from.is_some_and(|from| RequestOrigin::of(request.headers(), from.0.ip(), &site.settings).over_https)
 }
 
 fn admit(site: &Site, mut request: Request) -> Result<Request, Problem> {
     let Some(RemoteAddress(from)) = request.extensions().get().copied() else {
-        return Err(Problem::internal("the listener", &"it gave no address"));
+        return Err(Problem::internal("the listener", &"no remote address"));
     };
     let headers: Vec<(&str, &[u8])> =
         request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let client = proxy::client_address(from.ip(), headers.iter().copied(), &site.settings.proxies)
         .map_err(|error| Problem::bad_request(error.to_string()))?;
     site.callers.check_address(client.ip, site.parts.clock.now_ms())?;
-    let arrival = Arrival::of(request.headers(), from.ip(), &site.settings);
+    let origin = RequestOrigin::of(request.headers(), from.ip(), &site.settings);
     request.extensions_mut().insert(ClientAddress(client.ip));
-    request.extensions_mut().insert(arrival);
+    request.extensions_mut().insert(origin);
     Ok(request)
 }
 
-/// Browsers are told to guess nothing, frame nothing, keep nothing; a page that needs more says so itself.
+/// Restrictive defaults; a response that sets a header itself keeps it.
 fn add_headers(response: &mut Response) {
     const HEADERS: [(HeaderName, &str); 5] = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -179,7 +179,7 @@ fn add_headers(response: &mut Response) {
     ];
     let framable = response.extensions().get::<Framable>().is_some();
     for (name, value) in HEADERS {
-        // The older header knows no list of sites; the policy of such a page has it.
+        // X-Frame-Options has no list of origins; the page's policy does.
         if framable && name == X_FRAME_OPTIONS {
             continue;
         }
@@ -187,15 +187,15 @@ fn add_headers(response: &mut Response) {
     }
 }
 
-/// Reads the body, within its bound and its time, before the work begins.
-async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+/// Reads the whole body, within size limit and timeout, before the handler runs.
+async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
     let limits = &site.settings.limits;
     let (parts, body) = request.into_parts();
     let too_large = || {
         let detail = format!("the body is longer than {} bytes", limits.body_bytes_max);
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     };
-    // What says that it is too long is not waited for.
+    // Refuses by the declared length before reading.
     if body.size_hint().lower() > limits.body_bytes_max as u64 {
         return Err(too_large());
     }
@@ -203,22 +203,22 @@ async fn take_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
     let read = tokio::time::timeout(limits.request_timeout, reading).await.map_err(|_| {
         site.counters.timeouts.increment();
         let detail =
-            format!("the body took longer than {} s: send it again", limits.request_timeout.as_secs());
+            format!("the body did not arrive within {} s: send it again", limits.request_timeout.as_secs());
         Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
     })?;
     let body = read.map_err(|error| match std::error::Error::source(&error) {
         Some(source) if source.is::<LengthLimitError>() => too_large(),
-        _ => Problem::bad_request("the body ended too soon, or is not as its head says: send it again"),
+        _ => Problem::bad_request("the body is incomplete or malformed: send it again"),
     })?;
     Ok(next.run(Request::from_parts(parts, Body::from(body))).await)
 }
 
-/// A change goes on when its caller hangs up or is no longer waited for: otherwise it might be made and not recorded.
-async fn to_the_end(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let under_way = UnderWay::begin(&site);
+/// Runs a change in its own task, so that a disconnect or timeout cannot leave it made but not recorded.
+async fn run_detached(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let pending = PendingChange::begin(&site);
     let changing = async move {
         let response = next.run(request).await;
-        drop(under_way);
+        drop(pending);
         response
     };
     match tokio::spawn(changing).await {
@@ -227,8 +227,8 @@ async fn to_the_end(State(site): State<Arc<Site>>, request: Request, next: Next)
     }
 }
 
-/// Gives up waiting for a change that takes too long. It goes on, so its caller must look before they repeat it.
-async fn answered_in_time(
+/// Timeout of a change. The change continues in its task.
+async fn change_timeout(
     State(site): State<Arc<Site>>,
     request: Request,
     next: Next,
@@ -237,18 +237,21 @@ async fn answered_in_time(
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         site.counters.timeouts.increment();
         let detail = format!(
-            "the change takes longer than {} s and goes on: look whether it was made before you repeat it",
+            "no result within {} s; the change continues: check whether it was made before you repeat it",
             limit.as_secs()
         );
         Problem::new(StatusCode::GATEWAY_TIMEOUT, "still_under_way", detail)
     })
 }
 
-/// Gives up on what takes too long.
-async fn in_time(State(site): State<Arc<Site>>, request: Request, next: Next) -> Result<Response, Problem> {
+async fn request_timeout(
+    State(site): State<Arc<Site>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let limit = site.settings.limits.request_timeout;
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         site.counters.timeouts.increment();
-        Problem::unavailable("what this request needs", &format!("no answer within {} s", limit.as_secs()))
+        Problem::unavailable("a dependency", &format!("no answer within {} s", limit.as_secs()))
     })
 }

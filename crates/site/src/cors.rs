@@ -1,5 +1,4 @@
-//! Pages of other sites: refused by their browser unless the operator names their origin. What people do for themselves
-//! is open to the pages that may connect (gateway.allowed_origins) as well.
+//! CORS: `site.cors_origins` may use the API, and `gateway.allowed_origins` the routes for members.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use http::{HeaderValue, Method, StatusCode};
 use crate::api;
 use crate::site::Site;
 
-/// Tells browsers that pages of a named origin may use the API.
+/// Adds CORS headers for allowed origins and answers preflight requests.
 pub async fn allow(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let Some(origin) = allowed_origin(&site, &request) else {
         return next.run(request).await;
@@ -37,13 +36,12 @@ fn allowed_origin(site: &Site, request: &Request) -> Option<HeaderValue> {
     let origin = request.headers().get(ORIGIN)?;
     let text = origin.to_str().ok()?;
     let is_in = |origins: &[String]| origins.iter().any(|named| named.eq_ignore_ascii_case(text));
-    let is_personal = api::PERSONAL_PATHS.contains(&request.uri().path());
+    let is_user_route = api::USER_PATHS.contains(&request.uri().path());
     let is_named =
-        is_in(&site.settings.cors_origins) || (is_personal && is_in(&site.settings.people_origins));
+        is_in(&site.settings.cors_origins) || (is_user_route && is_in(&site.settings.gateway_origins));
     is_named.then(|| origin.clone())
 }
 
-/// What a browser asks before the request itself.
 fn preflight() -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),

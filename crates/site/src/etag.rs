@@ -1,4 +1,4 @@
-//! Entity tags: who asks again for what has not changed is told so, without the body.
+//! Entity tags and 304 responses.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 
-/// Pages of lists are far shorter.
+/// Far above the size of any page.
 const BODY_BYTES_MAX: usize = 16 << 20;
-/// Enough that two bodies never share a tag.
+/// Collisions are negligible.
 const TAG_BYTES: usize = 16;
 
-/// Tags what a GET was answered with.
+/// Adds an `ETag` to GET responses, and answers `If-None-Match`.
 pub async fn tag(request: Request, next: Next) -> Response {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
     let is_get = request.method() == Method::GET;
@@ -29,7 +29,7 @@ pub async fn tag(request: Request, next: Next) -> Response {
         Err(error) => return Problem::internal("the answer", &error).into_response(),
     };
     let tag = tag_of(&body);
-    let is_known = known.is_some_and(|known| names(&known, &tag));
+    let is_known = known.is_some_and(|known| contains_tag(&known, &tag));
     parts.headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         parts.headers.insert(ETAG, tag);
@@ -44,16 +44,16 @@ pub async fn tag(request: Request, next: Next) -> Response {
 }
 
 fn tag_of(body: &[u8]) -> String {
-    format!("\"{}\"", digits_of(body))
+    format!("\"{}\"", hash_of(body))
 }
 
-/// What tells this body from any other.
-pub fn digits_of(body: &[u8]) -> String {
+/// Truncated SHA-256 in hexadecimal digits.
+pub fn hash_of(body: &[u8]) -> String {
     Sha256::digest(body)[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a header that lists tags has this one.
-pub fn names(header: &HeaderValue, tag: &str) -> bool {
+/// Whether an `If-None-Match` header contains the tag.
+pub fn contains_tag(header: &HeaderValue, tag: &str) -> bool {
     let Ok(listed) = header.to_str() else { return false };
     listed.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
@@ -63,11 +63,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_found_among_others_weak_or_not() {
+    fn a_tag_is_found_in_a_list_weak_or_strong() {
         let tag = tag_of(b"body");
         let header = |text: String| HeaderValue::from_str(&text).unwrap();
-        assert!(names(&header(format!("\"x\", W/{tag}")), &tag));
-        assert!(names(&header("*".to_owned()), &tag));
-        assert!(!names(&header(tag_of(b"other")), &tag));
+        assert!(contains_tag(&header(format!("\"x\", W/{tag}")), &tag));
+        assert!(contains_tag(&header("*".to_owned()), &tag));
+        assert!(!contains_tag(&header(tag_of(b"other")), &tag));
     }
 }

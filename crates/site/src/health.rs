@@ -1,8 +1,7 @@
-//! Health: what we depend on, how it is, and since when.
+//! Health of dependencies.
 //!
-//! A task asks every dependency now and then. Requests read what it found, so that a dead dependency makes nobody wait.
-//! The answers of one round are noted together, so that a dependency that fails and those that need it are seen to fail at
-//! once: then the cause alone is logged, and the cause alone is an alert.
+//! A task checks every dependency periodically; requests read the last result and never wait for a dependency. The results
+//! of one round are stored together, so that of dependencies that fail together only the cause is logged and is an alert.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,120 +18,114 @@ use utoipa::ToSchema;
 
 use crate::metrics::{Page, Source};
 
-/// How often dependencies are asked.
-const ASK_EVERY: Duration = Duration::from_secs(2);
-/// How long one may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
-type Asking = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type CheckFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
-/// Something we depend on, and how to ask it whether it is there.
+/// A dependency and its check.
 pub struct Dependency {
     name: &'static str,
     needs: Option<&'static str>,
-    ask: Box<dyn Fn() -> Asking + Send + Sync>,
+    check: Box<dyn Fn() -> CheckFuture + Send + Sync>,
 }
 
 impl Dependency {
-    /// A dependency that is asked by this.
-    pub fn new<F>(name: &'static str, ask: impl Fn() -> F + Send + Sync + 'static) -> Dependency
+    pub fn new<F>(name: &'static str, check: impl Fn() -> F + Send + Sync + 'static) -> Dependency
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Dependency { name, needs: None, ask: Box::new(move || Box::pin(ask())) }
+        Dependency { name, needs: None, check: Box::new(move || Box::pin(check())) }
     }
 
-    /// The same, which fails whenever the dependency of this name does.
-    pub fn needing(self, name: &'static str) -> Dependency {
+    /// Declares that this dependency fails whenever the named one does.
+    pub fn depends_on(self, name: &'static str) -> Dependency {
         Dependency { needs: Some(name), ..self }
     }
 }
 
-/// How something is.
+/// Last result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
-    trouble: Option<String>,
+struct Checked {
+    error: Option<String>,
     since: UnixTime,
 }
 
-/// How everything is.
 pub struct Health {
     dependencies: Vec<Dependency>,
-    standings: Mutex<Vec<Option<Standing>>>,
-    /// Which dependencies were logged as failing, by position.
+    checked: Mutex<Vec<Option<Checked>>>,
+    /// Whether a dependency was logged as failing, by position.
     logged: Mutex<Vec<bool>>,
     started_at: UnixTime,
 }
 
-/// How one dependency is, as it is written.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DependencyHealth {
-    /// What it is.
+    /// Name of the dependency.
     #[schema(example = "database")]
     pub name: String,
-    /// `ok`, `failing`, or `unknown` before it was first asked.
+    /// `ok`, `failing`, or `unknown` before the first check.
     #[schema(example = "ok")]
     pub state: String,
-    /// Since when it has been so, in seconds since 1970.
+    /// Start of this state, in unix seconds.
     pub since: u32,
-    /// The dependency without which this one fails; null if it stands alone.
+    /// The dependency that this one depends on; null if none.
     #[schema(example = json!(null))]
     pub needs: Option<String>,
-    /// What is wrong; told only to callers with a key for `read`.
+    /// The error; only for keys with `read`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Health {
-    /// Nothing is known yet.
     pub fn new(dependencies: Vec<Dependency>, started_at: UnixTime) -> Health {
-        let standings = Mutex::new(vec![None; dependencies.len()]);
+        let checked = Mutex::new(vec![None; dependencies.len()]);
         let logged = Mutex::new(vec![false; dependencies.len()]);
-        Health { dependencies, standings, logged, started_at }
+        Health { dependencies, checked, logged, started_at }
     }
 
-    /// Asks everything until told to stop.
+    /// Checks all dependencies periodically until stopped.
     pub async fn run(self: Arc<Self>, clock: Arc<dyn Clock>, mut stop: watch::Receiver<bool>) {
         loop {
-            self.ask_all(&*clock).await;
+            self.check_all(&*clock).await;
             tokio::select! {
                 _ = stop.wait_for(|stopped| *stopped) => return,
-                () = tokio::time::sleep(ASK_EVERY) => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
         }
     }
 
-    /// Asks everything once, all at the same time.
-    pub async fn ask_all(&self, clock: &dyn Clock) {
-        let answers = Mutex::new(vec![None; self.dependencies.len()]);
-        let asking = self.dependencies.iter().enumerate().map(|(position, dependency)| {
-            let answers = &answers;
+    /// Checks all dependencies concurrently.
+    pub async fn check_all(&self, clock: &dyn Clock) {
+        let results = Mutex::new(vec![None; self.dependencies.len()]);
+        let checks = self.dependencies.iter().enumerate().map(|(position, dependency)| {
+            let results = &results;
             async move {
-                let answer = tokio::time::timeout(ANSWER_WITHIN, (dependency.ask)()).await;
-                let answer =
-                    answer.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER_WITHIN.as_secs())));
-                answers.lock()[position] = answer.err();
+                let result = tokio::time::timeout(CHECK_TIMEOUT, (dependency.check)()).await;
+                let result =
+                    result.unwrap_or_else(|_| Err(format!("no result within {} s", CHECK_TIMEOUT.as_secs())));
+                results.lock()[position] = result.err();
             }
         });
-        join_all(asking).await;
-        self.note(answers.into_inner(), clock.now());
+        join_all(checks).await;
+        self.store(results.into_inner(), clock.now());
         self.log_changes();
     }
 
-    /// Keeps the answers of a round: what is wrong with each dependency, by position.
-    fn note(&self, answers: Vec<Option<String>>, now: UnixTime) {
-        let mut standings = self.standings.lock();
-        for (known, trouble) in standings.iter_mut().zip(answers) {
-            let is_same = known.as_ref().is_some_and(|known| known.trouble.is_some() == trouble.is_some());
+    /// Stores the errors of a round, by position.
+    fn store(&self, results: Vec<Option<String>>, now: UnixTime) {
+        let mut checked = self.checked.lock();
+        for (known, error) in checked.iter_mut().zip(results) {
+            let is_same = known.as_ref().is_some_and(|known| known.error.is_some() == error.is_some());
             let since = match known {
                 Some(known) if is_same => known.since,
                 _ => now,
             };
-            *known = Some(Standing { trouble, since });
+            *known = Some(Checked { error, since });
         }
     }
 
-    /// Logs what has begun to fail, and what works again. Of dependencies that fail because of another, only that one.
+    /// Logs failures and recoveries, of dependent failures only the cause.
     fn log_changes(&self) {
         let report = self.report(true);
         for (health, is_logged) in report.iter().zip(self.logged.lock().iter_mut()) {
@@ -153,42 +146,40 @@ impl Health {
         }
     }
 
-    /// How each dependency is.
     pub fn report(&self, with_reasons: bool) -> Vec<DependencyHealth> {
-        let standings = self.standings.lock();
-        let one = |(dependency, standing): (&Dependency, &Option<Standing>)| DependencyHealth {
+        let checked = self.checked.lock();
+        let one = |(dependency, standing): (&Dependency, &Option<Checked>)| DependencyHealth {
             name: dependency.name.to_owned(),
             state: match standing {
                 None => "unknown",
-                Some(Standing { trouble: None, .. }) => "ok",
+                Some(Checked { error: None, .. }) => "ok",
                 Some(_) => "failing",
             }
             .to_owned(),
             since: standing.as_ref().map_or(self.started_at, |standing| standing.since).0,
             needs: dependency.needs.map(str::to_owned),
-            reason: standing.as_ref().and_then(|standing| standing.trouble.clone()).filter(|_| with_reasons),
+            reason: standing.as_ref().and_then(|standing| standing.error.clone()).filter(|_| with_reasons),
         };
-        self.dependencies.iter().zip(standings.iter()).map(one).collect()
+        self.dependencies.iter().zip(checked.iter()).map(one).collect()
     }
 
-    /// Whether everything was asked and is well.
+    /// Whether all dependencies were checked and work.
     pub fn is_ready(&self) -> bool {
-        let standings = self.standings.lock();
-        standings.iter().all(|standing| standing.as_ref().is_some_and(|standing| standing.trouble.is_none()))
+        let checked = self.checked.lock();
+        checked.iter().all(|standing| standing.as_ref().is_some_and(|standing| standing.error.is_none()))
     }
 }
 
 impl DependencyHealth {
-    /// Whether it was asked and does not work.
     pub fn is_failing(&self) -> bool {
         self.state == "failing"
     }
 }
 
-/// The failing dependency because of which this one fails: itself, if what it needs works.
+/// The failing dependency at the root: `failing` itself, if what it depends on works.
 pub fn cause_of<'a>(report: &'a [DependencyHealth], failing: &'a DependencyHealth) -> &'a DependencyHealth {
     let mut cause = failing;
-    // A dependency needs one that is named before it or after it, never itself: as many steps as there are end it.
+    // Bounded by the number of dependencies, in case of a cycle.
     for _ in report {
         let needed = report.iter().find(|one| Some(&one.name) == cause.needs.as_ref() && one.is_failing());
         match needed {
@@ -199,7 +190,7 @@ pub fn cause_of<'a>(report: &'a [DependencyHealth], failing: &'a DependencyHealt
     cause
 }
 
-/// The names of the dependencies that fail because of this one.
+/// Names of the dependencies that fail because of `cause`.
 pub fn affected_by<'a>(report: &'a [DependencyHealth], cause: &DependencyHealth) -> Vec<&'a str> {
     let fails_with = |one: &&DependencyHealth| {
         one.is_failing() && one.name != cause.name && cause_of(report, one).name == cause.name
@@ -207,18 +198,18 @@ pub fn affected_by<'a>(report: &'a [DependencyHealth], cause: &DependencyHealth)
     report.iter().filter(fails_with).map(|one| one.name.as_str()).collect()
 }
 
-/// What does not work while a dependency, or a view of the journal, fails.
+/// Effect of a failing dependency or view.
 pub fn effect_of(name: &str) -> &'static str {
     match name {
-        "database" => "Users and torrents are served from memory, and changes of them fail.",
-        "journal" => "Announces wait in memory; those with an event are answered once they are stored.",
-        "journal_queue" => "Clients are told to come back.",
+        "database" => "Users and torrents are served from memory; changes of them fail.",
+        "journal" => "Announces wait in memory; replies to announces with an event are delayed.",
+        "journal_queue" => "Announces are refused; clients retry.",
         "whitelist" => "New passkeys cannot be checked.",
-        "activity" => "The lists of who seeds and who leeches stand still.",
-        "register" => "People at other gateways are not seen.",
+        "activity" => "The activity lists are not updated.",
+        "register" => "Presence at other gateways is not visible.",
         "audit" => "Changes over the API are refused.",
-        "ledger" => "Accounts stand still.",
-        "mirror" => "The tracker's keys in Redis stand still.",
+        "ledger" => "Accounts are not updated.",
+        "mirror" => "The keys of the mirror in Redis are not updated.",
         _ => "",
     }
 }
@@ -227,10 +218,10 @@ impl Source for Health {
     fn encode(&self, page: &mut Page) {
         let mut ready = page.gauge(
             "rollcall_dependency_ready",
-            "Whether what the server depends on works, writes included: what /readyz says.",
+            "Whether a dependency works, including writes, as reported by /readyz.",
         );
         for dependency in self.report(false) {
-            // The alert rules go by it: what fails because of another dependency does not page by itself.
+            // The alert rules use `needs` to suppress dependent failures.
             let needs = dependency.needs.as_deref().unwrap_or("");
             let labels = [("dependency", dependency.name.as_str()), ("needs", needs)];
             ready = ready.with(&labels, u64::from(dependency.state == "ok"));
@@ -238,7 +229,6 @@ impl Source for Health {
     }
 }
 
-/// Waits for all of them; there are few.
 async fn join_all(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     let mut waiting: Vec<_> = futures.map(Box::pin).collect();
     std::future::poll_fn(|context| {
@@ -257,23 +247,23 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn health_says_what_is_wrong_and_since_when() {
+    async fn a_report_has_state_reason_and_start_time() {
         let is_up = Arc::new(AtomicBool::new(true));
-        let asked = Arc::clone(&is_up);
+        let params = Arc::clone(&is_up);
         let database = Dependency::new("database", move || {
-            let is_up = asked.load(Ordering::Relaxed);
+            let is_up = params.load(Ordering::Relaxed);
             async move { if is_up { Ok(()) } else { Err("connection refused".to_owned()) } }
         });
         let clock = ManualClock::at(UnixTime(100));
         let health = Health::new(vec![database], UnixTime(90));
         assert!(!health.is_ready());
         assert_eq!((health.report(true)[0].state.as_str(), health.report(true)[0].since), ("unknown", 90));
-        health.ask_all(&clock).await;
+        health.check_all(&clock).await;
         assert!(health.is_ready());
         is_up.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             clock.advance(domain::Seconds(10));
-            health.ask_all(&clock).await;
+            health.check_all(&clock).await;
         }
         let report = health.report(true);
         assert_eq!((report[0].state.as_str(), report[0].since), ("failing", 110));
@@ -283,11 +273,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_because_of_another_dependency_names_it() {
+    async fn dependent_failures_have_a_common_cause() {
         let failing = |name, needs: Option<&'static str>| {
             let one = Dependency::new(name, || async { Err("connection refused".to_owned()) });
             match needs {
-                Some(needs) => one.needing(needs),
+                Some(needs) => one.depends_on(needs),
                 None => one,
             }
         };
@@ -303,7 +293,7 @@ mod tests {
             ],
             UnixTime(90),
         );
-        health.ask_all(&ManualClock::at(UnixTime(100))).await;
+        health.check_all(&ManualClock::at(UnixTime(100))).await;
         let report = health.report(true);
         let causes: Vec<&str> = report.iter().map(|one| cause_of(&report, one).name.as_str()).collect();
         assert_eq!(causes, ["redis", "redis", "database", "audit", "whitelist", "redis"]);

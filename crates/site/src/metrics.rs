@@ -1,71 +1,67 @@
-//! The metrics page: everything an operator can watch, as text that Prometheus reads.
+//! Metrics in the text format of Prometheus.
 //!
 //! # Layout
 //!
-//! - this file: the page's parts, put together
-//! - [`page`]: families of numbers and how they are written
-//! - [`watch`]: what has to be asked of the journal, asked now and then
-//! - `announces`, `replication`, `entries`, `mirror`, `stores`, `verification`, `people`, `requests`, `redis_source`: one adapter
-//!   for each thing that counts
-//! - [`CertificateFigures`]: when certificates expire
-//! - [`process`], [`Allocator`]: memory, time, files and threads of this process
+//! - this file: the registry of sources
+//! - [`page`]: metric families and their encoding
+//! - [`journal_poller`]: polls the state of the journal
+//! - `tracker`, `replication`, `journal`, `mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`: one
+//!   adapter per subsystem
+//! - [`CertificateFigures`]: expiry of certificates
+//! - [`process`], [`Allocator`]: memory, CPU time, files and threads of this process
 //!
 //! # Guarantees
 //!
-//! - A scrape never waits for Redis or a database. What has to be asked there is asked by [`JournalWatch::run`]; the
-//!   last answer is shown, with its age.
-//! - Nothing is counted twice: the numbers are those that each part keeps beside what it does, read at the scrape.
-//! - The page does not grow: labels come from lists that are fixed or bounded here.
+//! - A scrape never waits for Redis or a database. [`JournalPoller::run`] polls them; the last result is shown with its
+//!   age.
+//! - There are no counters of the page itself: it reads those of each subsystem at the scrape.
+//! - The number of labels is bounded.
 //!
 //! # Deliberately absent
 //!
-//! Anything by user, torrent or address: that belongs to the API. State of its own, global or otherwise: whoever wants
-//! to be on the page implements [`Source`].
+//! Labels by user, torrent or address: use the API. Global state: a subsystem implements [`Source`].
 
 mod allocator;
-mod announces;
-mod entries;
-mod gateways;
+mod cluster;
+mod http;
+mod journal;
+pub mod journal_poller;
 mod mirror;
 pub mod page;
-mod people;
+mod presence;
 pub mod process;
 mod redis_source;
 mod replication;
-mod requests;
 mod stores;
+mod tracker;
 mod verification;
-pub mod watch;
 
 use std::sync::Arc;
 
+use ::journal::maintenance::MaintenanceCounters;
+use ::journal::{ConsumerCounters, Journal, Queue};
+use ::tracker::Tracker;
 use access::{FollowCounters, Gate};
 use database::Database;
 use domain::clock::Clock;
-use journal::maintenance::MaintenanceCounters;
-use journal::{ConsumerCounters, Journal, Queue};
 use keyspace::Redis;
 use ledger::Ledger;
-use tracker::Tracker;
 use views::Activity;
 
 pub use allocator::Allocator;
-pub use gateways::GatewaysFigures;
+pub use cluster::ClusterFigures;
+pub use journal_poller::JournalPoller;
 pub use mirror::MirrorFigures;
 pub use page::{Family, Page};
-pub use people::PeopleFigures;
+pub use presence::PresenceFigures;
 pub use redis_source::RedisSourceFigures;
 pub use stores::CertificateFigures;
-pub use watch::JournalWatch;
 
-/// The type of the page, for whoever serves it.
+/// Content type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Something that has numbers to show.
-///
-/// Called at every scrape: an implementer reads what it has in memory, and never waits.
+/// A source of metrics. `encode` is called at every scrape and must not wait.
 pub trait Source: Send + Sync {
-    /// Writes its numbers.
     fn encode(&self, page: &mut Page);
 }
 
@@ -75,64 +71,52 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// A view that this process keeps.
+/// A view that this process maintains.
 #[derive(Clone)]
 pub struct ViewSource {
-    /// Its name.
     pub view: &'static str,
-    /// The group under which it reads the journal.
+    /// Consumer group.
     pub group: String,
-    /// What it counts.
     pub counters: Arc<ConsumerCounters>,
 }
 
-/// What a server is made of. What it does not have is left out of the page.
+/// Subsystems of the server; absent ones are left out of the page.
 pub struct MetricsSources {
-    /// The version of the program.
     pub version: &'static str,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// The tracker, where this process is one.
     pub tracker: Option<Arc<Tracker>>,
-    /// The queue into the journal.
     pub queue: Arc<Queue>,
-    /// The journal.
     pub journal: Arc<dyn Journal>,
-    /// What the journal's maintenance found.
     pub maintenance: Arc<MaintenanceCounters>,
-    /// The views that this process keeps.
+    /// Views that this process maintains.
     pub views: Vec<ViewSource>,
-    /// The accounts, where this process keeps them.
     pub ledger: Option<Arc<Ledger>>,
-    /// The lists of who seeds and who leeches, where this process keeps them.
     pub activity: Option<Activity>,
-    /// Who may announce.
     pub gate: Arc<Gate>,
-    /// How the gate follows the database.
+    /// Polls of the database for the gate.
     pub follower: Option<Arc<FollowCounters>>,
-    /// Databases, each with what it is used for. The ledger's need not be named.
+    /// Databases by use, except the ledger's.
     pub databases: Vec<(&'static str, Database)>,
-    /// Connections to Redis, each with what it is used for.
+    /// Redis connections by use.
     pub redis: Vec<(&'static str, Redis)>,
 }
 
-/// The page's parts.
 pub struct Metrics {
     sources: Vec<Box<dyn Source>>,
-    watch: Arc<JournalWatch>,
+    poller: Arc<JournalPoller>,
 }
 
 impl Metrics {
-    /// A page about these. Somebody has to run [`JournalWatch::run`] of [`Metrics::watch`].
+    /// The caller must run [`JournalPoller::run`] of [`Metrics::journal_poller`].
     pub fn new(parts: MetricsSources) -> Metrics {
         let groups = parts.views.iter().map(|view| (view.group.clone(), view.view)).collect();
-        let watch = Arc::new(JournalWatch::new(Arc::clone(&parts.journal), parts.clock, groups));
-        let mut metrics = Metrics { sources: Vec::new(), watch: Arc::clone(&watch) };
-        metrics.add(watch);
+        let poller = Arc::new(JournalPoller::new(Arc::clone(&parts.journal), parts.clock, groups));
+        let mut metrics = Metrics { sources: Vec::new(), poller: Arc::clone(&poller) };
+        metrics.add(poller);
         metrics.add(process::ProcessFigures::new(parts.version));
-        metrics.add(entries::QueueFigures(parts.queue));
-        metrics.add(entries::MaintenanceFigures { counters: parts.maintenance, journal: parts.journal });
-        metrics.add(entries::ViewFigures(parts.views));
+        metrics.add(journal::QueueFigures(parts.queue));
+        metrics.add(journal::MaintenanceFigures { counters: parts.maintenance, journal: parts.journal });
+        metrics.add(journal::ViewFigures(parts.views));
         metrics.add(stores::GateFigures { gate: parts.gate, follower: parts.follower });
         metrics.add(stores::RedisFigures(parts.redis));
         let mut databases = parts.databases;
@@ -140,7 +124,7 @@ impl Metrics {
         metrics.add(stores::DatabaseFigures(databases));
         if let Some(tracker) = parts.tracker {
             metrics.add(replication::ReplicationFigures(Arc::clone(&tracker)));
-            metrics.add(announces::TrackerFigures(tracker));
+            metrics.add(tracker::TrackerFigures(tracker));
         }
         if let Some(ledger) = parts.ledger {
             metrics.add(stores::LedgerFigures(ledger));
@@ -151,22 +135,21 @@ impl Metrics {
         metrics
     }
 
-    /// Puts something else on the page.
+    /// Adds a source.
     pub fn add(&mut self, source: impl Source + 'static) {
         self.sources.push(Box::new(source));
     }
 
-    /// What asks the journal now and then.
-    pub fn watch(&self) -> &Arc<JournalWatch> {
-        &self.watch
+    pub fn journal_poller(&self) -> &Arc<JournalPoller> {
+        &self.poller
     }
 
-    /// The page as it is now, of the type [`CONTENT_TYPE`].
+    /// The current page, of type [`CONTENT_TYPE`].
     pub fn render(&self) -> String {
         self.render_with(&[])
     }
 
-    /// The page with some more on it: of whoever serves the page, and so cannot be part of it.
+    /// The page with further sources: those of the server that owns this value.
     pub fn render_with(&self, more: &[&dyn Source]) -> String {
         let mut page = Page::default();
         for source in self.sources.iter().map(|source| &**source).chain(more.iter().copied()) {

@@ -1,17 +1,17 @@
-//! All torrents by how many are on them, as people page through them.
+//! All torrents sorted by peer counts, in consistent pages.
 //!
 //! # Guarantees
 //!
-//! - A ranking is made when somebody asks and the last one is too old, never for each request; one at a time. Once begun
-//!   it is finished and kept, whether or not whoever asked still listens.
-//! - Pages of one ranking join without gaps or repeats, however the swarms change meanwhile: it is kept for whoever was
-//!   given a place in it. A place in a ranking that is gone is looked for in the present one, by its value and number.
-//! - What is kept is bounded; places that came too late are counted.
-//! - A page costs what is on it, and with a search a look at each torrent.
+//! - A ranking is computed on demand when the last one is too old, one at a time. A computation that has started is
+//!   finished and cached, even if the request is cancelled.
+//! - Pages of one ranking have no gaps and no repeats, however the swarms change: a ranking with issued cursors stays
+//!   cached. A cursor of an expired ranking continues in the current one, by value and id.
+//! - The cache is bounded; expired cursors are counted.
+//! - A page costs its rows; with a search, a pass over all torrents.
 //!
 //! # Deliberately absent
 //!
-//! Names, sizes and dates: they are in the database, which is asked for those of a page.
+//! Names, sizes and dates: they are read from the database for one page.
 
 mod source;
 
@@ -25,27 +25,25 @@ use swarm::SwarmCounts;
 use tracker::counters::Counter;
 
 use crate::problem::Problem;
-pub use source::Source;
+pub use source::RankingSource;
 
-/// Rankings that are kept, at the most.
+/// Maximum number of cached rankings.
 const KEPT_MAX: usize = 16;
-/// Torrents in all rankings that are kept, at the most: about 50 megabytes. The newest one is kept whatever its size.
+/// Maximum number of torrents in all cached rankings, about 50 MB. The newest ranking is cached whatever its size.
 const KEPT_TORRENTS_MAX: usize = 2_000_000;
-/// How long a ranking is kept for whoever was given a place in it.
+/// How long a ranking with issued cursors stays cached.
 const KEPT_MS: u64 = 5 * 60 * 1000;
-/// A ranking that took long to make is good for so many times as long, so that making them never takes all the time
-/// there is; but not for longer than a minute.
-const TIMES_AS_LONG: u64 = 5;
-const GOOD_MS_MAX: u64 = 60 * 1000;
+/// A ranking is fresh for this multiple of its computation time, up to [`FRESH_MS_MAX`], so that computing takes a bounded
+/// share of the time.
+const FRESH_PER_READ_TIME: u64 = 5;
+const FRESH_MS_MAX: u64 = 60 * 1000;
 
-/// What torrents are ranked by.
+/// Sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankedBy {
-    /// Peers that have everything.
     Seeders,
-    /// Peers that do not.
     Leechers,
-    /// How often it was completed.
+    /// Completions.
     Snatches,
 }
 
@@ -59,87 +57,77 @@ impl RankedBy {
     }
 }
 
-/// A torrent and how many are on it.
+/// A torrent and its counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// The torrent.
     pub id: TorrentId,
-    /// How many.
     pub counts: SwarmCounts,
 }
 
-/// A place in a ranking: behind this value and number.
+/// Position in a ranking: after this value and id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RankedPlace {
-    /// Which ranking: when it was made, in milliseconds since 1970.
+pub struct RankingCursor {
+    /// Id of the ranking: its time in unix milliseconds.
     pub made_ms: u64,
-    /// The value of the last torrent that was seen.
+    /// Value of the last torrent on the page.
     pub value: i64,
-    /// Its number.
+    /// Id of the last torrent on the page.
     pub id: TorrentId,
 }
 
-/// All torrents at one moment.
+/// All torrents at one time.
 #[derive(Debug)]
 pub struct Ranking {
-    /// When it was made; no two have the same.
+    /// Unique, in unix milliseconds.
     pub made_ms: u64,
-    /// Whether the counts mean anything.
+    /// False if there is no source of counts.
     pub has_counts: bool,
-    /// By number.
+    /// Sorted by id.
     torrents: Vec<Ranked>,
-    /// Positions of torrents, by value and number, smallest first: one for each kind of value, made when it is wanted.
+    /// Positions of torrents by value and id, ascending; per sort key, sorted on first use.
     orders: [OnceLock<Vec<u32>>; 3],
 }
 
-/// What is wanted of a ranking.
+/// Order, filter and position of a page.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// By what.
+pub struct PageRequest<'a> {
     pub by: RankedBy,
-    /// Whether the largest comes first. Numbers decide ties, in the same direction.
+    /// Ties are broken by id, in the same direction.
     pub descending: bool,
-    /// Behind which place.
-    pub after: Option<RankedPlace>,
-    /// Only these torrents.
+    pub after: Option<RankingCursor>,
     pub among: Option<&'a HashSet<TorrentId>>,
-    /// How many at the most.
     pub limit: usize,
 }
 
-/// A part of a ranking.
+/// A page of a ranking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankedPage {
-    /// The torrents, in order.
     pub torrents: Vec<Ranked>,
-    /// Where to go on; none if these were the last.
-    pub next: Option<RankedPlace>,
+    /// None after the last page.
+    pub next: Option<RankingCursor>,
 }
 
 impl Ranking {
-    /// A ranking of these torrents.
     pub fn new(made_ms: u64, mut torrents: Vec<Ranked>, has_counts: bool) -> Ranking {
         torrents.sort_unstable_by_key(|one| one.id);
         Ranking { made_ms, has_counts, torrents, orders: Default::default() }
     }
 
-    /// How many torrents there are.
     pub fn len(&self) -> usize {
         self.torrents.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.torrents.is_empty()
     }
 
-    /// How many are on a torrent; none if that is not known.
+    /// None without a source of counts.
     pub fn counts_of(&self, id: TorrentId) -> Option<SwarmCounts> {
         let found = self.torrents.binary_search_by_key(&id, |one| one.id).ok();
         self.has_counts.then(|| found.map_or_else(SwarmCounts::default, |at| self.torrents[at].counts))
     }
 
-    /// Puts it in order; takes a while the first time.
+    /// Sorts on first use.
     fn order(&self, by: RankedBy) -> &[u32] {
         self.orders[by as usize].get_or_init(|| {
             let mut keyed: Vec<(u32, TorrentId, u32)> =
@@ -149,111 +137,111 @@ impl Ranking {
         })
     }
 
-    /// A part of it. Off the threads that answer requests: the first one puts all torrents in order, and a search looks
-    /// at each.
-    pub fn page(&self, wanted: &Wanted<'_>) -> RankedPage {
-        let order = self.order(wanted.by);
+    /// Call on a blocking thread: the first page of an order sorts all torrents, and a search visits each.
+    pub fn page(&self, request: &PageRequest<'_>) -> RankedPage {
+        let order = self.order(request.by);
         let at = |position: &u32| &self.torrents[*position as usize];
-        let key = |one: &Ranked| (i64::from(wanted.by.value(&one.counts)), one.id);
+        let key = |one: &Ranked| (i64::from(request.by.value(&one.counts)), one.id);
         let split = |is_before: &dyn Fn((i64, TorrentId)) -> bool| {
             order.partition_point(|position| is_before(key(at(position))))
         };
-        let mut rest: Box<dyn Iterator<Item = &u32>> = match (wanted.after, wanted.descending) {
+        let mut rest: Box<dyn Iterator<Item = &u32>> = match (request.after, request.descending) {
             (None, false) => Box::new(order.iter()),
             (None, true) => Box::new(order.iter().rev()),
             (Some(last), false) => Box::new(order[split(&|key| key <= (last.value, last.id))..].iter()),
             (Some(last), true) => Box::new(order[..split(&|key| key < (last.value, last.id))].iter().rev()),
         };
-        let is_among = |one: &&Ranked| wanted.among.is_none_or(|among| among.contains(&one.id));
-        let mut wanted_rest = rest.by_ref().map(at).filter(is_among);
-        let torrents: Vec<Ranked> = wanted_rest.by_ref().take(wanted.limit).copied().collect();
-        let is_more = wanted_rest.next().is_some();
+        let is_among = |one: &&Ranked| request.among.is_none_or(|among| among.contains(&one.id));
+        let mut matching = rest.by_ref().map(at).filter(is_among);
+        let torrents: Vec<Ranked> = matching.by_ref().take(request.limit).copied().collect();
+        let is_more = matching.next().is_some();
         let next = torrents.last().filter(|_| is_more).map(|last| {
             let (value, id) = key(last);
-            RankedPlace { made_ms: self.made_ms, value, id }
+            RankingCursor { made_ms: self.made_ms, value, id }
         });
         RankedPage { torrents, next }
     }
 }
 
-/// The rankings of a site.
+/// Computes and caches rankings.
 pub struct Rankings {
-    source: Source,
-    shelf: Arc<Shelf>,
-    /// Held by the task that makes the next one: others wait for it instead of making their own.
+    source: RankingSource,
+    cache: Arc<RankingCache>,
+    /// Held by the task that computes the next ranking; other requests wait for it.
     making: Arc<tokio::sync::Mutex<()>>,
-    /// Places in rankings that were no longer kept.
-    pub late: Counter,
+    /// Cursors of rankings that were no longer cached.
+    pub expired_cursors: Counter,
 }
 
-/// The rankings that are kept.
 #[derive(Default)]
-struct Shelf {
-    /// Oldest first; the newest is the present one.
-    kept: Mutex<Vec<Kept>>,
+struct RankingCache {
+    /// Oldest first; the last is the current one.
+    kept: Mutex<Vec<CachedRanking>>,
 }
 
-struct Kept {
+struct CachedRanking {
     ranking: Arc<Ranking>,
-    /// For how long it is recent enough.
-    good_ms: u64,
-    /// Whether anybody was given a place in it.
-    has_readers: bool,
+    /// How long it counts as recent.
+    fresh_ms: u64,
+    /// Whether a cursor of it was issued.
+    has_cursors: bool,
 }
 
 impl Rankings {
-    /// Rankings of what this source tells.
-    pub fn new(source: Source) -> Rankings {
-        Rankings { source, shelf: Arc::default(), making: Arc::default(), late: Counter::default() }
+    pub fn new(source: RankingSource) -> Rankings {
+        Rankings {
+            source,
+            cache: Arc::default(),
+            making: Arc::default(),
+            expired_cursors: Counter::default(),
+        }
     }
 
-    /// The ranking that a place is in, if it is kept, else one that is recent enough. `by` is what is wanted of it next,
-    /// if anything: a new one is put into that order at once.
-    pub async fn for_place(
+    /// The ranking of a cursor if it is cached, else a recent one. A new ranking is sorted by `by` at once.
+    pub async fn for_cursor(
         &self,
-        place: Option<RankedPlace>,
+        cursor: Option<RankingCursor>,
         by: Option<RankedBy>,
         now_ms: u64,
     ) -> Result<Arc<Ranking>, Problem> {
-        if let Some(place) = place {
-            if let Some(kept) = self.shelf.find(place.made_ms) {
+        if let Some(cursor) = cursor {
+            if let Some(kept) = self.cache.find(cursor.made_ms) {
                 return Ok(kept);
             }
-            self.late.increment();
+            self.expired_cursors.increment();
         }
-        self.present(by, now_ms).await
+        self.current(by, now_ms).await
     }
 
-    /// Keeps a ranking for whoever was given a place in it.
+    /// Keeps a ranking cached because a cursor of it is issued.
     pub fn keep(&self, ranking: &Ranking) {
-        let mut kept = self.shelf.kept.lock();
+        let mut kept = self.cache.kept.lock();
         if let Some(one) = kept.iter_mut().find(|one| one.ranking.made_ms == ranking.made_ms) {
-            one.has_readers = true;
+            one.has_cursors = true;
         }
     }
 
-    async fn present(&self, by: Option<RankedBy>, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
-        if let Some(recent) = self.shelf.recent(now_ms) {
+    async fn current(&self, by: Option<RankedBy>, now_ms: u64) -> Result<Arc<Ranking>, Problem> {
+        if let Some(recent) = self.cache.recent(now_ms) {
             return Ok(recent);
         }
-        let turn = Arc::clone(&self.making).lock_owned().await;
-        // Perhaps somebody else made one meanwhile.
-        if let Some(recent) = self.shelf.recent(now_ms) {
+        let guard = Arc::clone(&self.making).lock_owned().await;
+        // Another request may have computed one meanwhile.
+        if let Some(recent) = self.cache.recent(now_ms) {
             return Ok(recent);
         }
-        let (source, shelf) = (self.source.clone(), Arc::clone(&self.shelf));
-        // A task of its own: whoever hangs up would otherwise give the turn away while the work goes on, and rankings of
-        // a slow source would pile up, none of them ever kept.
+        let (source, cache) = (self.source.clone(), Arc::clone(&self.cache));
+        // In its own task: if a cancelled request released the lock, computations of a slow source would pile up.
         let making = tokio::spawn(async move {
-            let made = shelf.make(&source, by, now_ms).await;
-            drop(turn);
+            let made = cache.make(&source, by, now_ms).await;
+            drop(guard);
             made
         });
         making.await.map_err(|error| Problem::internal("the list of swarms", &error))?
     }
 }
 
-impl Shelf {
+impl RankingCache {
     fn find(&self, made_ms: u64) -> Option<Arc<Ranking>> {
         let kept = self.kept.lock();
         kept.iter().find(|one| one.ranking.made_ms == made_ms).map(|one| Arc::clone(&one.ranking))
@@ -262,44 +250,46 @@ impl Shelf {
     fn recent(&self, now_ms: u64) -> Option<Arc<Ranking>> {
         let kept = self.kept.lock();
         let newest = kept.last()?;
-        // A clock that was set back is no reason to show the same for hours.
-        let is_recent = newest.ranking.made_ms.abs_diff(now_ms) < newest.good_ms;
+        // The wall clock may be set back.
+        let is_recent = newest.ranking.made_ms.abs_diff(now_ms) < newest.fresh_ms;
         is_recent.then(|| Arc::clone(&newest.ranking))
     }
 
     async fn make(
         &self,
-        source: &Source,
+        source: &RankingSource,
         by: Option<RankedBy>,
         now_ms: u64,
     ) -> Result<Arc<Ranking>, Problem> {
         let making = Stopwatch::start();
-        let ranking = source.read(self.free_ms(now_ms), by).await?;
+        let ranking = source.read(self.unused_ms(now_ms), by).await?;
         let took_ms = u64::try_from(making.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let good_ms = took_ms.saturating_mul(TIMES_AS_LONG).min(GOOD_MS_MAX).max(source.every_ms());
-        Ok(self.add(ranking, good_ms, now_ms))
+        let fresh_ms =
+            took_ms.saturating_mul(FRESH_PER_READ_TIME).min(FRESH_MS_MAX).max(source.fresh_ms_min());
+        Ok(self.add(ranking, fresh_ms, now_ms))
     }
 
-    /// A moment that no ranking has yet. It stays free for whoever has the turn.
-    fn free_ms(&self, now_ms: u64) -> u64 {
+    /// A time that no cached ranking has. Stays unused while the lock is held.
+    fn unused_ms(&self, now_ms: u64) -> u64 {
         let kept = self.kept.lock();
         let is_taken = |ms: u64| kept.iter().any(|one| one.ranking.made_ms == ms);
         (now_ms..).find(|ms| !is_taken(*ms)).unwrap_or(now_ms)
     }
 
-    fn add(&self, ranking: Ranking, good_ms: u64, now_ms: u64) -> Arc<Ranking> {
+    fn add(&self, ranking: Ranking, fresh_ms: u64, now_ms: u64) -> Arc<Ranking> {
         let ranking = Arc::new(ranking);
         let mut kept = self.kept.lock();
-        // What is no longer kept may be large: it is freed when others can go on.
-        let is_kept = |one: &mut Kept| one.has_readers && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS;
-        let mut gone: Vec<Kept> = kept.extract_if(.., |one| !is_kept(one)).collect();
-        kept.push(Kept { ranking: Arc::clone(&ranking), good_ms, has_readers: false });
-        let torrents_in = |kept: &[Kept]| kept.iter().map(|one| one.ranking.len()).sum::<usize>();
+        // Freed after the lock is released: rankings may be large.
+        let is_kept =
+            |one: &mut CachedRanking| one.has_cursors && one.ranking.made_ms.abs_diff(now_ms) < KEPT_MS;
+        let mut removed: Vec<CachedRanking> = kept.extract_if(.., |one| !is_kept(one)).collect();
+        kept.push(CachedRanking { ranking: Arc::clone(&ranking), fresh_ms, has_cursors: false });
+        let torrents_in = |kept: &[CachedRanking]| kept.iter().map(|one| one.ranking.len()).sum::<usize>();
         while kept.len() > 1 && (kept.len() > KEPT_MAX || torrents_in(&kept) > KEPT_TORRENTS_MAX) {
-            gone.push(kept.remove(0));
+            removed.push(kept.remove(0));
         }
         drop(kept);
-        drop(gone);
+        drop(removed);
         ranking
     }
 }

@@ -1,12 +1,12 @@
-//! Listens, gives each connection to the application, drains.
+//! The HTTP server: listens, serves connections, drains.
 //!
 //! # Guarantees
 //!
-//! - All sockets are bound before anything is served: a port that is taken leaves nothing half started.
-//! - A head that is slow, long or not HTTP ends its connection and is counted. So does a TLS handshake that is slow,
-//!   and whoever does not read what they asked for.
-//! - The number of connections is bounded, in total and for each address.
-//! - Draining answers what is in flight, within a time.
+//! - All sockets are bound before anything is served: a used port leaves nothing half started.
+//! - A slow, oversized or malformed request head, a slow TLS handshake and a client that does not read its response end
+//!   the connection and are counted.
+//! - The number of connections is bounded, in total and per address.
+//! - Draining completes requests in flight, within a timeout.
 
 use std::error::Error;
 use std::io;
@@ -43,42 +43,35 @@ use crate::settings::SiteSettings;
 mod stream;
 
 pub(crate) use stream::unwrap;
-use stream::{Traffic, Watched};
+use stream::{MonitoredStream, Traffic};
 
-/// What hyper needs at the least to read a head into.
+/// Minimum buffer size of hyper.
 const HEAD_BYTES_MIN: usize = 8192;
 const HEADERS_MAX: usize = 100;
-/// How long to wait when the system gives no more connections.
+/// Pause after a failed accept, such as at the limit of open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often certificates are looked at.
+/// Interval of the check for changed certificate files.
 const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
 
-/// Why the site does not start.
+/// Error at the start of the site.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// An address is taken, or not ours.
+    /// The address is in use or not local.
     #[error("cannot listen on {address} (site): {}", tracker::server::explain_bind(.reason))]
-    Bind {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        reason: io::Error,
-    },
-    /// The certificate cannot be used.
+    Bind { address: SocketAddr, reason: io::Error },
     #[error("site.tls_cert_file, site.tls_key_file: {0}")]
     Tls(#[from] TlsError),
 }
 
-/// Where a connection came from.
+/// Remote address of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteAddress(pub SocketAddr);
 
-/// A certificate, and no sockets yet.
+/// A site with its certificate loaded, before it has sockets.
 pub struct UnboundSite {
     certificate: Option<Arc<Certificate>>,
 }
 
-/// A site that runs.
 pub struct RunningSite {
     addresses: Vec<SocketAddr>,
     certificate: Option<Arc<Certificate>>,
@@ -87,7 +80,6 @@ pub struct RunningSite {
     drain_timeout: Duration,
 }
 
-/// What all connections share.
 #[derive(Clone)]
 struct Shared {
     app: Router,
@@ -99,7 +91,7 @@ struct Shared {
     accept_failures: Arc<LogThrottle>,
 }
 
-/// Takes the addresses: those of `handed` that are configured, and new ones for the rest. All or none.
+/// Binds all addresses or none. Inherited sockets in `handed` are used where their address is configured.
 pub fn listen(settings: &SiteSettings, mut handed: Vec<StdListener>) -> Result<Vec<StdListener>, SiteError> {
     let mut listeners = Vec::new();
     for address in &settings.addresses {
@@ -117,7 +109,7 @@ pub fn listen(settings: &SiteSettings, mut handed: Vec<StdListener>) -> Result<V
         match sockets::listen_tcp(address, 1, false) {
             Ok(bound) => listeners.extend(bound),
             Err(reason) if sockets::is_missing_ipv6(address, &reason) && settings.addresses.len() > 1 => {
-                warn!(%address, "this machine has no IPv6; the site does without");
+                warn!(%address, "IPv6 is not available; the site does not listen on this address");
             }
             Err(reason) => return Err(SiteError::Bind { address, reason }),
         }
@@ -126,18 +118,16 @@ pub fn listen(settings: &SiteSettings, mut handed: Vec<StdListener>) -> Result<V
 }
 
 impl UnboundSite {
-    /// Reads the certificate.
     pub fn new(settings: &SiteSettings) -> Result<UnboundSite, SiteError> {
         let certificate = settings.tls.as_ref().map(Certificate::load).transpose()?.map(Arc::new);
         Ok(UnboundSite { certificate })
     }
 
-    /// The certificate it will show, if any.
     pub fn certificate(&self) -> Option<&Arc<Certificate>> {
         self.certificate.as_ref()
     }
 
-    /// Begins to serve at these sockets.
+    /// Starts to serve on these sockets.
     pub fn serve(
         self,
         listeners: Vec<StdListener>,
@@ -169,34 +159,32 @@ impl UnboundSite {
 }
 
 impl RunningSite {
-    /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Whether it speaks HTTPS.
     pub fn is_secure(&self) -> bool {
         self.certificate.is_some()
     }
 
-    /// Reads the certificate again.
+    /// Reloads the certificate.
     pub fn reload(&self) {
         if let Some(certificate) = &self.certificate {
             certificate.reload();
         }
     }
 
-    /// Accepts nobody any more, answers what is in flight, ends.
+    /// Stops accepting and completes requests in flight, within the drain timeout.
     pub async fn drain(mut self) {
         let _ = self.stop.send(true);
         let ending = async { while self.accepting.join_next().await.is_some() {} };
         if tokio::time::timeout(self.drain_timeout, ending).await.is_err() {
-            warn!("not every request to the site was answered in time");
+            warn!("drain timeout: some requests to the site were aborted");
         }
     }
 }
 
-/// Looks at the files now and then.
+/// Reloads changed certificate files periodically.
 async fn renew(certificate: Arc<Certificate>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -209,7 +197,7 @@ async fn renew(certificate: Arc<Certificate>, mut stop: watch::Receiver<bool>) {
 async fn accept(listener: StdListener, shared: Shared) {
     let socket = match TcpListener::from_std(listener) {
         Ok(socket) => socket,
-        Err(reason) => return error!(%reason, "a listener of the site could not be used"),
+        Err(reason) => return error!(%reason, "cannot use a listener of the site"),
     };
     let mut open = JoinSet::new();
     let mut stop = shared.stop.clone();
@@ -220,12 +208,12 @@ async fn accept(listener: StdListener, shared: Shared) {
             accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok((stream, from)) => welcome(stream, proxy::unmapped(from), &shared, &mut open),
+            Ok((stream, from)) => admit_connection(stream, proxy::unmapped(from), &shared, &mut open),
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 shared.counters.connections_refused.count("accept_failed");
                 if let Some(left_out) = shared.accept_failures.admit(SystemClock.steady()) {
-                    warn!(%reason, failures = left_out + 1, "connections to the site could not be accepted; logged once a minute");
+                    warn!(%reason, failures = left_out + 1, "accept failed on the site's listener; logged once a minute");
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
@@ -236,10 +224,10 @@ async fn accept(listener: StdListener, shared: Shared) {
     while open.join_next().await.is_some() {}
 }
 
-/// Gives a new connection its place, or turns it away.
-fn welcome(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
+/// Serves a new connection, or refuses it above the limits.
+fn admit_connection(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
     let limits = &shared.settings.limits;
-    // A trusted proxy brings everyone's connections.
+    // A trusted proxy forwards the connections of all clients.
     let per_address_max = match proxy::is_trusted(from.ip(), &shared.settings.proxies) {
         true => 0,
         false => limits.connections_per_address_max,
@@ -252,7 +240,7 @@ fn welcome(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut Join
         Err(reason) => {
             shared.counters.connections_refused.count(reason.label());
             if shared.tls.is_none() {
-                // Best effort: whoever has too many connections gets no buffer of ours to wait in.
+                // Best effort, without waiting for the socket to become writable.
                 let _ = stream.try_write(
                     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
                 );
@@ -279,14 +267,14 @@ async fn connection(stream: TcpStream, from: SocketAddr, shared: Shared, _permit
     open.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// Answers the requests of one connection until it ends.
+/// Serves the requests of one connection.
 async fn serve<S>(stream: S, from: SocketAddr, shared: &Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let limits = &shared.settings.limits;
     let traffic = Arc::new(Traffic::default());
-    let stream = Watched::new(stream, Arc::clone(&traffic), limits.request_timeout);
+    let stream = MonitoredStream::new(stream, Arc::clone(&traffic), limits.request_timeout);
     let app = shared.app.clone();
     let answering = Arc::clone(&traffic);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -295,7 +283,7 @@ where
         let (answer, traffic) = (app.clone().oneshot(request), Arc::clone(&answering));
         async move {
             let answer = answer.await;
-            traffic.note_answer();
+            traffic.record_answer();
             answer
         }
     });
@@ -325,7 +313,7 @@ where
     }
 }
 
-/// What was wrong with a connection; none for one that merely went away, or was kept open and not used.
+/// Reason for the counter; none for a normal end or an idle keep-alive connection.
 fn reason_of(error: &hyper::Error, traffic: &Traffic) -> Option<&'static str> {
     if error.is_timeout() {
         return (!traffic.is_idle()).then_some("slow_head");

@@ -1,17 +1,17 @@
-//! Operators who sign in: a key, exchanged for a cookie that lasts a working day.
+//! Operator sessions: a key is exchanged for a cookie.
 //!
 //! # Layout
 //!
-//! - [`cookie`]: what the browser keeps
-//! - [`arrival`]: how a request came here: over HTTPS, under which name, from whose page
+//! - [`cookie`]: the session cookie
+//! - [`request_origin`]: scheme, host and origin of a request
 //!
 //! # Guarantees
 //!
-//! - Scripts cannot read the cookie, other sites cannot make a browser send it (`SameSite=Strict`), and it goes over HTTPS
-//!   alone where the sign-in did; there no neighbouring site can plant another in its place.
-//! - Only a page of this server can sign somebody in; five wrong keys a minute lock an address out, not a key.
-//! - A sign-in is in the audit trail before it is acknowledged. Who signs out is out, even if that cannot be recorded.
-//! - A session is worth what its key is worth at the moment, and nothing once that is revoked.
+//! - The cookie is `HttpOnly` and `SameSite=Strict`. After a sign-in over HTTPS it is `Secure` with the prefix `__Host-`,
+//!   so that no other host of the domain can set it.
+//! - Only a page of this server can sign in. Five wrong keys a minute block an address, not a key.
+//! - A sign-in is in the audit trail before it is acknowledged. A sign-out takes effect even if it cannot be recorded.
+//! - A session has the current scopes of its key and ends when the key is revoked.
 
 use std::sync::Arc;
 
@@ -31,87 +31,85 @@ use utoipa_axum::routes;
 
 use crate::api::{Change, recorded};
 use crate::app::Routes;
-use crate::caller::{Caller, ClientAddress, SignedIn};
-use crate::extract::Said;
+use crate::auth::{Caller, ClientAddress, SignedIn};
+use crate::extract::JsonBody;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub mod arrival;
 pub mod cookie;
+pub mod request_origin;
 
-use arrival::Arrival;
+use request_origin::RequestOrigin;
 
-/// For those who have a cookie, or want one.
+/// Routes without a required scope.
 pub(crate) fn routes() -> Routes {
     Routes::new().routes(routes!(begin, show, end))
 }
 
-/// For a key with `read`, or the session of one.
+/// Routes for keys with `read`.
 pub(crate) fn feed_routes() -> Routes {
     Routes::new().routes(routes!(feed_token))
 }
 
-/// A key, to sign in with.
+/// Sign-in with a key.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SignIn {
-    /// The key.
     #[schema(example = "rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567", max_length = 1024)]
     key: String,
 }
 
-/// Who is signed in.
+/// The session of an operator.
 #[derive(Serialize, ToSchema)]
-#[schema(as = SessionShown)]
-struct SessionShown {
-    /// The key they signed in with.
+struct OperatorSession {
+    /// Key of the sign-in.
     #[schema(example = "1a2b3c4d")]
     key_id: String,
-    /// What people call it.
+    /// Name of the key.
     name: String,
-    /// What it may do: `verify`, `read`, `admin`.
+    /// `verify`, `read`, `admin`.
     #[schema(example = json!(["admin"]))]
     scopes: Vec<String>,
-    /// When the session ends.
+    /// End of the session.
     expires_at: u32,
-    /// What to send as `X-CSRF-Token` with every change.
+    /// Send as `X-CSRF-Token` with every change.
     csrf: String,
 }
 
-impl SessionShown {
-    fn of(site: &Site, who: &Authenticated, secret: &SessionSecret, session: &Session) -> SessionShown {
-        let name = site.parts.keys.name_of(who.key_id);
-        SessionShown {
-            key_id: who.key_id.to_string(),
+impl OperatorSession {
+    fn of(site: &Site, key: &Authenticated, secret: &SessionSecret, session: &Session) -> OperatorSession {
+        let name = site.parts.keys.name_of(key.key_id);
+        OperatorSession {
+            key_id: key.key_id.to_string(),
             name: name.map(|name| name.to_string()).unwrap_or_default(),
-            scopes: who.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
             expires_at: session.expires_at.0,
             csrf: secret.csrf(),
         }
     }
 }
 
-/// Signs in
+/// Sign in
 ///
-/// For the dashboard: exchanges a key with `read` or `admin` for a cookie. Programs send the key itself instead.
+/// For the dashboard: exchanges a key with `read` or `admin` for a cookie. Programs send the key with each request.
 #[utoipa::path(
     post, path = "/session", tag = "session", request_body = SignIn,
     responses(
-        (status = 200, description = "Signed in; the cookie is set", body = SessionShown),
+        (status = 200, description = "Signed in; the cookie is set", body = OperatorSession),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many wrong keys from this address", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn begin(
     State(site): State<Arc<Site>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
-    Extension(arrival): Extension<Arrival>,
+    Extension(origin): Extension<RequestOrigin>,
     headers: HeaderMap,
-    Said(said): Said<SignIn>,
+    JsonBody(body): JsonBody<SignIn>,
 ) -> Result<Response, Problem> {
     let refused = |reason| site.counters.sign_ins_refused.count(reason);
-    if !arrival.is_from_our_page(&headers) {
+    if !origin.is_same_origin(&headers) {
         refused("cross_site");
         return Err(cross_site());
     }
@@ -120,13 +118,13 @@ async fn begin(
         refused("too_many");
         too_many(wait_s)
     })?;
-    let Some(who) = site.parts.keys.authenticate(&said.key) else {
+    let Some(who) = site.parts.keys.authenticate(&body.key) else {
         refused("wrong_key");
-        warn!(%from, "somebody tried to sign in with a key that is none");
+        warn!(%from, "sign-in with an invalid key");
         return Err(wrong_key());
     };
-    // Only wrong keys are limited: colleagues behind one address do not lock each other out.
-    site.callers.wrong_keys.give_back(&address);
+    // Only wrong keys count, so that operators behind one address do not block each other.
+    site.callers.wrong_keys.refund(&address);
     // Each sign-in writes to the database and the audit trail.
     site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {
@@ -139,24 +137,24 @@ async fn begin(
     let beginning = site.parts.sessions.begin(who.key_id, site.parts.clock.now(), length);
     let (secret, session) = recorded(&site, &who, change, beginning).await?;
     site.counters.sign_ins.increment();
-    leave_behind(&site, &headers).await;
-    let shown = SessionShown::of(&site, &who, &secret, &session);
-    let cookie = cookie::set(&secret, length, arrival.secure);
+    end_previous_session(&site, &headers).await;
+    let shown = OperatorSession::of(&site, &who, &secret, &session);
+    let cookie = cookie::set(&secret, length, origin.secure);
     Ok(([(SET_COOKIE, cookie)], Json(shown)).into_response())
 }
 
-/// Ends the session that the browser had before. It would end by itself.
-async fn leave_behind(site: &Site, headers: &HeaderMap) {
+/// Ends the previous session of the browser. If that fails, it expires.
+async fn end_previous_session(site: &Site, headers: &HeaderMap) {
     if let Some(before) = cookie::read(headers)
         && let Err(error) = site.parts.sessions.end(&before).await
     {
-        warn!(%error, "the session before a sign-in goes on until its time");
+        warn!(%error, "previous session not ended; it expires");
     }
 }
 
 fn cross_site() -> Problem {
-    let detail = "only a page of this server can sign in: open its own address; a proxy in front must pass on the Host \
-                  that the browser asked for";
+    let detail = "only a page of this server can sign in: open the server's own address; a proxy must forward the Host \
+                  header of the browser";
     Problem::new(StatusCode::FORBIDDEN, "cross_site", detail)
 }
 
@@ -166,51 +164,50 @@ fn too_many(wait_s: u64) -> Problem {
 }
 
 fn wrong_key() -> Problem {
-    let detail =
-        "this is no valid key: rollcall key list shows which there are, rollcall key create makes one";
+    let detail = "invalid key: rollcall key list shows the keys, rollcall key create makes one";
     Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
 }
 
-/// Who is signed in
+/// Get the session
 #[utoipa::path(
     get, path = "/session", tag = "session", security(("session" = [])),
     responses(
-        (status = 200, description = "They are", body = SessionShown),
-        (status = 401, description = "Nobody is", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The session", body = OperatorSession),
+        (status = 401, description = "Not signed in", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<SessionShown>, Problem> {
+async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<OperatorSession>, Problem> {
     let SignedIn { secret, session } = caller.signed_in.ok_or_else(Problem::unauthorized)?;
-    Ok(Json(SessionShown::of(&site, &caller.who, &secret, &session)))
+    Ok(Json(OperatorSession::of(&site, &caller.key, &secret, &session)))
 }
 
-/// Signs out
+/// Sign out
 #[utoipa::path(
     delete, path = "/session", tag = "session", security(("session" = [])),
     responses(
-        (status = 204, description = "Signed out; the cookie is gone"),
-        (status = 401, description = "Nobody is signed in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Signed out; the cookie is removed"),
+        (status = 401, description = "Not signed in", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn end(
     State(site): State<Arc<Site>>,
     Extension(ClientAddress(from)): Extension<ClientAddress>,
-    Extension(arrival): Extension<Arrival>,
+    Extension(origin): Extension<RequestOrigin>,
     caller: Caller,
 ) -> Result<Response, Problem> {
     let SignedIn { secret, .. } = caller.signed_in.ok_or_else(Problem::unauthorized)?;
     site.parts.sessions.end(&secret).await?;
     site.counters.sign_outs.increment();
-    let key_id = caller.who.key_id;
+    let key_id = caller.key.key_id;
     let record = Record::ok("session.end", actor_of_key(key_id.as_str()), Subject::new("session", key_id))
         .with("from", from.to_string());
     let mut response = match site.parts.audit.record(record).await {
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => Problem::made_not_recorded(&error).into_response(),
     };
-    for removed in cookie::removed(arrival.secure) {
+    for removed in cookie::removed(origin.secure) {
         response.headers_mut().append(SET_COOKIE, removed);
     }
     Ok(response)
@@ -235,7 +232,7 @@ struct FeedToken {
     responses(
         (status = 200, description = "The token", body = FeedToken),
         (status = 503, description = "No feed here", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn feed_token(

@@ -1,4 +1,4 @@
-//! What the site knows: handles to every part of the process, given at its start.
+//! State of the application: handles to every part of the process, and the site's own caches.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -17,163 +17,145 @@ use tokio::sync::watch;
 use tracker::Tracker;
 use views::{Activity, Indexes};
 
-use crate::api::HitAndRuns;
-use crate::caller::Callers;
+use crate::api::HitAndRunCounts;
+use crate::auth::Callers;
+use crate::cached_value::CachedValue;
 use crate::counters::SiteCounters;
-use crate::gone::Gone;
 use crate::health::Health;
+use crate::hit_and_run_list::HitAndRunList;
 use crate::metrics::Metrics;
+use crate::overview::OverviewCollector;
 use crate::problem::Problem;
-use crate::pulse::Pulse;
-use crate::ranking::{Rankings, Source};
-use crate::roster::Roster;
-use crate::scans::Scans;
+use crate::ranking::{RankingSource, Rankings};
+use crate::scan_limit::ScanLimits;
 use crate::settings::SiteSettings;
-use crate::snapshot::Snapshot;
+use crate::user_ranking::UserRanking;
 
-/// How old the order of users may be.
-const ROSTER_MS: u64 = 2000;
-/// How old the list of all hit-and-runs may be: it takes a look at every account.
+/// Minimum lifetime of the cached user ranking.
+const USER_RANKING_MS: u64 = 2000;
+/// Minimum lifetime of the cached hit-and-run list, which needs a scan of all accounts.
 const HIT_AND_RUNS_MS: u64 = 15_000;
-/// How long a request waits for it.
-const HIT_AND_RUNS_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a request waits for that scan.
+const HIT_AND_RUNS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The parts of the process that the site reads and changes.
 #[derive(Clone)]
 pub struct Parts {
-    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Users, torrents, clients.
     pub store: Store,
-    /// Who knows whom, and who may see what.
-    pub people: FriendStore,
-    /// What the tracker goes by.
+    pub friends: FriendStore,
+    /// Admission state of the tracker.
     pub gate: Arc<Gate>,
-    /// The whitelist.
+    /// Whitelist.
     pub passkeys: Passkeys,
-    /// Who may use the API.
     pub keys: Arc<KeyRing>,
-    /// Who is signed in to the dashboard.
+    /// Sessions of the dashboard.
     pub sessions: Arc<Sessions>,
-    /// Where changes are recorded.
     pub audit: Arc<Audit>,
-    /// The log of every announce.
     pub journal: Arc<dyn Journal>,
-    /// The views and the groups in which they read the journal.
+    /// Views with their consumer groups.
     pub views: Vec<ViewGroup>,
-    /// Accounts.
     pub ledger: Arc<Ledger>,
-    /// Who seeds and who leeches.
     pub activity: Activity,
-    /// What is asked of those who download.
     pub hit_and_run: HitAndRunPolicy,
-    /// The people who are here, if this process knows.
+    /// None without the role `gateway`.
     pub gateway: Option<Arc<Gateway>>,
-    /// The swarms, if this process has them.
+    /// None without the role `tracker`.
     pub tracker: Option<Arc<Tracker>>,
-    /// How many are on each torrent, for a process without swarms, if there is a Redis layout.
+    /// Peer counts from the Redis mirror, for a process without a tracker.
     pub indexes: Option<Indexes>,
-    /// How everything is.
     pub health: Arc<Health>,
-    /// What the metrics page shows.
     pub metrics: Arc<Metrics>,
-    /// The whole at a glance.
-    pub pulse: Arc<Pulse>,
-    /// With more entries than this the journal is too long.
+    pub overview: Arc<OverviewCollector>,
+    /// `journal.length_alarm`.
     pub journal_length_alarm: u64,
 }
 
-/// A view and its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewGroup {
-    /// The view.
     pub view: &'static str,
-    /// The consumer group in which it reads the journal.
+    /// Consumer group.
     pub group: String,
-    /// A process that was silent for this long consumes no more.
+    /// A consumer without a sign of life for this long is dead.
     pub dead_after: Duration,
 }
 
-/// The state of the application: the parts, and what the site itself keeps.
+/// Shared by all requests.
 pub struct Site {
-    /// The parts.
     pub parts: Parts,
-    /// Settings.
     pub settings: SiteSettings,
-    /// What is counted.
     pub counters: Arc<SiteCounters>,
-    /// How much each caller may ask.
+    /// Rate limits.
     pub callers: Callers,
-    /// Torrents by how many are on them.
+    /// Torrents sorted by peer counts.
     pub rankings: Rankings,
-    /// Places for requests that look through much.
-    pub scans: Scans,
-    /// How many hit-and-runs each person has who asked lately.
-    pub(crate) hit_and_runs: HitAndRuns,
-    /// All users by what they moved.
-    pub(crate) roster: Snapshot<Roster>,
-    gone: Snapshot<Gone>,
-    /// Verify calls so far, of which some are recorded.
+    /// Limits concurrent scans.
+    pub scan_limits: ScanLimits,
+    /// Cached hit-and-run counts of members.
+    pub(crate) hit_and_run_counts: HitAndRunCounts,
+    /// Users sorted by traffic and activity.
+    pub(crate) user_ranking: CachedValue<UserRanking>,
+    hit_and_run_list: CachedValue<HitAndRunList>,
+    /// Verify calls so far; one of `verify_audit_every` is recorded.
     pub(crate) verify_calls: AtomicU64,
-    /// The audit trail as it was verified last, and when; whoever asks while that goes on waits for the same answer.
+    /// Time and result of the last verification of the audit trail. Held during a verification.
     pub(crate) verified: Arc<tokio::sync::Mutex<Option<(u64, Verdict)>>>,
-    /// How many changes are under way, also those whose callers have gone.
+    /// Changes in progress, including those whose caller disconnected.
     changes: watch::Sender<usize>,
 }
 
-/// A change that is under way; it is over when this is dropped.
-pub(crate) struct UnderWay(Arc<Site>);
+/// Counts a change as in progress until it is dropped.
+pub(crate) struct PendingChange(Arc<Site>);
 
-impl UnderWay {
-    pub(crate) fn begin(site: &Arc<Site>) -> UnderWay {
+impl PendingChange {
+    pub(crate) fn begin(site: &Arc<Site>) -> PendingChange {
         site.changes.send_modify(|count| *count += 1);
-        UnderWay(Arc::clone(site))
+        PendingChange(Arc::clone(site))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PendingChange {
     fn drop(&mut self) {
         self.0.changes.send_modify(|count| *count -= 1);
     }
 }
 
 impl Site {
-    /// A site that shows these parts.
     pub fn new(parts: Parts, settings: SiteSettings, counters: Arc<SiteCounters>) -> Arc<Site> {
         let callers = Callers::new(&settings.limits);
-        let source = Source::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
+        let source = RankingSource::of(Arc::clone(&parts.gate), parts.tracker.clone(), parts.indexes.clone());
         Arc::new(Site {
             parts,
             settings,
             counters,
             callers,
             rankings: Rankings::new(source),
-            scans: Scans::default(),
-            hit_and_runs: HitAndRuns::default(),
-            roster: Snapshot::new(ROSTER_MS),
-            gone: Snapshot::new(HIT_AND_RUNS_MS),
+            scan_limits: ScanLimits::default(),
+            hit_and_run_counts: HitAndRunCounts::default(),
+            user_ranking: CachedValue::new(USER_RANKING_MS),
+            hit_and_run_list: CachedValue::new(HIT_AND_RUNS_MS),
             verify_calls: AtomicU64::new(0),
             verified: Arc::default(),
             changes: watch::Sender::new(0),
         })
     }
 
-    /// All hit-and-runs. While a new list takes long to read, the last one is given; before the first one, the caller is
-    /// asked to come back.
-    pub(crate) async fn hit_and_runs_of_all(&self) -> Result<Arc<Gone>, Problem> {
-        let reading = self.gone.get(self.parts.clock.now_ms(), Gone::read(self.parts.clone()));
-        match tokio::time::timeout(HIT_AND_RUNS_PATIENCE, reading).await {
+    /// All hit-and-runs. If a scan takes long, the previous list is returned; without one, a retryable error.
+    pub(crate) async fn hit_and_run_list(&self) -> Result<Arc<HitAndRunList>, Problem> {
+        let reading =
+            self.hit_and_run_list.get(self.parts.clock.now_ms(), HitAndRunList::read(self.parts.clone()));
+        match tokio::time::timeout(HIT_AND_RUNS_TIMEOUT, reading).await {
             Ok(read) => read,
-            Err(_) => self.gone.last().ok_or_else(|| {
-                let detail = "all accounts are being looked through for hit-and-runs: try again in a moment";
+            Err(_) => self.hit_and_run_list.last().ok_or_else(|| {
+                let detail = "the first scan for hit-and-runs is in progress: try again in a few seconds";
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "still_reading", detail).after(5)
             }),
         }
     }
 
-    /// Waits until no change is under way.
-    pub async fn changes_made(&self) {
-        // The sender is ours, so it cannot be gone.
+    /// Waits until no change is in progress.
+    pub async fn wait_for_changes(&self) {
+        // Cannot fail: this struct owns the sender.
         let _ = self.changes.subscribe().wait_for(|count| *count == 0).await;
     }
 }

@@ -1,7 +1,7 @@
-//! `GET /passkey/verify` (W3, W6): whether a passkey may announce, for other trackers.
+//! `GET /passkey/verify` (W3, W6): passkey verification for other trackers.
 //!
-//! The whitelist is asked first, then the database. If the whitelist cannot be asked, the database may still say yes;
-//! its no is then no answer, because the whitelist might have said yes.
+//! A passkey is valid by the whitelist or the database. If the whitelist is unavailable, the database can confirm a passkey
+//! but not reject it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
 use crate::app::Routes;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -27,41 +27,41 @@ pub(crate) fn routes() -> Routes {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct VerifyAsked {
-    /// The passkey: 8 to 64 hexadecimal digits; upper case is taken as lower case.
+struct VerifyParams {
+    /// 8 to 64 hexadecimal digits; case is ignored.
     #[param(required = true, nullable = false, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
 }
 
-/// Whether a passkey may announce.
+/// Result of a passkey verification.
 #[derive(Serialize, ToSchema)]
-struct Verdict {
-    /// Whether it may.
+struct VerifyReply {
+    /// Whether announces with this passkey are accepted.
     valid: bool,
 }
 
-/// Whether a passkey may announce
+/// Verify a passkey
 ///
-/// For trackers of other makes: they ask when their own copy of the whitelist does not know a passkey.
+/// For other trackers, such as Chihaya, when they see an unknown passkey.
 #[utoipa::path(
     get,
     path = "/passkey/verify",
     tag = "verify",
-    params(VerifyAsked),
+    params(VerifyParams),
     security(("api_key" = ["verify"]), ("bearer" = ["verify"])),
     responses(
-        (status = 200, description = "The answer", body = Verdict),
-        (status = 400, description = "No passkey, or not one", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The result", body = VerifyReply),
+        (status = 400, description = "Missing or malformed passkey", body = ProblemBody, content_type = "application/problem+json"),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Something else is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn verify(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<VerifyAsked>,
-) -> Result<Json<Verdict>, Problem> {
-    let passkey: Passkey = match asked.passkey.as_deref().map(str::parse) {
+    QueryParams(params): QueryParams<VerifyParams>,
+) -> Result<Json<VerifyReply>, Problem> {
+    let passkey: Passkey = match params.passkey.as_deref().map(str::parse) {
         Some(Ok(passkey)) => passkey,
         Some(Err(_)) => return Err(Problem::bad_request("passkey must be 8 to 64 hexadecimal digits")),
         None => return Err(Problem::bad_request("passkey is missing: /passkey/verify?passkey=...")),
@@ -70,7 +70,7 @@ async fn verify(
     let counter = if valid { &site.counters.verified_valid } else { &site.counters.verified_invalid };
     counter.increment();
     sample(&site, &caller, &passkey, valid).await?;
-    Ok(Json(Verdict { valid }))
+    Ok(Json(VerifyReply { valid }))
 }
 
 async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
@@ -78,15 +78,15 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
     let is_listed = listed.as_ref().is_ok_and(|found| found.first() == Some(&true));
     let has_site_key = site.parts.gate.redis_user_of(passkey).is_some();
     let user = site.parts.store.user_by_passkey(passkey).await;
-    // While the database is away, the gate still knows who is shut out.
-    let is_shut_out = || {
-        let standing = site.parts.gate.admit_user(passkey, site.parts.clock.steady());
-        matches!(standing, Err(Denied::Refused(Refusal::UserDisabled)))
+    // The gate knows disabled users while the database is unavailable.
+    let is_disabled = || {
+        let admission = site.parts.gate.admit_user(passkey, site.parts.clock.steady());
+        matches!(admission, Err(Denied::Refused(Refusal::UserDisabled)))
     };
     match (&user, &listed) {
-        // Somebody who is shut out stays out, whatever list has their passkey.
+        // A disabled user is invalid, even if a list contains the passkey.
         (Ok(Some(user)), _) if !user.enabled => Ok(false),
-        (Err(_), _) if is_shut_out() => Ok(false),
+        (Err(_), _) if is_disabled() => Ok(false),
         _ if is_listed || has_site_key => Ok(true),
         (Ok(Some(user)), _) if !user.is_external => Ok(true),
         (Ok(_), Ok(_)) => Ok(false),
@@ -95,7 +95,7 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
     }
 }
 
-/// Records one of many calls (W6).
+/// Records one of `verify_audit_every` calls (W6).
 async fn sample(site: &Site, caller: &Authenticated, passkey: &Passkey, valid: bool) -> Result<(), Problem> {
     let every = site.settings.verify_audit_every;
     let number = site.verify_calls.fetch_add(1, Ordering::Relaxed);

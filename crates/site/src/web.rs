@@ -1,17 +1,16 @@
-//! The dashboard: its files, which are part of the program.
+//! The dashboard: files embedded in the binary.
 //!
 //! # Guarantees
 //!
-//! - `/` is the operators' page, `/me` a member's; without a built dashboard both say how to build it.
-//! - What is under `/assets` has a hash in its name and is kept by browsers for ever; a page is asked for anew each time,
-//!   and answered with 304 while it is the same.
-//! - A page loads nothing from elsewhere, runs no script that stands in it, and is framed by nobody; a member's page by
-//!   the sites in `site.embed_origins` alone.
-//! - Compressed forms are made when the dashboard is built, never for a request.
+//! - `/` is the operators' page, `/me` a member's; without a built dashboard both show how to build it.
+//! - Files under `/assets` have a hash in their name and are cached forever; pages are revalidated, with 304 if unchanged.
+//! - Pages load nothing from other hosts, run no inline script and cannot be framed, except `/me` by
+//!   `site.embed_origins`.
+//! - Files are compressed when the dashboard is built, not per request.
 //!
 //! # Deliberately absent
 //!
-//! Files of the disk: nothing that a path names is looked up anywhere but in the table.
+//! Access to the file system: paths are looked up in the embedded table only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,52 +30,50 @@ use crate::settings::SiteSettings;
 use crate::site::Site;
 
 mod accept;
-// The build script's part; here for its tests.
+// Used by the build script; compiled here for its tests.
 #[cfg(test)]
 mod embed;
 
 use accept::Encoding;
 
-/// A file of the built dashboard.
 #[derive(Clone, Copy, Debug)]
 struct WebFile {
-    /// Where it stands in the build.
+    /// Path in `web/dist`.
     path: &'static str,
     plain: &'static [u8],
     brotli: Option<&'static [u8]>,
     gzip: Option<&'static [u8]>,
 }
 
-/// What the build script found.
+/// Table made by the build script.
 static FILES: &[WebFile] = include!(concat!(env!("OUT_DIR"), "/web_files.rs"));
 
-/// What is shown where nothing was built.
+/// Shown if the dashboard was not built.
 const UNBUILT: WebFile =
     WebFile { path: "unbuilt.html", plain: include_bytes!("web/unbuilt.html"), brotli: None, gzip: None };
 
-/// What pages may load: their own files, and the API of this server, its WebSocket included (which `'self'` covers).
+/// Own files and the API only; `'self'` covers the WebSocket.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors ";
-/// Names of files beside the pages that browsers and people ask for.
+/// Extensions of files that are served from the root.
 const BESIDE_PAGES: [&str; 6] = [".svg", ".ico", ".png", ".webmanifest", ".txt", ".webp"];
 
-/// A response that other sites may frame; its policy says which.
+/// Marks a response that the origins in its policy may frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Framable;
 
-/// A file with all that its answers need.
+/// A file with its response headers.
 #[derive(Debug)]
 struct Served {
     file: WebFile,
-    /// The hash of its plain form, without quotes.
+    /// Hash of the uncompressed file.
     tag: String,
-    /// For pages alone.
+    /// Only for pages.
     policy: Option<HeaderValue>,
     framable: bool,
 }
 
-/// The pages and their files.
 pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
     let page = |path: &str, origins: &[String]| {
         let file = FILES.iter().find(|file| file.path == path).copied().unwrap_or(UNBUILT);
@@ -90,21 +87,20 @@ pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
     let asset = move |State(_): State<Arc<Site>>, Path(name): Path<String>, headers: HeaderMap| async move {
         match assets.get(name.as_str()) {
             Some(served) => served.answer(&headers, "public, max-age=31536000, immutable"),
-            None => Problem::not_found("no_such_file", "the dashboard has no such file: load the page again")
+            None => Problem::not_found("no_such_file", "no such file of the dashboard: reload the page")
                 .into_response(),
         }
     };
     let mut routes = Router::new()
-        .route("/", always(page("index.html", &[])))
-        .route("/me", always(page("me.html", &settings.embed_origins)))
+        .route("/", revalidated(page("index.html", &[])))
+        .route("/me", revalidated(page("me.html", &settings.embed_origins)))
         .route("/assets/{*name}", get(asset));
     for file in FILES.iter().filter(|file| is_beside_pages(file.path)) {
-        routes = routes.route(&format!("/{}", file.path), always(Arc::new(Served::file(*file))));
+        routes = routes.route(&format!("/{}", file.path), revalidated(Arc::new(Served::file(*file))));
     }
     routes
 }
 
-/// Whether the dashboard is part of this program.
 pub fn is_built() -> bool {
     FILES.iter().any(|file| file.path == "index.html")
 }
@@ -113,34 +109,34 @@ fn is_beside_pages(path: &str) -> bool {
     !path.contains('/') && BESIDE_PAGES.iter().any(|ending| path.ends_with(ending))
 }
 
-fn always(served: Arc<Served>) -> axum::routing::MethodRouter<Arc<Site>> {
+fn revalidated(served: Arc<Served>) -> axum::routing::MethodRouter<Arc<Site>> {
     get(move |headers: HeaderMap| async move { served.answer(&headers, "no-cache") })
 }
 
 impl Served {
     fn file(file: WebFile) -> Served {
-        Served { file, tag: etag::digits_of(file.plain), policy: None, framable: false }
+        Served { file, tag: etag::hash_of(file.plain), policy: None, framable: false }
     }
 
-    /// A page that these origins may frame, or nobody.
+    /// A page that `origins` may frame; none if empty.
     fn page(file: WebFile, origins: &[String]) -> Served {
         let ancestors = if origins.is_empty() { "'none'".to_owned() } else { origins.join(" ") };
         let policy = HeaderValue::from_str(&format!("{POLICY}{ancestors}"))
-            .expect("origins are checked when the settings are read");
+            .expect("origins are validated with the configuration");
         Served { policy: Some(policy), framable: !origins.is_empty(), ..Served::file(file) }
     }
 
-    fn answer(&self, asked: &HeaderMap, keep: &'static str) -> Response {
-        let (encoding, bytes) = self.form_for(asked);
-        // Forms that differ in bytes differ in their tags.
-        let tag = format!("\"{}{}\"", self.tag, encoding.map_or("", Encoding::tag_ending));
-        let is_known = asked.get(IF_NONE_MATCH).is_some_and(|known| etag::names(known, &tag));
+    fn answer(&self, request: &HeaderMap, cache_control: &'static str) -> Response {
+        let (encoding, bytes) = self.encoded_for(request);
+        // Each encoding has its own tag.
+        let tag = format!("\"{}{}\"", self.tag, encoding.map_or("", Encoding::tag_suffix));
+        let is_known = request.get(IF_NONE_MATCH).is_some_and(|known| etag::contains_tag(known, &tag));
         let mut response = match is_known {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => ([(CONTENT_TYPE, content_type_of(self.file.path))], bytes).into_response(),
         };
         let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache_control));
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             headers.insert(ETAG, tag);
@@ -157,10 +153,10 @@ impl Served {
         response
     }
 
-    fn form_for(&self, asked: &HeaderMap) -> (Option<Encoding>, &'static [u8]) {
+    fn encoded_for(&self, request: &HeaderMap) -> (Option<Encoding>, &'static [u8]) {
         let forms = [(Encoding::Brotli, self.file.brotli), (Encoding::Gzip, self.file.gzip)];
-        let there = forms.into_iter().filter_map(|(encoding, bytes)| Some((encoding, bytes?)));
-        match accept::best(asked, there) {
+        let available = forms.into_iter().filter_map(|(encoding, bytes)| Some((encoding, bytes?)));
+        match accept::best(request, available) {
             Some((encoding, bytes)) => (Some(encoding), bytes),
             None => (None, self.file.plain),
         }
@@ -195,7 +191,7 @@ mod tests {
         gzip: Some(b"by gzip"),
     };
 
-    fn asked(lines: &[(&'static str, &str)]) -> HeaderMap {
+    fn request(lines: &[(&'static str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
@@ -208,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_comes_in_the_form_that_was_asked_for_each_with_a_tag_of_its_own() {
+    fn each_encoding_of_a_file_has_its_own_tag() {
         let served = Served::file(FILE);
         let mut tags = Vec::new();
         for (accepts, encoding) in
             [("gzip, deflate, br", "br"), ("gzip", "gzip"), ("br;q=0, gzip;q=0", ""), ("identity", "")]
         {
-            let response = served.answer(&asked(&[("accept-encoding", accepts)]), "no-cache");
+            let response = served.answer(&request(&[("accept-encoding", accepts)]), "no-cache");
             assert_eq!(header(&response, "content-encoding"), encoding, "{accepts}");
             assert_eq!(header(&response, "vary"), "accept-encoding");
             assert_eq!(header(&response, "content-type"), "text/javascript; charset=utf-8");
@@ -223,26 +219,26 @@ mod tests {
         assert_eq!(tags[2], tags[3]);
         tags.dedup();
         assert_eq!(tags.len(), 3, "{tags:?}");
-        let again = asked(&[("accept-encoding", "br"), ("if-none-match", &tags[0])]);
+        let again = request(&[("accept-encoding", "br"), ("if-none-match", &tags[0])]);
         let response = served.answer(&again, "no-cache");
         assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
         assert_eq!((header(&response, "content-encoding"), header(&response, "etag")), ("", &*tags[0]));
     }
 
     #[test]
-    fn a_page_is_framed_by_nobody_unless_sites_are_named() {
-        let alone = Served::page(UNBUILT, &[]).answer(&asked(&[]), "no-cache");
+    fn a_page_can_be_framed_by_configured_origins_only() {
+        let alone = Served::page(UNBUILT, &[]).answer(&request(&[]), "no-cache");
         assert!(header(&alone, "content-security-policy").ends_with("frame-ancestors 'none'"));
         assert!(alone.extensions().get::<Framable>().is_none());
         let sites = ["https://pt.example.com".to_owned(), "https://forum.example.com".to_owned()];
-        let framed = Served::page(UNBUILT, &sites).answer(&asked(&[]), "no-cache");
+        let framed = Served::page(UNBUILT, &sites).answer(&request(&[]), "no-cache");
         let policy = header(&framed, "content-security-policy");
         assert!(policy.ends_with("frame-ancestors https://pt.example.com https://forum.example.com"));
         assert!(framed.extensions().get::<Framable>().is_some());
     }
 
     #[test]
-    fn the_build_script_finds_files_with_their_forms_and_leaves_the_rest() {
+    fn the_build_script_finds_files_and_their_compressed_forms() {
         let folder = tempfile::tempdir().unwrap();
         assert!(embed::find(&folder.path().join("dist")).unwrap().is_empty());
         std::fs::create_dir_all(folder.path().join("assets")).unwrap();

@@ -14,7 +14,7 @@ export interface paths {
                 query?: {
                     /** @description How many, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: number;
                     /** @description Only this action, such as `user.add`; with a dot at its end, all that begin with it. */
                     action?: string;
@@ -31,7 +31,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_AuditRecord"];
+                        "application/json": components["schemas"]["AuditRecordPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -79,7 +79,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["AuditVerdict"];
+                        "application/json": components["schemas"]["AuditVerification"];
                     };
                 };
                 /** @description What is wrong */
@@ -127,7 +127,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Client"][];
+                        "application/json": components["schemas"]["ClientRulePage"];
                     };
                 };
                 /** @description What is wrong */
@@ -170,7 +170,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["ClientSaid"];
+                    "application/json": components["schemas"]["SetClientRule"];
                 };
             };
             responses: {
@@ -180,7 +180,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Client"];
+                        "application/json": components["schemas"]["ClientRule"];
                     };
                 };
                 /** @description What is wrong */
@@ -253,7 +253,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PairsSaid"];
+                    "application/json": components["schemas"]["ImportFriends"];
                 };
             };
             responses: {
@@ -263,7 +263,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["PairsAdded"];
+                        "application/json": components["schemas"]["ImportFriendsReply"];
                     };
                 };
                 /** @description What is wrong */
@@ -354,7 +354,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["ViewChange"];
+                    "application/json": components["schemas"]["UpdateView"];
                 };
             };
             responses: {
@@ -364,7 +364,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["View"];
+                        "application/json": components["schemas"]["ViewStatus"];
                     };
                 };
                 /** @description What is wrong */
@@ -393,7 +393,7 @@ export interface paths {
                 query?: {
                     /** @description How many, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Also those that were revoked. */
                     revoked?: boolean;
@@ -410,7 +410,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Key"];
+                        "application/json": components["schemas"]["KeyPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -438,7 +438,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["KeySaid"];
+                    "application/json": components["schemas"]["CreateKey"];
                 };
             };
             responses: {
@@ -448,7 +448,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["NewKey"];
+                        "application/json": components["schemas"]["CreatedKey"];
                     };
                 };
                 /** @description What is wrong */
@@ -543,7 +543,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -561,7 +561,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Letter"];
+                        "application/json": components["schemas"]["DeadLetterPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -605,7 +605,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["LettersSaid"];
+                    "application/json": components["schemas"]["DeadLetterSelection"];
                 };
             };
             responses: {
@@ -615,7 +615,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["LettersDone"];
+                        "application/json": components["schemas"]["DeadLetterCount"];
                     };
                 };
                 /** @description What is wrong */
@@ -657,7 +657,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["LettersSaid"];
+                    "application/json": components["schemas"]["DeadLetterSelection"];
                 };
             };
             responses: {
@@ -667,7 +667,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["LettersDone"];
+                        "application/json": components["schemas"]["DeadLetterCount"];
                     };
                 };
                 /** @description What is wrong */
@@ -715,7 +715,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Letter"];
+                        "application/json": components["schemas"]["DeadLetter"];
                     };
                 };
                 /** @description What is wrong */
@@ -808,7 +808,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Multiplier"][];
+                        "application/json": components["schemas"]["MultiplierPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -833,7 +833,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["MultiplierSaid"];
+                    "application/json": components["schemas"]["CreateMultiplier"];
                 };
             };
             responses: {
@@ -1032,7 +1032,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["BannedPorts"][];
+                        "application/json": components["schemas"]["BannedPortsPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1077,7 +1077,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["BanSaid"];
+                    "application/json": components["schemas"]["BanPorts"];
                 };
             };
             responses: {
@@ -1262,7 +1262,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["HeartbeatSaid"];
+                    "application/json": components["schemas"]["Heartbeat"];
                 };
             };
             responses: {
@@ -1272,7 +1272,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["HeartbeatHeard"];
+                        "application/json": components["schemas"]["HeartbeatReply"];
                     };
                 };
                 /** @description What is wrong */
@@ -1313,7 +1313,7 @@ export interface paths {
                      */
                     status?: "online" | "away" | "busy" | "invisible" | "pending";
                     /** @description Only people who have such a device here. */
-                    platform?: components["schemas"]["PlatformName"];
+                    platform?: components["schemas"]["Platform"];
                     /** @description How many items, at the most. */
                     limit?: number;
                     /** @description `next_cursor` of the page before; left out for the first page. */
@@ -1331,7 +1331,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_OnlinePerson"];
+                        "application/json": components["schemas"]["OnlinePersonPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1372,7 +1372,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PeopleSaid"];
+                    "application/json": components["schemas"]["QueryPresence"];
                 };
             };
             responses: {
@@ -1382,7 +1382,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["PeopleShown"];
+                        "application/json": components["schemas"]["PresencePage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1428,7 +1428,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Person"];
+                        "application/json": components["schemas"]["Presence"];
                     };
                 };
                 /** @description What is wrong */
@@ -1467,7 +1467,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only those of this kind. */
                     kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
@@ -1484,7 +1484,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Risk"];
+                        "application/json": components["schemas"]["RiskEventPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1523,7 +1523,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only items of this kind. */
                     kind?: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
@@ -1630,7 +1630,7 @@ export interface paths {
                     search?: string;
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -1680,7 +1680,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -1695,7 +1695,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Torrent"];
+                        "application/json": components["schemas"]["TorrentPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1720,7 +1720,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["TorrentSaid"];
+                    "application/json": components["schemas"]["CreateTorrent"];
                 };
             };
             responses: {
@@ -1837,7 +1837,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["TorrentWithFigures"];
+                        "application/json": components["schemas"]["TorrentDetails"];
                     };
                 };
                 /** @description What is wrong */
@@ -1899,7 +1899,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["TorrentChange"];
+                    "application/json": components["schemas"]["UpdateTorrent"];
                 };
             };
             responses: {
@@ -1943,7 +1943,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -1961,7 +1961,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_TorrentAccount"];
+                        "application/json": components["schemas"]["TorrentAccountPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -1996,7 +1996,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2014,7 +2014,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Peer"];
+                        "application/json": components["schemas"]["PeerPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2061,7 +2061,7 @@ export interface paths {
                     search?: string;
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2101,7 +2101,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["UserSaid"];
+                    "application/json": components["schemas"]["CreateUser"];
                 };
             };
             responses: {
@@ -2150,7 +2150,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PasskeysSaid"];
+                    "application/json": components["schemas"]["LookupPasskeys"];
                 };
             };
             responses: {
@@ -2160,7 +2160,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["PasskeyHolder"][];
+                        "application/json": components["schemas"]["PasskeyHolderPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2206,7 +2206,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["UserWithAccounts"];
+                        "application/json": components["schemas"]["UserDetails"];
                     };
                 };
                 /** @description What is wrong */
@@ -2268,7 +2268,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["UserChange"];
+                    "application/json": components["schemas"]["UpdateUser"];
                 };
             };
             responses: {
@@ -2320,7 +2320,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SessionsShown"];
+                        "application/json": components["schemas"]["UserSessions"];
                     };
                 };
                 /** @description What is wrong */
@@ -2368,7 +2368,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["DisconnectSaid"];
+                    "application/json": components["schemas"]["DisconnectUser"];
                 };
             };
             responses: {
@@ -2378,7 +2378,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Disconnected"];
+                        "application/json": components["schemas"]["DisconnectReply"];
                     };
                 };
                 /** @description What is wrong */
@@ -2408,14 +2408,14 @@ export interface paths {
         /**
          * The entries that made a user's figures
          * @description Newest first, as far back as the journal goes. Each request looks at a bounded number of entries, so a page may be
-         *     short, or empty, and still not be the last: go on while there is a `next_cursor`.
+         *     short, or empty, and still not be the last: go on while there is a `next`.
          */
         get: {
             parameters: {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only those on the torrent with this number. */
                     torrent?: number;
@@ -2473,7 +2473,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2491,7 +2491,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Friend"];
+                        "application/json": components["schemas"]["FriendPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2609,7 +2609,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2627,7 +2627,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_HitAndRun"];
+                        "application/json": components["schemas"]["HitAndRunPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2662,7 +2662,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2680,7 +2680,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ActivePage"];
+                        "application/json": components["schemas"]["ActiveTorrentPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2724,7 +2724,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PasskeySaid"];
+                    "application/json": components["schemas"]["RotatePasskey"];
                 };
             };
             responses: {
@@ -2767,7 +2767,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2785,7 +2785,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_PresenceEvent"];
+                        "application/json": components["schemas"]["PresenceEventPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2866,7 +2866,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["PrivacySaid"];
+                    "application/json": components["schemas"]["SetPrivacy"];
                 };
             };
             responses: {
@@ -2914,7 +2914,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                     /** @description Only those of this kind. */
                     kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
@@ -2934,7 +2934,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Risk"];
+                        "application/json": components["schemas"]["RiskEventPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -2969,7 +2969,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2987,7 +2987,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["ActivePage"];
+                        "application/json": components["schemas"]["ActiveTorrentPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -3022,7 +3022,7 @@ export interface paths {
                 query?: {
                     /** @description How many items, at the most. */
                     limit?: number;
-                    /** @description `next_cursor` of the page before; left out for the first page. */
+                    /** @description `next` of the page before; left out for the first page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -3040,7 +3040,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Page_Account"];
+                        "application/json": components["schemas"]["AccountPage"];
                     };
                 };
                 /** @description What is wrong */
@@ -3221,7 +3221,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["WhitelistSaid"];
+                    "application/json": components["schemas"]["WhitelistPasskeys"];
                 };
             };
             responses: {
@@ -3270,7 +3270,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["WhitelistSaid"];
+                    "application/json": components["schemas"]["WhitelistPasskeys"];
                 };
             };
             responses: {
@@ -3322,7 +3322,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["WhitelistSaid"];
+                    "application/json": components["schemas"]["WhitelistPasskeys"];
                 };
             };
             responses: {
@@ -3423,7 +3423,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Alive"];
+                        "application/json": components["schemas"]["Liveness"];
                     };
                 };
                 /** @description Too many requests */
@@ -3522,7 +3522,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["Verdict"];
+                        "application/json": components["schemas"]["VerifyReply"];
                     };
                 };
                 /** @description No passkey, or not one */
@@ -3643,7 +3643,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SessionShown"];
+                        "application/json": components["schemas"]["OperatorSession"];
                     };
                 };
                 /** @description Nobody is */
@@ -3690,7 +3690,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["SessionShown"];
+                        "application/json": components["schemas"]["OperatorSession"];
                     };
                 };
                 /** @description No valid key */
@@ -3859,9 +3859,9 @@ export interface components {
              * @description What it brought in all: its stretches with what was bridged, and the sums, without what was
              *     withheld.
              */
-            brought: components["schemas"]["Moved"];
+            brought: components["schemas"]["Transferred"];
             /** @description What entries brought that other producers wrote, without counters. */
-            foreign: components["schemas"]["Moved"];
+            foreign: components["schemas"]["Transferred"];
             /**
              * @description Its number, as entries have it in `client_id`.
              * @example 0123456789abcdef
@@ -3873,7 +3873,7 @@ export interface components {
              */
             last_seen: number;
             /** @description What stretches brought that were put away, since a client had too many. */
-            settled: components["schemas"]["Moved"];
+            settled: components["schemas"]["Transferred"];
             /**
              * @description `seeding`, `leeching` or `gone`.
              * @example seeding
@@ -3882,7 +3882,7 @@ export interface components {
             /** @description Its counters, the oldest first. */
             stretches: components["schemas"]["Stretch"][];
             /** @description What was not credited, because all clients of the user together claimed more than their rate limit allows. */
-            withheld: components["schemas"]["Moved"];
+            withheld: components["schemas"]["Transferred"];
         };
         /** @description Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly. */
         AccountClients: {
@@ -3895,19 +3895,39 @@ export interface components {
              * @description What is known only as a sum: clients that are not listed, or were not heard of for so long that they are no longer
              *     kept. What was credited under another ceiling than today's is in it, too, and may make it less than nothing.
              */
-            rest: components["schemas"]["Moved"];
+            rest: components["schemas"]["Transferred"];
         };
-        /** @description A page of what a user seeds or leeches, newest announce first. */
-        ActivePage: {
-            /**
-             * Format: int64
-             * @description How many there are in all.
-             */
-            count: number;
-            /** @description What is on this page. */
-            items: components["schemas"]["ActiveTorrent"][];
+        /** @description A page of a list. */
+        AccountPage: {
+            /** @description What is on it. */
+            items: {
+                /** @description The program that announced it last, such as `-TR3000-`. */
+                client: string;
+                /**
+                 * Format: int32
+                 * @description When it was first completed.
+                 */
+                completed_at?: number | null;
+                /** @description The amounts. */
+                figures: components["schemas"]["Figures"];
+                /** @description Its infohash; null if it was removed. */
+                infohash?: string | null;
+                /** @description Whether the user leeches it right now. */
+                leeching: boolean;
+                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+                left?: string | null;
+                /** @description What people call it; null if it was removed. */
+                name?: string | null;
+                /** @description Whether the user seeds it right now. */
+                seeding: boolean;
+                /**
+                 * Format: int64
+                 * @description The torrent's number.
+                 */
+                torrent: number;
+            }[];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
+            next?: string | null;
         };
         /** @description A torrent that a user seeds or leeches right now. */
         ActiveTorrent: {
@@ -3928,6 +3948,18 @@ export interface components {
              * @description Its number; null if nobody knows it any more.
              */
             torrent?: number | null;
+        };
+        /** @description A page of what a user seeds or leeches, newest announce first. */
+        ActiveTorrentPage: {
+            /**
+             * Format: int64
+             * @description How many there are in all.
+             */
+            count: number;
+            /** @description What is on this page. */
+            items: components["schemas"]["ActiveTorrent"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
         };
         /** @description Something that is wrong. */
         Alert: {
@@ -3953,21 +3985,16 @@ export interface components {
              */
             subject?: string | null;
         };
-        /** @description That the server lives. */
-        Alive: {
-            /**
-             * @description Always `alive`.
-             * @example alive
-             */
-            state: string;
-            /** @description Which version it is. */
-            version: string;
-        };
         /**
          * @description Whether somebody looks at the app.
          * @enum {string}
          */
-        AppStateName: "foreground" | "background" | "inactive";
+        AppState: "foreground" | "background" | "inactive";
+        /**
+         * @description To whom something is shown.
+         * @enum {string}
+         */
+        Audience: "everyone" | "friends" | "nobody";
         /** @description A record of the audit trail, as its file has it. */
         AuditRecord: {
             /**
@@ -4006,8 +4033,51 @@ export interface components {
             /** @description What kind of thing it is about. */
             subjectType: string;
         };
+        /** @description A page of a list. */
+        AuditRecordPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * @description What was done.
+                 * @example passkey.add
+                 */
+                action: string;
+                /**
+                 * @description Who did it.
+                 * @example key:1a2b3c4d
+                 */
+                actorId: string;
+                /**
+                 * @description When.
+                 * @example 2026-11-15T12:00:00.000Z
+                 */
+                at: string;
+                /** @description What else is worth knowing. */
+                details: Record<string, never>;
+                /** @description The hash of this record. */
+                hash: string;
+                /** @description The hash of the record before. */
+                prev: string;
+                /**
+                 * @description How it ended.
+                 * @example ok
+                 */
+                result: string;
+                /**
+                 * Format: int64
+                 * @description Its number.
+                 */
+                seq: number;
+                /** @description Which of them; a passkey by its first digits and a hash. */
+                subjectId: string;
+                /** @description What kind of thing it is about. */
+                subjectType: string;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
         /** @description Whether the chain of the trail holds. */
-        AuditVerdict: {
+        AuditVerification: {
             /**
              * Format: int64
              * @description The number of the record that the anchor beside the trail names: none up to it is missing if the chain holds.
@@ -4042,7 +4112,7 @@ export interface components {
             torn: number;
         };
         /** @description Why ports are banned. */
-        BanSaid: {
+        BanPorts: {
             /** @description For people; clients are not told. */
             reason?: string;
         };
@@ -4061,8 +4131,28 @@ export interface components {
             /** @description Why, for people. */
             reason: string;
         };
+        /** @description A page of a list. */
+        BannedPortsPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description The first.
+                 */
+                first: number;
+                /**
+                 * Format: int32
+                 * @description The last; the same as the first where it is only one.
+                 */
+                last: number;
+                /** @description Why, for people. */
+                reason: string;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
         /** @description What counters grew by while no tracker watched. */
-        Bridge: {
+        BridgedTransfer: {
             /** @description Bytes downloaded that are credited. */
             downloaded: string;
             /** @description Bytes uploaded that are credited. */
@@ -4073,7 +4163,7 @@ export interface components {
             withheld_uploaded: string;
         };
         /** @description Programs whose peer ids begin alike. */
-        Client: {
+        ClientRule: {
             /** @description Whether they may announce. */
             allowed: boolean;
             /** @description What they are called. */
@@ -4081,12 +4171,19 @@ export interface components {
             /** @description The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else. */
             prefix: string;
         };
-        /** @description What becomes of programs with a prefix. */
-        ClientSaid: {
-            /** @description Whether they may announce. */
-            allowed: boolean;
-            /** @description What they are called. */
-            name?: string;
+        /** @description A page of a list. */
+        ClientRulePage: {
+            /** @description What is on it. */
+            items: {
+                /** @description Whether they may announce. */
+                allowed: boolean;
+                /** @description What they are called. */
+                name: string;
+                /** @description The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else. */
+                prefix: string;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
         };
         /** @description Connections by platform. */
         ConnectionsByPlatform: {
@@ -4097,28 +4194,233 @@ export interface components {
             /** Format: int64 */
             web: number;
         };
+        /** @description A key to be made. */
+        CreateKey: {
+            /** @description Who or what will use it. */
+            name: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+        };
+        /** @description A multiplier to be added. It ends after it starts. */
+        CreateMultiplier: {
+            /**
+             * Format: int32
+             * @description How much of what is downloaded counts. 0 is freeleech.
+             * @default 100
+             */
+            download_percent: number | null;
+            /**
+             * Format: int64
+             * @description Until when; until it is removed if left out.
+             */
+            ends_at?: number | null;
+            /** @description Why. */
+            note?: string;
+            /**
+             * @description What it is for.
+             * @enum {string}
+             */
+            scope: "site";
+            /**
+             * Format: int64
+             * @description From when on; now if left out.
+             */
+            starts_at?: number | null;
+            /**
+             * @description The number of the torrent or user.
+             * @enum {integer|null}
+             */
+            subject?: 0 | null;
+            /**
+             * Format: int32
+             * @description How much of what is uploaded counts.
+             * @default 100
+             */
+            upload_percent: number | null;
+        } | {
+            /**
+             * Format: int32
+             * @description How much of what is downloaded counts. 0 is freeleech.
+             * @default 100
+             */
+            download_percent: number | null;
+            /**
+             * Format: int64
+             * @description Until when; until it is removed if left out.
+             */
+            ends_at?: number | null;
+            /** @description Why. */
+            note?: string;
+            /**
+             * @description What it is for.
+             * @enum {string}
+             */
+            scope: "torrent" | "user";
+            /**
+             * Format: int64
+             * @description From when on; now if left out.
+             */
+            starts_at?: number | null;
+            /** @description The number of the torrent or user. */
+            subject: number;
+            /**
+             * Format: int32
+             * @description How much of what is uploaded counts.
+             * @default 100
+             */
+            upload_percent: number | null;
+        };
+        /** @description A torrent to be added. */
+        CreateTorrent: {
+            /** @description False for one that awaits approval; true if left out. */
+            approved?: boolean | null;
+            /**
+             * Format: int64
+             * @description Its number on your site; left out for the next free one.
+             */
+            id?: number | null;
+            /** @description Its infohash: 40 hexadecimal digits. */
+            infohash: string;
+            /** @description The second name of a hybrid torrent: the first 40 digits of its v2 hash. */
+            infohash_v2?: string | null;
+            /** @description What people call it. */
+            name: string;
+            /** @description The size of its content, in decimal digits. */
+            total_bytes?: string | null;
+        };
+        /** @description A user to be added. */
+        CreateUser: {
+            /**
+             * Format: int64
+             * @description Their number on your site; left out for the next free one.
+             */
+            id?: number | null;
+            /** @description The display name; left out or null for none. */
+            name?: string | null;
+            /** @description Their passkey; left out for a random one. */
+            passkey?: string | null;
+        };
+        /** @description A key that was made just now. */
+        CreatedKey: {
+            /**
+             * Format: int32
+             * @description When it was made.
+             */
+            created_at: number;
+            /** @description Its id: the first part of its text. */
+            id: string;
+            /**
+             * @description All of it: what whoever uses it must send. It is shown this once and cannot be found out again.
+             * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
+             */
+            key: string;
+            /** @description What people call it. */
+            name: string;
+            /** @description What it may do. */
+            scopes: components["schemas"]["Scope"][];
+        };
+        /** @description An entry that could not be taken. */
+        DeadLetter: {
+            /**
+             * Format: int32
+             * @description When it is tried again.
+             */
+            due_at: number;
+            /**
+             * Format: int32
+             * @description When it last failed.
+             */
+            failed_at: number;
+            /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
+            fields: {
+                [key: string]: string;
+            };
+            /** @description The group whose view could not take it. */
+            group: string;
+            /**
+             * @description Its place among its like.
+             * @example 1794742234000-0
+             */
+            id: string;
+            /** @description Its place in the journal. */
+            origin: string;
+            /** @description Why it could not be taken. */
+            reason: string;
+            /**
+             * Format: int32
+             * @description How often it was tried again.
+             */
+            retry: number;
+        };
+        /** @description How many there were. */
+        DeadLetterCount: {
+            /**
+             * Format: int64
+             * @description How many of those meant were there.
+             */
+            count: number;
+        };
+        /** @description A page of a list. */
+        DeadLetterPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description When it is tried again.
+                 */
+                due_at: number;
+                /**
+                 * Format: int32
+                 * @description When it last failed.
+                 */
+                failed_at: number;
+                /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
+                fields: {
+                    [key: string]: string;
+                };
+                /** @description The group whose view could not take it. */
+                group: string;
+                /**
+                 * @description Its place among its like.
+                 * @example 1794742234000-0
+                 */
+                id: string;
+                /** @description Its place in the journal. */
+                origin: string;
+                /** @description Why it could not be taken. */
+                reason: string;
+                /**
+                 * Format: int32
+                 * @description How often it was tried again.
+                 */
+                retry: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description Which entries are meant: all, or up to 1000 by their ids. */
+        DeadLetterSelection: {
+            /**
+             * @description All that are there, instead of naming them.
+             * @enum {boolean}
+             */
+            all?: false;
+            /** @description The ids; up to 1000 of them. */
+            ids: string[];
+        } | {
+            /**
+             * @description All that are there, instead of naming them.
+             * @enum {boolean}
+             */
+            all: true;
+            /** @description The ids; up to 1000 of them. */
+            ids?: string[];
+        };
         /**
          * @description What a person can say of themselves.
          * @enum {string}
          */
-        DeclaredName: "online" | "away" | "busy" | "invisible";
-        /** @description How long something took, in milliseconds. */
-        Delay: {
-            /**
-             * Format: double
-             * @description Half of them took no longer.
-             */
-            p50: number;
-            /** @description Whether half of them took more than `p50`, which is then the longest time that is measured. */
-            p50_exceeds: boolean;
-            /**
-             * Format: double
-             * @description Of a hundred one took longer.
-             */
-            p99: number;
-            /** @description Whether more than one of a hundred took more than `p99`, likewise. */
-            p99_exceeds: boolean;
-        };
+        DeclaredStatus: "online" | "away" | "busy" | "invisible";
         /** @description How one dependency is, as it is written. */
         DependencyHealth: {
             /**
@@ -4164,31 +4466,6 @@ export interface components {
              */
             status: string;
         };
-        /** @description A device of a person at another gateway. */
-        DeviceElsewhere: {
-            /** @description The device. */
-            device: string;
-            /**
-             * @description The gateway.
-             * @example gw-b
-             */
-            node: string;
-            /**
-             * @description phone, computer or web.
-             * @example web
-             */
-            platform: string;
-            /**
-             * @description foreground, background or inactive.
-             * @example foreground
-             */
-            state: string;
-            /**
-             * @description online or away.
-             * @example online
-             */
-            status: string;
-        };
         /** @description How often connections ended for one cause. */
         DisconnectCause: {
             /**
@@ -4202,8 +4479,13 @@ export interface components {
              */
             count: number;
         };
+        /** @description What was disconnected. */
+        DisconnectReply: {
+            /** @description Sessions that were ended here, and devices at other gateways that are told to end theirs. */
+            sessions: number;
+        };
         /** @description Whom to disconnect. */
-        DisconnectSaid: {
+        DisconnectUser: {
             /** @description Only this device; all of them if left out. */
             device?: string | null;
             /**
@@ -4211,11 +4493,6 @@ export interface components {
              * @default false
              */
             reconnect: boolean;
-        };
-        /** @description What was disconnected. */
-        Disconnected: {
-            /** @description Sessions that were ended here, and devices at other gateways that are told to end theirs. */
-            sessions: number;
         };
         /** @description An announce of a user, or the end of a peer of theirs that fell silent. */
         Entry: {
@@ -4288,7 +4565,7 @@ export interface components {
             /** @description The entries, newest first. There may be few, or none, and still more to come. */
             items: components["schemas"]["Entry"][];
             /** @description Where to go on; null if the journal was read to its beginning. */
-            next_cursor?: string | null;
+            next?: string | null;
             /**
              * Format: int64
              * @description How many entries were looked at for this page.
@@ -4370,8 +4647,28 @@ export interface components {
              */
             since: number;
         };
+        /** @description A page of a list. */
+        FriendPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int64
+                 * @description Their number.
+                 */
+                id: number;
+                /**
+                 * Format: int32
+                 * @description Since when.
+                 */
+                since: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description Two users who are to be friends, such as `[7, 9]` */
+        FriendPair: number[];
         /** @description What a gateway does. */
-        GatewayPulse: {
+        GatewayOverview: {
             /**
              * Format: double
              * @description Connections that people made, a second.
@@ -4384,24 +4681,16 @@ export interface components {
              * @description Connections of people that ended, a second.
              */
             disconnects_per_s: number;
-            heartbeat_delay_ms?: components["schemas"]["Delay"] | null;
+            heartbeat_delay_ms?: components["schemas"]["HeartbeatDelay"] | null;
             /**
              * Format: int64
              * @description Webhooks that are not delivered yet.
              */
             webhooks_waiting: number;
         };
-        /** @description When to come again. */
-        HeartbeatHeard: {
-            /**
-             * Format: int32
-             * @description After so many seconds; null after a goodbye.
-             */
-            next_s?: number | null;
-        };
         /** @description What a device says of itself. */
-        HeartbeatSaid: {
-            app_state?: components["schemas"]["AppStateName"] | null;
+        Heartbeat: {
+            app_state?: components["schemas"]["AppState"] | null;
             /** @description Its name: the same each time. */
             device: string;
             /**
@@ -4409,8 +4698,33 @@ export interface components {
              * @default false
              */
             goodbye: boolean;
-            platform?: components["schemas"]["PlatformName"] | null;
-            status?: components["schemas"]["DeclaredName"] | null;
+            platform?: components["schemas"]["Platform"] | null;
+            status?: components["schemas"]["DeclaredStatus"] | null;
+        };
+        /** @description How long something took, in milliseconds. */
+        HeartbeatDelay: {
+            /**
+             * Format: double
+             * @description Half of them took no longer.
+             */
+            p50: number;
+            /** @description Whether half of them took more than `p50`, which is then the longest time that is measured. */
+            p50_exceeds: boolean;
+            /**
+             * Format: double
+             * @description Of a hundred one took longer.
+             */
+            p99: number;
+            /** @description Whether more than one of a hundred took more than `p99`, likewise. */
+            p99_exceeds: boolean;
+        };
+        /** @description When to come again. */
+        HeartbeatReply: {
+            /**
+             * Format: int32
+             * @description After so many seconds; null after a goodbye.
+             */
+            next_s?: number | null;
         };
         /** @description What was so at one moment. Rates are over the step before it. */
         HistoryPoint: {
@@ -4484,6 +4798,49 @@ export interface components {
              */
             standing: string;
         };
+        /** @description A page of a list. */
+        HitAndRunPage: {
+            /** @description What is on it. */
+            items: {
+                /** @description The account. */
+                account: components["schemas"]["Account"];
+                /**
+                 * Format: int32
+                 * @description Since when they are gone; null while they are there.
+                 */
+                gone_since?: number | null;
+                /**
+                 * Format: int64
+                 * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
+                 */
+                seeding_s_left?: number | null;
+                /**
+                 * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
+                 * @example owing
+                 */
+                standing: string;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description Pairs of users who are to be friends. */
+        ImportFriends: {
+            /** @description Up to 10000 of them. */
+            pairs: components["schemas"]["FriendPair"][];
+        };
+        /** @description What became of pairs. */
+        ImportFriendsReply: {
+            /**
+             * Format: int64
+             * @description How many are friends only now.
+             */
+            added: number;
+            /**
+             * Format: int64
+             * @description How many were friends already, or were named twice.
+             */
+            already: number;
+        };
         /** @description A consumer group of the journal. */
         JournalGroup: {
             /**
@@ -4519,7 +4876,7 @@ export interface components {
             view?: string | null;
         };
         /** @description How the journal is. */
-        JournalPulse: {
+        JournalOverview: {
             /**
              * Format: int64
              * @description Entries ever appended.
@@ -4553,7 +4910,7 @@ export interface components {
             /** @description Whether that is more than `journal.length_alarm`. */
             too_long: boolean;
             /** @description The views, each with how far it is. */
-            views: components["schemas"]["ViewPulse"][];
+            views: components["schemas"]["ViewOverview"][];
         };
         /** @description How the journal is. */
         JournalStatus: {
@@ -4614,71 +4971,57 @@ export interface components {
             /** @description What it may do. */
             scopes: components["schemas"]["Scope"][];
         };
-        /** @description A key to be made. */
-        KeySaid: {
-            /** @description Who or what will use it. */
-            name: string;
-            /** @description What it may do. */
-            scopes: components["schemas"]["Scope"][];
+        /** @description A page of a list. */
+        KeyPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description When it was made.
+                 */
+                created_at: number;
+                /**
+                 * @description Its id: the first part of its text.
+                 * @example 1a2b3c4d
+                 */
+                id: string;
+                /**
+                 * Format: int32
+                 * @description When it was used last, to the minute; null if never.
+                 */
+                last_used_at?: number | null;
+                /** @description What people call it. */
+                name: string;
+                /**
+                 * Format: int32
+                 * @description When it was revoked; null if it works.
+                 */
+                revoked_at?: number | null;
+                /** @description What it may do. */
+                scopes: components["schemas"]["Scope"][];
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
         };
-        /** @description An entry that could not be taken. */
-        Letter: {
+        /** @description A torrent and how many are on it. */
+        ListedSwarm: {
             /**
              * Format: int32
-             * @description When it is tried again.
+             * @description Peers that do not; null likewise.
              */
-            due_at: number;
+            leechers?: number | null;
             /**
              * Format: int32
-             * @description When it last failed.
+             * @description Peers that have everything; null if this process cannot know.
              */
-            failed_at: number;
-            /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
-            fields: {
-                [key: string]: string;
-            };
-            /** @description The group whose view could not take it. */
-            group: string;
-            /**
-             * @description Its place among its like.
-             * @example 1794742234000-0
-             */
-            id: string;
-            /** @description Its place in the journal. */
-            origin: string;
-            /** @description Why it could not be taken. */
-            reason: string;
+            seeders?: number | null;
             /**
              * Format: int32
-             * @description How often it was tried again.
+             * @description How often it was completed; null likewise.
              */
-            retry: number;
-        };
-        /** @description How many there were. */
-        LettersDone: {
-            /**
-             * Format: int64
-             * @description How many of those meant were there.
-             */
-            count: number;
-        };
-        /** @description Which entries are meant: all, or up to 1000 by their ids. */
-        LettersSaid: {
-            /**
-             * @description All that are there, instead of naming them.
-             * @enum {boolean}
-             */
-            all?: false;
-            /** @description The ids; up to 1000 of them. */
-            ids: string[];
-        } | {
-            /**
-             * @description All that are there, instead of naming them.
-             * @enum {boolean}
-             */
-            all: true;
-            /** @description The ids; up to 1000 of them. */
-            ids?: string[];
+            snatches?: number | null;
+            /** @description The torrent. */
+            torrent: components["schemas"]["TorrentSummary"];
         };
         /** @description A user of a list, with what they moved and what they do now. */
         ListedUser: components["schemas"]["User"] & {
@@ -4699,6 +5042,21 @@ export interface components {
              * @description How many torrents they seed right now; null while that cannot be read.
              */
             seeding?: number | null;
+        };
+        /** @description That the server lives. */
+        Liveness: {
+            /**
+             * @description Always `alive`.
+             * @example alive
+             */
+            state: string;
+            /** @description Which version it is. */
+            version: string;
+        };
+        /** @description Which passkeys are meant. */
+        LookupPasskeys: {
+            /** @description Up to 1000 of them. */
+            passkeys: components["schemas"]["Passkey"][];
         };
         /** @description What a person may know of themselves. */
         Me: {
@@ -4722,7 +5080,7 @@ export interface components {
             /** @description What they leech right now. */
             leeching: components["schemas"]["OwnTorrents"];
             /** @description What their own devices see of them: also that they hide. */
-            presence: components["schemas"]["Person"];
+            presence: components["schemas"]["Presence"];
             /**
              * Format: double
              * @description What counts as uploaded for each byte that counts as downloaded; null while nothing does.
@@ -4733,13 +5091,6 @@ export interface components {
             seeding: components["schemas"]["OwnTorrents"];
             /** @description Their sessions at this gateway. */
             sessions: components["schemas"]["Session"][];
-        };
-        /** @description Bytes that were credited. */
-        Moved: {
-            /** @description Bytes downloaded, as they are. */
-            downloaded: string;
-            /** @description Bytes uploaded, as they are. */
-            uploaded: string;
         };
         /** @description A time in which bytes count more or less than they are. */
         Multiplier: {
@@ -4781,95 +5132,51 @@ export interface components {
              */
             upload_percent: number;
         };
-        /** @description A multiplier to be added. It ends after it starts. */
-        MultiplierSaid: {
-            /**
-             * Format: int32
-             * @description How much of what is downloaded counts. 0 is freeleech.
-             * @default 100
-             */
-            download_percent: number | null;
-            /**
-             * Format: int64
-             * @description Until when; until it is removed if left out.
-             */
-            ends_at?: number | null;
-            /** @description Why. */
-            note?: string;
-            /**
-             * @description What it is for.
-             * @enum {string}
-             */
-            scope: "site";
-            /**
-             * Format: int64
-             * @description From when on; now if left out.
-             */
-            starts_at?: number | null;
-            /**
-             * @description The number of the torrent or user.
-             * @enum {integer|null}
-             */
-            subject?: 0 | null;
-            /**
-             * Format: int32
-             * @description How much of what is uploaded counts.
-             * @default 100
-             */
-            upload_percent: number | null;
-        } | {
-            /**
-             * Format: int32
-             * @description How much of what is downloaded counts. 0 is freeleech.
-             * @default 100
-             */
-            download_percent: number | null;
-            /**
-             * Format: int64
-             * @description Until when; until it is removed if left out.
-             */
-            ends_at?: number | null;
-            /** @description Why. */
-            note?: string;
-            /**
-             * @description What it is for.
-             * @enum {string}
-             */
-            scope: "torrent" | "user";
-            /**
-             * Format: int64
-             * @description From when on; now if left out.
-             */
-            starts_at?: number | null;
-            /** @description The number of the torrent or user. */
-            subject: number;
-            /**
-             * Format: int32
-             * @description How much of what is uploaded counts.
-             * @default 100
-             */
-            upload_percent: number | null;
+        /** @description A page of a list. */
+        MultiplierPage: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: int32
+                 * @description How much of what is downloaded counts.
+                 */
+                download_percent: number;
+                /**
+                 * Format: int32
+                 * @description Until when; null until it is removed.
+                 */
+                ends_at?: number | null;
+                /**
+                 * Format: int64
+                 * @description Its number.
+                 */
+                id: number;
+                /** @description Why. */
+                note: string;
+                /**
+                 * @description What it is for: `site`, `torrent` or `user`.
+                 * @example site
+                 */
+                scope: string;
+                /**
+                 * Format: int32
+                 * @description From when on.
+                 */
+                starts_at: number;
+                /**
+                 * Format: int64
+                 * @description The number of the torrent or user; 0 for the site.
+                 */
+                subject: number;
+                /**
+                 * Format: int32
+                 * @description How much of what is uploaded counts.
+                 */
+                upload_percent: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
         };
-        /** @description A key that was made just now. */
-        NewKey: {
-            /**
-             * Format: int32
-             * @description When it was made.
-             */
-            created_at: number;
-            /** @description Its id: the first part of its text. */
-            id: string;
-            /**
-             * @description All of it: what whoever uses it must send. It is shown this once and cannot be found out again.
-             * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
-             */
-            key: string;
-            /** @description What people call it. */
-            name: string;
-            /** @description What it may do. */
-            scopes: components["schemas"]["Scope"][];
-        };
-        NumberOrText: number | string;
         /**
          * @description What happened to somebody.
          * @enum {string}
@@ -4926,6 +5233,68 @@ export interface components {
             /** @description What they wrote beside it. */
             text?: string | null;
         };
+        /** @description A page of a list. */
+        OnlinePersonPage: {
+            /** @description What is on it. */
+            items: {
+                /** @description Their devices. */
+                devices: components["schemas"]["OnlineDevice"][];
+                /**
+                 * Format: int64
+                 * @description The user's number.
+                 */
+                id: number;
+                /**
+                 * Format: int32
+                 * @description Torrents they leech right now.
+                 */
+                leeching: number;
+                /**
+                 * Format: int32
+                 * @description Torrents they seed right now.
+                 */
+                seeding: number;
+                /**
+                 * Format: int32
+                 * @description Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
+                 *     counts the time in which they hid.
+                 */
+                since?: number | null;
+                /**
+                 * @description online, away, busy, invisible or pending.
+                 * @example online
+                 */
+                status: string;
+                /** @description What they wrote beside it. */
+                text?: string | null;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description Who is signed in. */
+        OperatorSession: {
+            /** @description What to send as `X-CSRF-Token` with every change. */
+            csrf: string;
+            /**
+             * Format: int32
+             * @description When the session ends.
+             */
+            expires_at: number;
+            /**
+             * @description The key they signed in with.
+             * @example 1a2b3c4d
+             */
+            key_id: string;
+            /** @description What people call it. */
+            name: string;
+            /**
+             * @description What it may do: `verify`, `read`, `admin`.
+             * @example [
+             *       "admin"
+             *     ]
+             */
+            scopes: string[];
+        };
         /** @description Everything at a glance, as of one second. */
         Overview: {
             /** @description What is wrong, what is critical first. */
@@ -4935,10 +5304,10 @@ export interface components {
              * @description When it was put together, in milliseconds since 1970.
              */
             at_ms: number;
-            gateway?: components["schemas"]["GatewayPulse"] | null;
+            gateway?: components["schemas"]["GatewayOverview"] | null;
             /** @description What the server depends on. */
             health: components["schemas"]["DependencyHealth"][];
-            journal?: components["schemas"]["JournalPulse"] | null;
+            journal?: components["schemas"]["JournalOverview"] | null;
             /**
              * @description The name of this process among others.
              * @example node-a
@@ -4950,7 +5319,7 @@ export interface components {
              * @description When this process began, in seconds since 1970.
              */
             started_at: number;
-            tracker?: components["schemas"]["TrackerPulse"] | null;
+            tracker?: components["schemas"]["TrackerOverview"] | null;
             /** @description Which version this is. */
             version: string;
         };
@@ -4999,234 +5368,62 @@ export interface components {
             /** @description Up to 50 of them, newest announce first. */
             items: components["schemas"]["OwnTorrent"][];
         };
+        /** @description A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case. */
+        Passkey: string;
+        /** @description Whose passkey it is. */
+        PasskeyHolder: {
+            /** @description The passkey, as it was sent. */
+            passkey: string;
+            /**
+             * Format: int64
+             * @description The user; null if nobody has it.
+             */
+            user?: number | null;
+        };
         /** @description A page of a list. */
-        Page_Account: {
+        PasskeyHolderPage: {
             /** @description What is on it. */
             items: {
-                /** @description The program that announced it last, such as `-TR3000-`. */
-                client: string;
-                /**
-                 * Format: int32
-                 * @description When it was first completed.
-                 */
-                completed_at?: number | null;
-                /** @description The amounts. */
-                figures: components["schemas"]["Figures"];
-                /** @description Its infohash; null if it was removed. */
-                infohash?: string | null;
-                /** @description Whether the user leeches it right now. */
-                leeching: boolean;
-                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
-                left?: string | null;
-                /** @description What people call it; null if it was removed. */
-                name?: string | null;
-                /** @description Whether the user seeds it right now. */
-                seeding: boolean;
+                /** @description The passkey, as it was sent. */
+                passkey: string;
                 /**
                  * Format: int64
-                 * @description The torrent's number.
+                 * @description The user; null if nobody has it.
                  */
-                torrent: number;
+                user?: number | null;
             }[];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
+            next?: string | null;
+        };
+        /** @description A peer of a swarm. */
+        Peer: {
+            /** @description Where it can be reached; only for keys with `admin`. */
+            addresses?: string[] | null;
+            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+            client: string;
+            /** @description Its running total. */
+            downloaded: string;
+            /**
+             * Format: int32
+             * @description When it last announced.
+             */
+            last_announce: number;
+            /** @description Bytes it still wants, according to the accounts; null if they do not say. */
+            left?: string | null;
+            /** @description The client's id, in hexadecimal digits. */
+            peer_id: string;
+            /** @description Whether it has everything. */
+            seeding: boolean;
+            /** @description Its running total. */
+            uploaded: string;
+            /**
+             * Format: int64
+             * @description Whose it is.
+             */
+            user: number;
         };
         /** @description A page of a list. */
-        Page_AuditRecord: {
-            /** @description What is on it. */
-            items: {
-                /**
-                 * @description What was done.
-                 * @example passkey.add
-                 */
-                action: string;
-                /**
-                 * @description Who did it.
-                 * @example key:1a2b3c4d
-                 */
-                actorId: string;
-                /**
-                 * @description When.
-                 * @example 2026-11-15T12:00:00.000Z
-                 */
-                at: string;
-                /** @description What else is worth knowing. */
-                details: Record<string, never>;
-                /** @description The hash of this record. */
-                hash: string;
-                /** @description The hash of the record before. */
-                prev: string;
-                /**
-                 * @description How it ended.
-                 * @example ok
-                 */
-                result: string;
-                /**
-                 * Format: int64
-                 * @description Its number.
-                 */
-                seq: number;
-                /** @description Which of them; a passkey by its first digits and a hash. */
-                subjectId: string;
-                /** @description What kind of thing it is about. */
-                subjectType: string;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_Friend: {
-            /** @description What is on it. */
-            items: {
-                /**
-                 * Format: int64
-                 * @description Their number.
-                 */
-                id: number;
-                /**
-                 * Format: int32
-                 * @description Since when.
-                 */
-                since: number;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_HitAndRun: {
-            /** @description What is on it. */
-            items: {
-                /** @description The account. */
-                account: components["schemas"]["Account"];
-                /**
-                 * Format: int32
-                 * @description Since when they are gone; null while they are there.
-                 */
-                gone_since?: number | null;
-                /**
-                 * Format: int64
-                 * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
-                 */
-                seeding_s_left?: number | null;
-                /**
-                 * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
-                 * @example owing
-                 */
-                standing: string;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_Key: {
-            /** @description What is on it. */
-            items: {
-                /**
-                 * Format: int32
-                 * @description When it was made.
-                 */
-                created_at: number;
-                /**
-                 * @description Its id: the first part of its text.
-                 * @example 1a2b3c4d
-                 */
-                id: string;
-                /**
-                 * Format: int32
-                 * @description When it was used last, to the minute; null if never.
-                 */
-                last_used_at?: number | null;
-                /** @description What people call it. */
-                name: string;
-                /**
-                 * Format: int32
-                 * @description When it was revoked; null if it works.
-                 */
-                revoked_at?: number | null;
-                /** @description What it may do. */
-                scopes: components["schemas"]["Scope"][];
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_Letter: {
-            /** @description What is on it. */
-            items: {
-                /**
-                 * Format: int32
-                 * @description When it is tried again.
-                 */
-                due_at: number;
-                /**
-                 * Format: int32
-                 * @description When it last failed.
-                 */
-                failed_at: number;
-                /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
-                fields: {
-                    [key: string]: string;
-                };
-                /** @description The group whose view could not take it. */
-                group: string;
-                /**
-                 * @description Its place among its like.
-                 * @example 1794742234000-0
-                 */
-                id: string;
-                /** @description Its place in the journal. */
-                origin: string;
-                /** @description Why it could not be taken. */
-                reason: string;
-                /**
-                 * Format: int32
-                 * @description How often it was tried again.
-                 */
-                retry: number;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_OnlinePerson: {
-            /** @description What is on it. */
-            items: {
-                /** @description Their devices. */
-                devices: components["schemas"]["OnlineDevice"][];
-                /**
-                 * Format: int64
-                 * @description The user's number.
-                 */
-                id: number;
-                /**
-                 * Format: int32
-                 * @description Torrents they leech right now.
-                 */
-                leeching: number;
-                /**
-                 * Format: int32
-                 * @description Torrents they seed right now.
-                 */
-                seeding: number;
-                /**
-                 * Format: int32
-                 * @description Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
-                 *     counts the time in which they hid.
-                 */
-                since?: number | null;
-                /**
-                 * @description online, away, busy, invisible or pending.
-                 * @example online
-                 */
-                status: string;
-                /** @description What they wrote beside it. */
-                text?: string | null;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_Peer: {
+        PeerPage: {
             /** @description What is on it. */
             items: {
                 /** @description Where it can be reached; only for keys with `admin`. */
@@ -5255,10 +5452,108 @@ export interface components {
                 user: number;
             }[];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
+            next?: string | null;
+        };
+        /**
+         * @description What kind of device it is.
+         * @enum {string}
+         */
+        Platform: "phone" | "computer" | "web";
+        /** @description A person, as others see them. */
+        Presence: {
+            /** @description Their devices, if they are here. */
+            devices: components["schemas"]["Device"][];
+            /**
+             * @description Their number, as a text.
+             * @example 7
+             */
+            id: string;
+            /**
+             * Format: int32
+             * @description When they were last here; null if that is not known.
+             */
+            last_seen?: number | null;
+            /**
+             * Format: int32
+             * @description Torrents they leech right now.
+             */
+            leeching: number;
+            /**
+             * Format: int32
+             * @description Torrents they seed right now.
+             */
+            seeding: number;
+            /**
+             * @description offline, pending, away, online or busy.
+             * @example online
+             */
+            status: string;
+            /** @description What they wrote beside their status. */
+            text?: string | null;
+            /**
+             * Format: int32
+             * @description When what they declared ends by itself.
+             */
+            until?: number | null;
+            /**
+             * Format: int64
+             * @description Grows with every change; 0 if nobody ever heard of them.
+             */
+            version: number;
+        };
+        /** @description How many are here. */
+        PresenceCount: {
+            /**
+             * Format: int32
+             * @description Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
+             *     with the devices of those who are seen, they would tell how many hide.
+             */
+            connections?: number | null;
+            /**
+             * Format: int32
+             * @description People who are here and can be seen.
+             */
+            online: number;
+            /** @description People by status, as others see them. */
+            people: components["schemas"]["UsersByStatus"];
+            platforms?: components["schemas"]["ConnectionsByPlatform"] | null;
+            /**
+             * Format: int32
+             * @description Sessions that live by heartbeats over HTTP.
+             */
+            without_connection?: number | null;
+        };
+        /** @description Something that happened to a person. */
+        PresenceEvent: {
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            at_ms: number;
+            /**
+             * @description Why.
+             * @example silence
+             */
+            cause?: string | null;
+            /** @description By which device. */
+            device?: string | null;
+            /**
+             * @description arrived (first device in), left (last device out) or transition (another status).
+             * @example transition
+             */
+            event: string;
+            /** @description The status before a transition, as their own devices saw it. */
+            from?: string | null;
+            /**
+             * Format: int64
+             * @description Its number; later ones have higher numbers.
+             */
+            id: number;
+            /** @description The status after it. */
+            to?: string | null;
         };
         /** @description A page of a list. */
-        Page_PresenceEvent: {
+        PresenceEventPage: {
             /** @description What is on it. */
             items: {
                 /**
@@ -5289,10 +5584,291 @@ export interface components {
                 to?: string | null;
             }[];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
+            next?: string | null;
+        };
+        /** @description Somebody came, went or changed; also as the operators' feed tells it. */
+        PresenceOccurrence: {
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            at_ms: number;
+            /**
+             * @description Why. To keys without `admin`, `connect` for everybody who comes, and `close` for everybody who goes.
+             * @example connect
+             */
+            cause: string;
+            /** @description joined, left or status. */
+            event: components["schemas"]["OccurrenceEvent"];
+            /**
+             * @description The status before.
+             * @example offline
+             */
+            from: string;
+            /**
+             * @description phone, computer or web; null where that is not known, as of a device that has gone. To keys without `admin`, null
+             *     for everybody who comes or goes.
+             * @example web
+             */
+            platform?: string | null;
+            /**
+             * @description The status after.
+             * @example online
+             */
+            to: string;
+            /**
+             * Format: int64
+             * @description The user's number.
+             */
+            user: number;
+        };
+        /** @description What happened lately. */
+        PresenceOccurrences: {
+            /** @description The newest first. */
+            items: components["schemas"]["PresenceOccurrence"][];
         };
         /** @description A page of a list. */
-        Page_Risk: {
+        PresencePage: {
+            /** @description What is on it. */
+            items: {
+                /** @description Their devices, if they are here. */
+                devices: components["schemas"]["Device"][];
+                /**
+                 * @description Their number, as a text.
+                 * @example 7
+                 */
+                id: string;
+                /**
+                 * Format: int32
+                 * @description When they were last here; null if that is not known.
+                 */
+                last_seen?: number | null;
+                /**
+                 * Format: int32
+                 * @description Torrents they leech right now.
+                 */
+                leeching: number;
+                /**
+                 * Format: int32
+                 * @description Torrents they seed right now.
+                 */
+                seeding: number;
+                /**
+                 * @description offline, pending, away, online or busy.
+                 * @example online
+                 */
+                status: string;
+                /** @description What they wrote beside their status. */
+                text?: string | null;
+                /**
+                 * Format: int32
+                 * @description When what they declared ends by itself.
+                 */
+                until?: number | null;
+                /**
+                 * Format: int64
+                 * @description Grows with every change; 0 if nobody ever heard of them.
+                 */
+                version: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description Who may see what of a person. */
+        Privacy: {
+            /** @description Who sees when they were last here; only of those who see the status. */
+            last_seen: components["schemas"]["Audience"];
+            /** @description Who never sees anything. */
+            never: number[];
+            /** @description Who sees their status, text, devices and what they seed. */
+            status: components["schemas"]["Audience"];
+        };
+        /** @description A problem as it is written (RFC 9457). */
+        Problem: {
+            /**
+             * @description What kind of problem it is, for programs.
+             * @example unknown_user
+             */
+            code: string;
+            /**
+             * @description What is wrong with this request, and what to do, for people.
+             * @example there is no user 7: see GET /api/v1/users
+             */
+            detail: string;
+            /**
+             * Format: int32
+             * @description The status, as in the head of the response.
+             * @example 404
+             */
+            status: number;
+            /**
+             * @description The name of the status.
+             * @example Not Found
+             */
+            title: string;
+        };
+        /** @description Which people are meant. */
+        QueryPresence: {
+            /** @description Up to 10,000 of them. */
+            users: components["schemas"]["UserIdOrString"][];
+        };
+        /** @description How many of each kind there are. */
+        QueueCounts: {
+            /** Format: int64 */
+            approval: number;
+            /** Format: int64 */
+            dead_letter: number;
+            /** Format: int64 */
+            failed_entry: number;
+            /**
+             * Format: int64
+             * @description Null while all accounts are being looked through for the first time.
+             */
+            hit_and_run?: number | null;
+            /** Format: int64 */
+            risk: number;
+        };
+        /** @description Something that waits for staff. Of the last three fields, the one that belongs to the kind is there. */
+        QueueItem: {
+            /**
+             * Format: int64
+             * @description When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
+             */
+            at: number;
+            hit_and_run?: components["schemas"]["HitAndRun"] | null;
+            /**
+             * @description Its place in the queue; no two items have the same.
+             * @example 1794742234000-0-7-0
+             */
+            id: string;
+            kind: components["schemas"]["QueueKind"];
+            letter?: components["schemas"]["DeadLetter"] | null;
+            risk?: components["schemas"]["RiskEvent"] | null;
+            torrent?: components["schemas"]["QueueTorrent"] | null;
+            user?: components["schemas"]["QueueUser"] | null;
+        };
+        /**
+         * @description What an item is. The order decides between items of the same moment.
+         * @enum {string}
+         */
+        QueueKind: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
+        /** @description A page of the queue. */
+        QueuePage: {
+            /** @description How many of each kind there are, on all pages. */
+            counts: components["schemas"]["QueueCounts"];
+            /** @description What is on this page, the newest first. */
+            items: components["schemas"]["QueueItem"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description A torrent, by number and name. */
+        QueueTorrent: {
+            /** Format: int64 */
+            id: number;
+            /** @description Null if it was removed. */
+            infohash?: string | null;
+            /** @description What people call it; null if it was removed. */
+            name?: string | null;
+            /** @description The size of its content; null if it was removed, `"0"` where it is not known. */
+            total_bytes?: string | null;
+        };
+        /** @description A user, by number and name. */
+        QueueUser: {
+            /** @description Whether they may announce; null if they were removed. */
+            enabled?: boolean | null;
+            /** Format: int64 */
+            id: number;
+            /** @description The display name; null if there is none. */
+            name?: string | null;
+        };
+        /** @description How everything is that the server depends on. */
+        Readiness: {
+            /** @description One by one. */
+            dependencies: components["schemas"]["DependencyHealth"][];
+            /** @description Whether all of it is well. */
+            ready: boolean;
+        };
+        /** @description A device of a person at another gateway. */
+        RemoteDevice: {
+            /** @description The device. */
+            device: string;
+            /**
+             * @description The gateway.
+             * @example gw-b
+             */
+            node: string;
+            /**
+             * @description phone, computer or web.
+             * @example web
+             */
+            platform: string;
+            /**
+             * @description foreground, background or inactive.
+             * @example foreground
+             */
+            state: string;
+            /**
+             * @description online or away.
+             * @example online
+             */
+            status: string;
+        };
+        /** @description An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind. */
+        RiskEvent: {
+            /**
+             * Format: int32
+             * @description When.
+             */
+            at?: number | null;
+            /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
+            ceiling_bytes_per_s: string;
+            /**
+             * Format: int64
+             * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
+             *     within an hour (`many_peer_ids`); 0 for other kinds.
+             */
+            count: number;
+            /** @description Bytes that were claimed to be downloaded. */
+            downloaded_claimed: string;
+            /** @description Bytes that were credited instead. */
+            downloaded_credited: string;
+            /**
+             * Format: int64
+             * @description Seconds since the announce before.
+             */
+            elapsed_s?: number | null;
+            /** @description Its place among the risk events. */
+            id: string;
+            /** @description Its infohash. */
+            infohash: string;
+            /** @description From where; only for keys with `admin`. */
+            ip?: string | null;
+            /** @enum {string} */
+            kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
+            /** @description The client's id, in hexadecimal digits. */
+            peer_id: string;
+            /**
+             * Format: int64
+             * @description Which torrent.
+             */
+            torrent?: number | null;
+            /**
+             * Format: int64
+             * @description How many more of this user and kind went unreported before this one.
+             */
+            unreported?: number | null;
+            /** @description Bytes that were claimed to be uploaded. */
+            uploaded_claimed: string;
+            /** @description Bytes that were credited instead. */
+            uploaded_credited: string;
+            /**
+             * Format: int64
+             * @description Who announced.
+             */
+            user?: number | null;
+        };
+        /** @description A page of a list. */
+        RiskEventPage: {
             /** @description What is on it. */
             items: {
                 /**
@@ -5348,483 +5924,12 @@ export interface components {
                 user?: number | null;
             }[];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_Torrent: {
-            /** @description What is on it. */
-            items: {
-                /** @description Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers. */
-                approved: boolean;
-                /**
-                 * Format: int32
-                 * @description When it was added.
-                 */
-                created_at: number;
-                /** @description Whether it may be announced. */
-                enabled: boolean;
-                /**
-                 * Format: int64
-                 * @description Its number.
-                 */
-                id: number;
-                /**
-                 * @description Its one name.
-                 * @example 0123456789abcdef0123456789abcdef01234567
-                 */
-                infohash: string;
-                /** @description The second name of a hybrid torrent. */
-                infohash_v2?: string | null;
-                /**
-                 * Format: int64
-                 * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default.
-                 */
-                leech_slots?: number | null;
-                /** @description What people call it. */
-                name: string;
-                swarm?: components["schemas"]["Swarm"] | null;
-                /** @description The size of its content; `"0"` where it is not known. */
-                total_bytes: string;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A page of a list. */
-        Page_TorrentAccount: {
-            /** @description What is on it. */
-            items: {
-                /** @description The program that announced it last, such as `-TR3000-`. */
-                client: string;
-                /**
-                 * Format: int32
-                 * @description When it was first completed.
-                 */
-                completed_at?: number | null;
-                /** @description The amounts. */
-                figures: components["schemas"]["Figures"];
-                /** @description Whether the user leeches it right now. */
-                leeching: boolean;
-                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
-                left?: string | null;
-                /** @description Whether the user seeds it right now. */
-                seeding: boolean;
-                /**
-                 * Format: int64
-                 * @description The user.
-                 */
-                user: number;
-            }[];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description Two users who are to be friends, such as `[7, 9]` */
-        Pair: number[];
-        /** @description What became of pairs. */
-        PairsAdded: {
-            /**
-             * Format: int64
-             * @description How many are friends only now.
-             */
-            added: number;
-            /**
-             * Format: int64
-             * @description How many were friends already, or were named twice.
-             */
-            already: number;
-        };
-        /** @description Pairs of users who are to be friends. */
-        PairsSaid: {
-            /** @description Up to 10000 of them. */
-            pairs: components["schemas"]["Pair"][];
-        };
-        /** @description Whose passkey it is. */
-        PasskeyHolder: {
-            /** @description The passkey, as it was sent. */
-            passkey: string;
-            /**
-             * Format: int64
-             * @description The user; null if nobody has it.
-             */
-            user?: number | null;
+            next?: string | null;
         };
         /** @description A passkey to give. */
-        PasskeySaid: {
+        RotatePasskey: {
             /** @description The new passkey; left out for a random one. */
             passkey?: string | null;
-        };
-        /** @description A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case. */
-        PasskeyText: string;
-        /** @description Which passkeys are meant. */
-        PasskeysSaid: {
-            /** @description Up to 1000 of them. */
-            passkeys: components["schemas"]["PasskeyText"][];
-        };
-        /** @description A peer of a swarm. */
-        Peer: {
-            /** @description Where it can be reached; only for keys with `admin`. */
-            addresses?: string[] | null;
-            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
-            client: string;
-            /** @description Its running total. */
-            downloaded: string;
-            /**
-             * Format: int32
-             * @description When it last announced.
-             */
-            last_announce: number;
-            /** @description Bytes it still wants, according to the accounts; null if they do not say. */
-            left?: string | null;
-            /** @description The client's id, in hexadecimal digits. */
-            peer_id: string;
-            /** @description Whether it has everything. */
-            seeding: boolean;
-            /** @description Its running total. */
-            uploaded: string;
-            /**
-             * Format: int64
-             * @description Whose it is.
-             */
-            user: number;
-        };
-        /** @description People by status. */
-        PeopleByStatus: {
-            /** Format: int32 */
-            away: number;
-            /** Format: int32 */
-            busy: number;
-            /**
-             * Format: int32
-             * @description Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
-             */
-            invisible?: number | null;
-            /** Format: int32 */
-            online: number;
-            /**
-             * Format: int32
-             * @description Were here before a restart, and have a while to come back.
-             */
-            pending: number;
-        };
-        /** @description Which people are meant. */
-        PeopleSaid: {
-            /** @description Up to 10,000 of them. */
-            users: components["schemas"]["NumberOrText"][];
-        };
-        /** @description Many people. */
-        PeopleShown: {
-            /** @description In the order asked. */
-            users: components["schemas"]["Person"][];
-        };
-        /** @description A person, as others see them. */
-        Person: {
-            /** @description Their devices, if they are here. */
-            devices: components["schemas"]["Device"][];
-            /**
-             * @description Their number, as a text.
-             * @example 7
-             */
-            id: string;
-            /**
-             * Format: int32
-             * @description When they were last here; null if that is not known.
-             */
-            last_seen?: number | null;
-            /**
-             * Format: int32
-             * @description Torrents they leech right now.
-             */
-            leeching: number;
-            /**
-             * Format: int32
-             * @description Torrents they seed right now.
-             */
-            seeding: number;
-            /**
-             * @description offline, pending, away, online or busy.
-             * @example online
-             */
-            status: string;
-            /** @description What they wrote beside their status. */
-            text?: string | null;
-            /**
-             * Format: int32
-             * @description When what they declared ends by itself.
-             */
-            until?: number | null;
-            /**
-             * Format: int64
-             * @description Grows with every change; 0 if nobody ever heard of them.
-             */
-            version: number;
-        };
-        /**
-         * @description What kind of device it is.
-         * @enum {string}
-         */
-        PlatformName: "phone" | "computer" | "web";
-        /** @description How many are here. */
-        PresenceCount: {
-            /**
-             * Format: int32
-             * @description Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
-             *     with the devices of those who are seen, they would tell how many hide.
-             */
-            connections?: number | null;
-            /**
-             * Format: int32
-             * @description People who are here and can be seen.
-             */
-            online: number;
-            /** @description People by status, as others see them. */
-            people: components["schemas"]["PeopleByStatus"];
-            platforms?: components["schemas"]["ConnectionsByPlatform"] | null;
-            /**
-             * Format: int32
-             * @description Sessions that live by heartbeats over HTTP.
-             */
-            without_connection?: number | null;
-        };
-        /** @description Something that happened to a person. */
-        PresenceEvent: {
-            /**
-             * Format: int64
-             * @description When, in milliseconds since 1970.
-             */
-            at_ms: number;
-            /**
-             * @description Why.
-             * @example silence
-             */
-            cause?: string | null;
-            /** @description By which device. */
-            device?: string | null;
-            /**
-             * @description arrived (first device in), left (last device out) or transition (another status).
-             * @example transition
-             */
-            event: string;
-            /** @description The status before a transition, as their own devices saw it. */
-            from?: string | null;
-            /**
-             * Format: int64
-             * @description Its number; later ones have higher numbers.
-             */
-            id: number;
-            /** @description The status after it. */
-            to?: string | null;
-        };
-        /** @description Somebody came, went or changed; also as the operators' feed tells it. */
-        PresenceOccurrence: {
-            /**
-             * Format: int64
-             * @description When, in milliseconds since 1970.
-             */
-            at_ms: number;
-            /**
-             * @description Why. To keys without `admin`, `connect` for everybody who comes, and `close` for everybody who goes.
-             * @example connect
-             */
-            cause: string;
-            /** @description joined, left or status. */
-            event: components["schemas"]["OccurrenceEvent"];
-            /**
-             * @description The status before.
-             * @example offline
-             */
-            from: string;
-            /**
-             * @description phone, computer or web; null where that is not known, as of a device that has gone. To keys without `admin`, null
-             *     for everybody who comes or goes.
-             * @example web
-             */
-            platform?: string | null;
-            /**
-             * @description The status after.
-             * @example online
-             */
-            to: string;
-            /**
-             * Format: int64
-             * @description The user's number.
-             */
-            user: number;
-        };
-        /** @description What happened lately. */
-        PresenceOccurrences: {
-            /** @description The newest first. */
-            items: components["schemas"]["PresenceOccurrence"][];
-        };
-        /** @description Who may see what of a person. */
-        Privacy: {
-            /** @description Who sees when they were last here; only of those who see the status. */
-            last_seen: components["schemas"]["Visibility"];
-            /** @description Who never sees anything. */
-            never: number[];
-            /** @description Who sees their status, text, devices and what they seed. */
-            status: components["schemas"]["Visibility"];
-        };
-        /** @description Who may see what of a person from now on. */
-        PrivacySaid: {
-            /** @description Who sees when they were last here; only of those who see the status. */
-            last_seen: components["schemas"]["Visibility"];
-            /** @description Who never sees anything; up to 1000 users. */
-            never?: components["schemas"]["UserNumber"][];
-            /** @description Who sees their status, text, devices and what they seed. */
-            status: components["schemas"]["Visibility"];
-        };
-        /** @description A problem as it is written (RFC 9457). */
-        Problem: {
-            /**
-             * @description What kind of problem it is, for programs.
-             * @example unknown_user
-             */
-            code: string;
-            /**
-             * @description What is wrong with this request, and what to do, for people.
-             * @example there is no user 7: see GET /api/v1/users
-             */
-            detail: string;
-            /**
-             * Format: int32
-             * @description The status, as in the head of the response.
-             * @example 404
-             */
-            status: number;
-            /**
-             * @description The name of the status.
-             * @example Not Found
-             */
-            title: string;
-        };
-        /** @description How many of each kind there are. */
-        QueueCounts: {
-            /** Format: int64 */
-            approval: number;
-            /** Format: int64 */
-            dead_letter: number;
-            /** Format: int64 */
-            failed_entry: number;
-            /**
-             * Format: int64
-             * @description Null while all accounts are being looked through for the first time.
-             */
-            hit_and_run?: number | null;
-            /** Format: int64 */
-            risk: number;
-        };
-        /** @description Something that waits for staff. Of the last three fields, the one that belongs to the kind is there. */
-        QueueItem: {
-            /**
-             * Format: int64
-             * @description When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
-             */
-            at: number;
-            hit_and_run?: components["schemas"]["HitAndRun"] | null;
-            /**
-             * @description Its place in the queue; no two items have the same.
-             * @example 1794742234000-0-7-0
-             */
-            id: string;
-            kind: components["schemas"]["QueueKind"];
-            letter?: components["schemas"]["Letter"] | null;
-            risk?: components["schemas"]["Risk"] | null;
-            torrent?: components["schemas"]["QueueTorrent"] | null;
-            user?: components["schemas"]["QueueUser"] | null;
-        };
-        /**
-         * @description What an item is. The order decides between items of the same moment.
-         * @enum {string}
-         */
-        QueueKind: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
-        /** @description A page of the queue. */
-        QueuePage: {
-            /** @description How many of each kind there are, on all pages. */
-            counts: components["schemas"]["QueueCounts"];
-            /** @description What is on this page, the newest first. */
-            items: components["schemas"]["QueueItem"][];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-        };
-        /** @description A torrent, by number and name. */
-        QueueTorrent: {
-            /** Format: int64 */
-            id: number;
-            /** @description Null if it was removed. */
-            infohash?: string | null;
-            /** @description What people call it; null if it was removed. */
-            name?: string | null;
-            /** @description The size of its content; null if it was removed, `"0"` where it is not known. */
-            total_bytes?: string | null;
-        };
-        /** @description A user, by number and name. */
-        QueueUser: {
-            /** @description Whether they may announce; null if they were removed. */
-            enabled?: boolean | null;
-            /** Format: int64 */
-            id: number;
-            /** @description The display name; null if there is none. */
-            name?: string | null;
-        };
-        /** @description How everything is that the server depends on. */
-        Readiness: {
-            /** @description One by one. */
-            dependencies: components["schemas"]["DependencyHealth"][];
-            /** @description Whether all of it is well. */
-            ready: boolean;
-        };
-        /** @description An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind. */
-        Risk: {
-            /**
-             * Format: int32
-             * @description When.
-             */
-            at?: number | null;
-            /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
-            ceiling_bytes_per_s: string;
-            /**
-             * Format: int64
-             * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
-             *     within an hour (`many_peer_ids`); 0 for other kinds.
-             */
-            count: number;
-            /** @description Bytes that were claimed to be downloaded. */
-            downloaded_claimed: string;
-            /** @description Bytes that were credited instead. */
-            downloaded_credited: string;
-            /**
-             * Format: int64
-             * @description Seconds since the announce before.
-             */
-            elapsed_s?: number | null;
-            /** @description Its place among the risk events. */
-            id: string;
-            /** @description Its infohash. */
-            infohash: string;
-            /** @description From where; only for keys with `admin`. */
-            ip?: string | null;
-            /** @enum {string} */
-            kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
-            /** @description The client's id, in hexadecimal digits. */
-            peer_id: string;
-            /**
-             * Format: int64
-             * @description Which torrent.
-             */
-            torrent?: number | null;
-            /**
-             * Format: int64
-             * @description How many more of this user and kind went unreported before this one.
-             */
-            unreported?: number | null;
-            /** @description Bytes that were claimed to be uploaded. */
-            uploaded_claimed: string;
-            /** @description Bytes that were credited instead. */
-            uploaded_credited: string;
-            /**
-             * Format: int64
-             * @description Who announced.
-             */
-            user?: number | null;
         };
         /**
          * @description What a key may do.
@@ -5865,36 +5970,21 @@ export interface components {
              */
             status: string;
         };
-        /** @description Who is signed in. */
-        SessionShown: {
-            /** @description What to send as `X-CSRF-Token` with every change. */
-            csrf: string;
-            /**
-             * Format: int32
-             * @description When the session ends.
-             */
-            expires_at: number;
-            /**
-             * @description The key they signed in with.
-             * @example 1a2b3c4d
-             */
-            key_id: string;
-            /** @description What people call it. */
-            name: string;
-            /**
-             * @description What it may do: `verify`, `read`, `admin`.
-             * @example [
-             *       "admin"
-             *     ]
-             */
-            scopes: string[];
+        /** @description What becomes of programs with a prefix. */
+        SetClientRule: {
+            /** @description Whether they may announce. */
+            allowed: boolean;
+            /** @description What they are called. */
+            name?: string;
         };
-        /** @description Somebody's sessions. */
-        SessionsShown: {
-            /** @description Devices at other gateways, which know more about them. */
-            elsewhere: components["schemas"]["DeviceElsewhere"][];
-            /** @description One for each connection, and for each device that sends heartbeats over HTTP. */
-            sessions: components["schemas"]["Session"][];
+        /** @description Who may see what of a person from now on. */
+        SetPrivacy: {
+            /** @description Who sees when they were last here; only of those who see the status. */
+            last_seen: components["schemas"]["Audience"];
+            /** @description Who never sees anything; up to 1000 users. */
+            never?: components["schemas"]["UserId"][];
+            /** @description Who sees their status, text, devices and what they seed. */
+            status: components["schemas"]["Audience"];
         };
         /**
          * @description How bad something is.
@@ -5930,7 +6020,7 @@ export interface components {
          *     the client's rate limit, and what was bridged before it.
          */
         Stretch: {
-            bridged?: components["schemas"]["Bridge"] | null;
+            bridged?: components["schemas"]["BridgedTransfer"] | null;
             /** @description Bytes downloaded that are credited of it. */
             downloaded: string;
             /** @description The highest. */
@@ -5966,7 +6056,7 @@ export interface components {
             withheld_uploaded: string;
         };
         /** @description How many are on a torrent. */
-        Swarm: {
+        SwarmCounts: {
             /**
              * Format: int32
              * @description Peers that do not.
@@ -5983,32 +6073,12 @@ export interface components {
              */
             snatches: number;
         };
-        /** @description A torrent and how many are on it. */
-        SwarmListed: {
-            /**
-             * Format: int32
-             * @description Peers that do not; null likewise.
-             */
-            leechers?: number | null;
-            /**
-             * Format: int32
-             * @description Peers that have everything; null if this process cannot know.
-             */
-            seeders?: number | null;
-            /**
-             * Format: int32
-             * @description How often it was completed; null likewise.
-             */
-            snatches?: number | null;
-            /** @description The torrent. */
-            torrent: components["schemas"]["TorrentBrief"];
-        };
         /** @description A page of torrents and how many are on them. */
         SwarmPage: {
             /** @description What is on this page. */
-            items: components["schemas"]["SwarmListed"][];
+            items: components["schemas"]["ListedSwarm"][];
             /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
+            next?: string | null;
             /**
              * Format: int64
              * @description How many there are in all; of a search that finds more than 100000, so many.
@@ -6045,7 +6115,7 @@ export interface components {
             leech_slots?: number | null;
             /** @description What people call it. */
             name: string;
-            swarm?: components["schemas"]["Swarm"] | null;
+            swarm?: components["schemas"]["SwarmCounts"] | null;
             /** @description The size of its content; `"0"` where it is not known. */
             total_bytes: string;
         };
@@ -6072,8 +6142,81 @@ export interface components {
              */
             user: number;
         };
+        /** @description A page of a list. */
+        TorrentAccountPage: {
+            /** @description What is on it. */
+            items: {
+                /** @description The program that announced it last, such as `-TR3000-`. */
+                client: string;
+                /**
+                 * Format: int32
+                 * @description When it was first completed.
+                 */
+                completed_at?: number | null;
+                /** @description The amounts. */
+                figures: components["schemas"]["Figures"];
+                /** @description Whether the user leeches it right now. */
+                leeching: boolean;
+                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+                left?: string | null;
+                /** @description Whether the user seeds it right now. */
+                seeding: boolean;
+                /**
+                 * Format: int64
+                 * @description The user.
+                 */
+                user: number;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
+        /** @description A torrent, and what was moved of it. */
+        TorrentDetails: {
+            figures?: components["schemas"]["Figures"] | null;
+            /** @description The torrent. */
+            torrent: components["schemas"]["Torrent"];
+        };
+        /** @description A page of a list. */
+        TorrentPage: {
+            /** @description What is on it. */
+            items: {
+                /** @description Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers. */
+                approved: boolean;
+                /**
+                 * Format: int32
+                 * @description When it was added.
+                 */
+                created_at: number;
+                /** @description Whether it may be announced. */
+                enabled: boolean;
+                /**
+                 * Format: int64
+                 * @description Its number.
+                 */
+                id: number;
+                /**
+                 * @description Its one name.
+                 * @example 0123456789abcdef0123456789abcdef01234567
+                 */
+                infohash: string;
+                /** @description The second name of a hybrid torrent. */
+                infohash_v2?: string | null;
+                /**
+                 * Format: int64
+                 * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+                 */
+                leech_slots?: number | null;
+                /** @description What people call it. */
+                name: string;
+                swarm?: components["schemas"]["SwarmCounts"] | null;
+                /** @description The size of its content; `"0"` where it is not known. */
+                total_bytes: string;
+            }[];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+        };
         /** @description What a torrent is, without its swarm. */
-        TorrentBrief: {
+        TorrentSummary: {
             /** @description Whether it is open to all. */
             approved: boolean;
             /**
@@ -6098,45 +6241,8 @@ export interface components {
             /** @description The size of its content; `"0"` where it is not known. */
             total_bytes: string;
         };
-        /** @description What to change about a torrent. What is left out stays. */
-        TorrentChange: {
-            /** @description Whether it is open to all, or awaits approval. */
-            approved?: boolean | null;
-            /** @description Whether it may be announced. */
-            enabled?: boolean | null;
-            /**
-             * Format: int64
-             * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
-             *     it already goes on.
-             */
-            leech_slots?: number | null;
-        };
-        /** @description A torrent to be added. */
-        TorrentSaid: {
-            /** @description False for one that awaits approval; true if left out. */
-            approved?: boolean | null;
-            /**
-             * Format: int64
-             * @description Its number on your site; left out for the next free one.
-             */
-            id?: number | null;
-            /** @description Its infohash: 40 hexadecimal digits. */
-            infohash: string;
-            /** @description The second name of a hybrid torrent: the first 40 digits of its v2 hash. */
-            infohash_v2?: string | null;
-            /** @description What people call it. */
-            name: string;
-            /** @description The size of its content, in decimal digits. */
-            total_bytes?: string | null;
-        };
-        /** @description A torrent, and what was moved of it. */
-        TorrentWithFigures: {
-            figures?: components["schemas"]["Figures"] | null;
-            /** @description The torrent. */
-            torrent: components["schemas"]["Torrent"];
-        };
         /** @description What a tracker does. */
-        TrackerPulse: {
+        TrackerOverview: {
             /**
              * Format: int64
              * @description Announces accepted since the start.
@@ -6224,6 +6330,44 @@ export interface components {
             /** @description Bytes uploaded since the start, as credited to raw accounts. */
             uploaded: string;
         };
+        /** @description Bytes that were credited. */
+        Transferred: {
+            /** @description Bytes downloaded, as they are. */
+            downloaded: string;
+            /** @description Bytes uploaded, as they are. */
+            uploaded: string;
+        };
+        /** @description What to change about a torrent. What is left out stays. */
+        UpdateTorrent: {
+            /** @description Whether it is open to all, or awaits approval. */
+            approved?: boolean | null;
+            /** @description Whether it may be announced. */
+            enabled?: boolean | null;
+            /**
+             * Format: int64
+             * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
+             *     it already goes on.
+             */
+            leech_slots?: number | null;
+        };
+        /** @description What to change about a user. What is left out stays. */
+        UpdateUser: {
+            /** @description Whether they may announce. */
+            enabled?: boolean | null;
+            /**
+             * Format: int64
+             * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
+             *     leeches more already goes on.
+             */
+            leech_slots?: number | null;
+            /** @description The display name, without control characters; null removes it. */
+            name?: string | null;
+        };
+        /** @description What to change about a view. */
+        UpdateView: {
+            /** @description Whether its entries wait in the journal. */
+            paused: boolean;
+        };
         /** @description A user. */
         User: {
             /**
@@ -6250,50 +6394,8 @@ export interface components {
             /** @description Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for. */
             vouched: boolean;
         };
-        /** @description What to change about a user. What is left out stays. */
-        UserChange: {
-            /** @description Whether they may announce. */
-            enabled?: boolean | null;
-            /**
-             * Format: int64
-             * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
-             *     leeches more already goes on.
-             */
-            leech_slots?: number | null;
-            /** @description The display name, without control characters; null removes it. */
-            name?: string | null;
-        };
-        /**
-         * Format: int64
-         * @description The number of a user.
-         */
-        UserNumber: number;
-        /** @description A page of users. */
-        UserPage: {
-            /** @description What is on this page. */
-            items: components["schemas"]["ListedUser"][];
-            /** @description Where the next page begins; null if this is the last. */
-            next_cursor?: string | null;
-            /**
-             * Format: int64
-             * @description How many there are on all pages; null for a search by number.
-             */
-            total?: number | null;
-        };
-        /** @description A user to be added. */
-        UserSaid: {
-            /**
-             * Format: int64
-             * @description Their number on your site; left out for the next free one.
-             */
-            id?: number | null;
-            /** @description The display name; left out or null for none. */
-            name?: string | null;
-            /** @description Their passkey; left out for a random one. */
-            passkey?: string | null;
-        };
         /** @description A user, and what they moved. */
-        UserWithAccounts: {
+        UserDetails: {
             figures?: components["schemas"]["Figures"] | null;
             /**
              * Format: int64
@@ -6308,25 +6410,57 @@ export interface components {
             /** @description The user. */
             user: components["schemas"]["User"];
         };
+        /**
+         * Format: int64
+         * @description The number of a user.
+         */
+        UserId: number;
+        UserIdOrString: number | string;
+        /** @description A page of users. */
+        UserPage: {
+            /** @description What is on this page. */
+            items: components["schemas"]["ListedUser"][];
+            /** @description Where the next page begins; null if this is the last. */
+            next?: string | null;
+            /**
+             * Format: int64
+             * @description How many there are on all pages; null for a search by number.
+             */
+            total?: number | null;
+        };
+        /** @description Somebody's sessions. */
+        UserSessions: {
+            /** @description Devices at other gateways, which know more about them. */
+            elsewhere: components["schemas"]["RemoteDevice"][];
+            /** @description One for each connection, and for each device that sends heartbeats over HTTP. */
+            sessions: components["schemas"]["Session"][];
+        };
+        /** @description People by status. */
+        UsersByStatus: {
+            /** Format: int32 */
+            away: number;
+            /** Format: int32 */
+            busy: number;
+            /**
+             * Format: int32
+             * @description Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
+             */
+            invisible?: number | null;
+            /** Format: int32 */
+            online: number;
+            /**
+             * Format: int32
+             * @description Were here before a restart, and have a while to come back.
+             */
+            pending: number;
+        };
         /** @description Whether a passkey may announce. */
-        Verdict: {
+        VerifyReply: {
             /** @description Whether it may. */
             valid: boolean;
         };
-        /** @description What a view does. */
-        View: {
-            /** @description Whether its entries wait in the journal. */
-            paused: boolean;
-            /** @description The view. */
-            view: string;
-        };
-        /** @description What to change about a view. */
-        ViewChange: {
-            /** @description Whether its entries wait in the journal. */
-            paused: boolean;
-        };
         /** @description How far a view is. */
-        ViewPulse: {
+        ViewOverview: {
             /**
              * Format: double
              * @description How old the oldest of them is, in seconds.
@@ -6352,11 +6486,13 @@ export interface components {
              */
             view: string;
         };
-        /**
-         * @description To whom something is shown.
-         * @enum {string}
-         */
-        Visibility: "everyone" | "friends" | "nobody";
+        /** @description What a view does. */
+        ViewStatus: {
+            /** @description Whether its entries wait in the journal. */
+            paused: boolean;
+            /** @description The view. */
+            view: string;
+        };
         /** @description What became of passkeys. */
         WhitelistChanged: {
             /**
@@ -6370,6 +6506,11 @@ export interface components {
             /** @description Whether each is, in the order asked. */
             listed: boolean[];
         };
+        /** @description Some passkeys. */
+        WhitelistPasskeys: {
+            /** @description 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case. */
+            passkeys: components["schemas"]["Passkey"][];
+        };
         /** @description What replaced what. */
         WhitelistReplaced: {
             /**
@@ -6382,11 +6523,6 @@ export interface components {
              * @description How many passkeys there were.
              */
             before: number;
-        };
-        /** @description Some passkeys. */
-        WhitelistSaid: {
-            /** @description 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case. */
-            passkeys: components["schemas"]["PasskeyText"][];
         };
         /** @description How long the whitelist is. */
         WhitelistSize: {

@@ -10,11 +10,11 @@ export type AllPaths = paths;
 /** A page of a list. */
 export interface PageOf<T> {
   items: T[];
-  next_cursor?: string | null;
+  next?: string | null;
 }
 
 export type Alert = Schema<"Alert">;
-export type AuditVerdict = Schema<"AuditVerdict">;
+export type AuditVerification = Schema<"AuditVerification">;
 export type Entry = Schema<"Entry">;
 export type EntryPage = Schema<"EntryPage">;
 export type History = Schema<"OverviewHistory">;
@@ -27,7 +27,7 @@ export type OnlinePerson = Schema<"OnlinePerson">;
 export type Overview = Schema<"Overview">;
 export type QueueItem = Schema<"QueueItem">;
 export type PresenceOccurrence = Schema<"PresenceOccurrence">;
-export type SessionShown = Schema<"SessionShown">;
-export type SwarmRow = Schema<"SwarmListed">;
+export type OperatorSession = Schema<"OperatorSession">;
+export type SwarmRow = Schema<"ListedSwarm">;
 export type TorrentAccount = Schema<"TorrentAccount">;
-export type ViewPulse = Schema<"ViewPulse">;
+export type ViewOverview = Schema<"ViewOverview">;

@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::Passkey;
-use keyspace::{PubSubEvent, PubSubCounters, Subscriber, RedisError, Subscriptions};
+use keyspace::{PubSubCounters, PubSubEvent, RedisError, Subscriber, Subscriptions};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -102,7 +102,8 @@ impl RedisSourceFollower {
     pub async fn load(source: RedisSource, gate: Arc<Gate>) -> RedisSourceFollower {
         let channels = Kind::ALL.map(|kind| source.channel_of(kind).to_owned());
         // Before the first scan, so that no change is missed.
-        let listener = source.redis.subscribe(Subscriptions { expired_keys: Vec::new(), channels: channels.into() });
+        let listener =
+            source.redis.subscribe(Subscriptions { expired_keys: Vec::new(), channels: channels.into() });
         let counters = Arc::new(RedisSourceCounters::default());
         let (requester, requests) = mpsc::channel(REQUESTS_MAX);
         let mut follower = RedisSourceFollower {

@@ -3,7 +3,7 @@
 use domain::{Passkey, UserId};
 use keyspace::keys::site::copies;
 use keyspace::scan::common_pattern;
-use keyspace::{Reply, Scan, RedisError, read_reply};
+use keyspace::{RedisError, Reply, Scan, read_reply};
 use redis::Pipeline;
 
 use super::{Kind, RedisSource, Subject};

@@ -180,7 +180,11 @@ impl RedisSource {
     }
 
     /// One page of the recorded copies, and the next cursor; zero at the end. A copy may come twice.
-    pub(super) async fn scan_copies(&self, kind: Kind, cursor: u64) -> Result<(u64, Vec<Subject>), RedisError> {
+    pub(super) async fn scan_copies(
+        &self,
+        kind: Kind,
+        cursor: u64,
+    ) -> Result<(u64, Vec<Subject>), RedisError> {
         let mut command = redis::cmd("SSCAN");
         command.arg(copies(kind.name())).arg(cursor).arg("COUNT").arg(COPIES_STEP);
         let (next, members): (u64, Vec<String>) = self.redis.query(&command).await?;

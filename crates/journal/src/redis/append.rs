@@ -213,7 +213,9 @@ impl Appender {
                 Ok(Outcome::Stored { is_watching, replicas })
             }
             // Aborted before execution: the first error is the reason.
-            Value::ServerError(aborted) => Err(RedisError::from_reply(first_error(&replies).unwrap_or(&aborted))),
+            Value::ServerError(aborted) => {
+                Err(RedisError::from_reply(first_error(&replies).unwrap_or(&aborted)))
+            }
             other => Err(unexpected(&other)),
         }
     }

@@ -41,7 +41,11 @@ pub(super) async fn status(redis: &Redis, key: &str) -> Result<LaneStatus, Redis
     })
 }
 
-pub(super) async fn consumers(redis: &Redis, key: &str, group: &str) -> Result<Vec<ConsumerInfo>, RedisError> {
+pub(super) async fn consumers(
+    redis: &Redis,
+    key: &str,
+    group: &str,
+) -> Result<Vec<ConsumerInfo>, RedisError> {
     let mut command = redis::cmd("XINFO");
     command.arg("CONSUMERS").arg(key).arg(group);
     let reply: Vec<Value> = match redis.query(&command).await {

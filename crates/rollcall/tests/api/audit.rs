@@ -139,7 +139,7 @@ fn the_trail_is_asked_by_action_and_page() {
     assert_eq!(items(&asked("action=user")).len(), 0);
     assert_eq!(items(&asked("action=passkey.add&limit=2")).len(), 2);
     let page = asked("limit=3");
-    let next = page["next_cursor"].as_str().unwrap();
+    let next = page["next"].as_str().unwrap();
     let following = asked(&format!("limit=3&cursor={next}"));
     let number = |page: &Json, place: usize| items(page)[place]["seq"].as_u64().unwrap();
     assert_eq!(number(&page, 2), number(&following, 0) + 1, "newest first, without a gap");

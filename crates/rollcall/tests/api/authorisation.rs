@@ -52,7 +52,7 @@ fn scope_of(operation: &Json) -> Option<String> {
         return None;
     }
     if let [way] = ways.as_slice() {
-        let is_person = way.get("person").is_some();
+        let is_person = way.get("user_token").is_some();
         assert!(is_person || way.get("session").is_some(), "{operation}");
         return Some(if is_person { PERSON.to_owned() } else { SESSION.to_owned() });
     }

@@ -25,7 +25,7 @@ fn multipliers_are_added_listed_and_ended() {
         (&user["upload_percent"], &user["starts_at"], &user["ends_at"]),
         (&100.into(), &10.into(), &20.into())
     );
-    assert_eq!(read.get("/api/v1/multipliers").ok(), json!([site, user]));
+    assert_eq!(read.get("/api/v1/multipliers").ok(), json!({ "items": [site, user], "next": null }));
     for wrong in [
         json!({ "scope": "everybody" }),
         json!({ "scope": "site", "subject": 4 }),
@@ -50,7 +50,7 @@ fn multipliers_are_added_listed_and_ended() {
     let path = format!("/api/v1/multipliers/{}", site["id"]);
     assert_eq!(admin.delete(&path).status(), 204);
     assert_eq!(problem(&admin.delete(&path), 404), "unknown_multiplier");
-    let listed = read.get("/api/v1/multipliers").ok();
+    let listed = read.get("/api/v1/multipliers").ok()["items"].clone();
     assert_eq!(listed[1], user);
     assert_eq!(listed[0]["id"], site["id"], "an ended multiplier is kept");
     assert!(listed[0]["ends_at"].as_u64() > listed[0]["starts_at"].as_u64(), "{listed}");

@@ -136,7 +136,7 @@ fn walk(api: &Api, target: &str, limit: u32) -> Vec<Json> {
         assert!(items(&page).len() <= limit as usize, "{page}");
         assert!(all.is_empty() || !items(&page).is_empty(), "there is no page behind the last: {target}");
         all.extend(items(&page).iter().cloned());
-        match page["next_cursor"].as_str() {
+        match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return all,
         }

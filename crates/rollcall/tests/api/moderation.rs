@@ -61,11 +61,11 @@ fn ports_are_banned_in_either_order_and_allowed_again() {
     let client = Announce::seeder(hash, 1);
     let refusal = || server.announce(Family::V4, &passkey, &client).failure_reason;
     assert_eq!(refusal(), None);
-    assert_eq!(read.get("/api/v1/ports").ok(), json!([]));
+    assert_eq!(read.get("/api/v1/ports").ok(), json!({ "items": [], "next": null }));
     let target = format!("/api/v1/ports/{}/{}", client.port + 5, client.port);
     let banned = json!({ "first": client.port, "last": client.port + 5, "reason": "throttled" });
     assert_eq!(admin.json("PUT", &target, &json!({ "reason": "throttled" })).ok(), banned);
-    assert_eq!(read.get("/api/v1/ports").ok(), json!([banned]));
+    assert_eq!(read.get("/api/v1/ports").ok(), json!({ "items": [banned], "next": null }));
     let said = eventually("the port to be refused", PATIENCE, refusal);
     assert!(said.contains("choose another"), "{said}");
     for wrong in ["/api/v1/ports/0/5", "/api/v1/ports/5/65536", "/api/v1/ports/a/5"] {

@@ -86,7 +86,7 @@ fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
 fn who_is_here_comes_in_pages_and_who_hides_is_shown_to_admins_only() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
-    assert_eq!(read.get("/api/v1/presence/online").ok(), json!({ "items": [], "next_cursor": null }));
+    assert_eq!(read.get("/api/v1/presence/online").ok(), json!({ "items": [], "next": null }));
     heartbeat(&server, 130, &json!({ "device": "d", "platform": "phone" }));
     heartbeat(&server, 2, &json!({ "device": "d", "platform": "computer", "status": "busy" }));
     heartbeat(&server, 66, &json!({ "device": "d", "platform": "phone", "status": "invisible" }));

@@ -90,7 +90,7 @@ fn many_are_asked_about_at_once_by_number_or_text() {
         .map(|user| if user % 2 == 0 { json!(user) } else { json!(user.to_string()) })
         .collect();
     let shown = read.post("/api/v1/presence/query", &json!({ "users": users })).ok();
-    let shown = shown["users"].as_array().unwrap();
+    let shown = shown["items"].as_array().unwrap();
     assert_eq!(shown.len(), 10_000);
     assert_eq!((shown[8]["id"].as_str(), shown[8]["status"].as_str()), (Some("9"), Some("busy")));
     assert_eq!((shown[9]["status"].as_str(), shown[9]["version"].as_u64()), (Some("offline"), Some(0)));
@@ -102,7 +102,8 @@ fn many_are_asked_about_at_once_by_number_or_text() {
         let refused = read.post("/api/v1/presence/query", &json!({ "users": [wrong] }));
         assert_eq!(problem(&refused, 422), "bad_body", "{wrong}");
     }
-    assert_eq!(read.post("/api/v1/presence/query", &json!({ "users": [] })).ok(), json!({ "users": [] }));
+    let nothing = read.post("/api/v1/presence/query", &json!({ "users": [] })).ok();
+    assert_eq!(nothing, json!({ "items": [], "next": null }));
     assert_eq!(problem(&read.get("/api/v1/presence/0"), 400), "bad_request");
 }
 
@@ -218,7 +219,7 @@ fn a_person_who_asks_too_often_is_told_when_to_come_back() {
     assert_eq!(problem(&refused, 429), "too_many_requests");
     assert!(refused.reply.header("retry-after").is_some());
     assert_eq!(other.says(&said).status(), 200, "others are heard");
-    assert!(metric(&read, "rollcall_site_rate_limited_total{by=\"person\"}") >= 1.0);
+    assert!(metric(&read, "rollcall_site_rate_limited_total{by=\"user\"}") >= 1.0);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn all_pages(api: &Api, target: &str, limit: u32) -> Vec<Json> {
     loop {
         let page = api.get(&format!("{target}&limit={limit}{cursor}")).ok();
         all.extend(items(&page).iter().cloned());
-        match page["next_cursor"].as_str() {
+        match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return all,
         }
@@ -98,7 +98,7 @@ fn users_are_sorted_by_what_they_moved_and_filtered_by_state() {
 #[test]
 fn a5_the_presence_api_tells_what_people_seed_also_while_they_are_offline() {
     let (_server, read, _) = start_with_users();
-    let query = || read.post("/api/v1/presence/query", &json!({ "users": [2, 1, 99] })).ok()["users"].clone();
+    let query = || read.post("/api/v1/presence/query", &json!({ "users": [2, 1, 99] })).ok()["items"].clone();
     let people = query();
     let shown = |person: &Json| {
         (person["status"].as_str().unwrap().to_owned(), person["seeding"].clone(), person["leeching"].clone())

@@ -30,7 +30,7 @@ fn walk(api: &Api, query: &str, limit: u32) -> Vec<u64> {
         let page = asked(api, &format!("{query}&limit={limit}{cursor}"));
         assert!(items(&page).len() <= limit as usize);
         all.extend(ids(&page));
-        match page["next_cursor"].as_str() {
+        match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return all,
         }
@@ -61,7 +61,7 @@ fn m10_swarms_come_in_any_order_and_page_by_page() {
     announce(&server, &passkeys[0], &client.with_totals(0, 9, 5));
     eventually_equal(vec![1, 2, 5, 4, 3], PATIENCE, || ids(&asked(&read, "")));
     let page = asked(&read, "sort=seeders&order=desc");
-    assert_eq!((&page["total"], &page["next_cursor"]), (&json!(5), &Json::Null));
+    assert_eq!((&page["total"], &page["next"]), (&json!(5), &Json::Null));
     let second = &items(&page)[1];
     assert_eq!(
         (&second["seeders"], &second["leechers"], &second["snatches"]),
@@ -142,7 +142,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
     }
     eventually_equal(vec![4, 3, 2, 1], PATIENCE, || ids(&asked(&read, "")));
     let first = asked(&read, "limit=1");
-    let cursor = first["next_cursor"].as_str().unwrap();
+    let cursor = first["next"].as_str().unwrap();
     let (_, place) = cursor.split_once('-').unwrap();
     // Of a ranking that is long gone, of one that never was, of none.
     for made in ["1", "999999999999999", "0", "000"] {

@@ -106,12 +106,12 @@ fn programs_are_allowed_forbidden_and_taken_off_the_list() {
     let hash = add_torrent(&server, &admin, &passkey, 1);
     let refusal = || server.announce(Family::V4, &passkey, &Announce::seeder(hash, 1)).failure_reason;
     let put = |prefix: &str, said: Json| admin.json("PUT", &format!("/api/v1/clients/{prefix}"), &said);
-    assert_eq!(read.get("/api/v1/clients").ok(), json!([]));
+    assert_eq!(read.get("/api/v1/clients").ok(), json!({ "items": [], "next": null }));
     assert_eq!(put("-TR3", json!({ "allowed": false, "name": "Transmission" })).ok()["allowed"], false);
     eventually("the program to be refused", PATIENCE, refusal);
     assert_eq!(put("-TR3", json!({ "allowed": true })).ok()["name"], "");
     eventually("the program to be allowed", PATIENCE, || refusal().is_none().then_some(()));
-    let listed = read.get("/api/v1/clients").ok();
+    let listed = read.get("/api/v1/clients").ok()["items"].clone();
     assert_eq!(listed, json!([{ "prefix": "-TR3", "name": "", "allowed": true }]));
     assert_eq!(put("hex:00ff", json!({ "allowed": false })).ok()["prefix"], "hex:00ff");
     assert_eq!(problem(&put(&"x".repeat(30), json!({ "allowed": true })), 400), "bad_request");
@@ -120,5 +120,5 @@ fn programs_are_allowed_forbidden_and_taken_off_the_list() {
     assert_eq!(admin.delete("/api/v1/clients/hex:00ff").status(), 204);
     assert_eq!(problem(&admin.delete("/api/v1/clients/hex:00ff"), 404), "unknown_client");
     assert_eq!(admin.delete("/api/v1/clients/-TR3").status(), 204);
-    assert_eq!(read.get("/api/v1/clients").ok(), json!([]));
+    assert_eq!(read.get("/api/v1/clients").ok(), json!({ "items": [], "next": null }));
 }

@@ -46,7 +46,7 @@ fn users_are_added_listed_page_by_page_and_looked_up() {
     }
     let page = read.get("/api/v1/users?cursor=100&limit=2").ok();
     assert_eq!(ids(items(&page)), [110, 120]);
-    assert_eq!(page["next_cursor"], "120");
+    assert_eq!(page["next"], "120");
 
     // Without a number and a passkey, both are chosen.
     let chosen = admin.post("/api/v1/users", &json!({})).ok();
@@ -55,7 +55,7 @@ fn users_are_added_listed_page_by_page_and_looked_up() {
 
     let asked = json!({ "passkeys": [format!("{:032x}", 3), "ffffffffffffffff", format!("{:032X}", 4)] });
     let found = eventually("the users to be known", PATIENCE, || {
-        let found = read.post("/api/v1/users/lookup", &asked).ok();
+        let found = read.post("/api/v1/users/lookup", &asked).ok()["items"].clone();
         found[2]["user"].is_u64().then_some(found)
     });
     assert_eq!(
@@ -203,7 +203,7 @@ fn a5_seeding_and_leeching_lists_are_newest_first_in_pages_with_counts() {
     announce(&server, &passkey, &Announce::leecher(hashes[4], 5));
     wait_shown(&read, "/api/v1/users/1", |shown| shown["seeding"] == 3 && shown["leeching"] == 2);
     let seeding = read.get("/api/v1/users/1/seeding").ok();
-    assert_eq!((&seeding["count"], &seeding["next_cursor"]), (&3.into(), &Json::Null));
+    assert_eq!((&seeding["count"], &seeding["next"]), (&3.into(), &Json::Null));
     assert_eq!(items(&seeding)[0]["infohash"], hashes[2].to_string(), "newest first");
     assert!(items(&seeding)[0]["last_announce"].as_u64() > items(&seeding)[2]["last_announce"].as_u64());
     assert_eq!(&walk(&read, "/api/v1/users/1/seeding", 1), items(&seeding));

@@ -93,7 +93,7 @@ fn an_upload_that_breaks_off_changes_nothing(server: &Server, admin: &Api) {
     // Nobody is there to be told; but it is in the audit trail, as a failure.
     eventually_equal(3, PATIENCE, || {
         let records = admin.get("/api/v1/audit?action=passkey.refresh&limit=1000").ok();
-        let is_it = |record: &&Json| record["details"].to_string().contains("ended too soon");
+        let is_it = |record: &&Json| record["details"].to_string().contains("incomplete");
         records["items"].as_array().unwrap().iter().filter(is_it).count()
     });
     assert_eq!(count(admin), 5001);

@@ -26,7 +26,7 @@ fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
     });
     let figures = place.metrics();
     for name in
-        ["rollcall_view_lag_entries", "rollcall_view_letters_tried_total", "rollcall_view_failed_total"]
+        ["rollcall_view_lag_entries", "rollcall_view_dead_letter_retries_total", "rollcall_view_failed_total"]
     {
         assert!(figures.contains(name), "{name} is missing:\n{figures}");
     }

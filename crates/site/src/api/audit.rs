@@ -1,4 +1,4 @@
-//! The audit trail (W7): who changed what.
+//! The audit trail (W7).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,65 +13,58 @@ use utoipa_axum::routes;
 
 use super::Page;
 use crate::app::Routes;
-use crate::extract::{Asked, LIMIT_DEFAULT, page_limit};
+use crate::extract::{LIMIT_DEFAULT, QueryParams, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// The longest action that is looked for.
+/// Maximum length of an action filter.
 const ACTION_CHARS_MAX: usize = 100;
 
-/// How long a verdict is good for: whoever asks again meanwhile costs nothing.
+/// Lifetime of a cached verification.
 const VERDICT_MS: u64 = 2000;
 
-/// For keys with `admin`: the trail tells what other keys did.
-pub(super) fn readable() -> Routes {
+/// Needs `admin`: the trail shows the changes of other keys.
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(verify))
 }
 
-/// Which records.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct AuditAsked {
-    /// How many, at the most.
+struct AuditParams {
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before; left out for the first page.
+    /// `next` of the previous page.
     #[param(minimum = 0, maximum = 9223372036854775807_u64)]
     cursor: Option<u64>,
-    /// Only this action, such as `user.add`; with a dot at its end, all that begin with it.
+    /// Only this action, such as `user.add`; with a trailing dot, all actions with this prefix.
     #[param(max_length = 100)]
     action: Option<String>,
 }
 
-/// A record of the audit trail, as its file has it.
+/// A record of the audit trail, as in its file.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct AuditRecord {
-    /// What was done.
     #[schema(example = "passkey.add")]
     action: String,
-    /// Who did it.
     #[schema(example = "key:1a2b3c4d")]
     actor_id: String,
-    /// What kind of thing it is about.
     subject_type: String,
-    /// Which of them; a passkey by its first digits and a hash.
+    /// A passkey appears as its first digits and a hash.
     subject_id: String,
-    /// How it ended.
     #[schema(example = "ok")]
     result: String,
-    /// What else is worth knowing.
     #[schema(value_type = Object)]
     details: serde_json::Value,
-    /// When.
     #[schema(example = "2026-11-15T12:00:00.000Z")]
     at: String,
-    /// Its number.
+    /// Sequence number.
     seq: u64,
-    /// The hash of the record before.
+    /// Hash of the previous record.
     prev: String,
-    /// The hash of this record.
+    /// Hash of this record.
     hash: String,
 }
 
@@ -92,62 +85,60 @@ impl AuditRecord {
     }
 }
 
-/// Who changed what
+/// List audit records
 #[utoipa::path(
-    get, path = "/api/v1/audit", tag = "audit", params(AuditAsked),
+    get, path = "/api/v1/audit", tag = "audit", params(AuditParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "A page, newest first; it may be short and still not be the last", body = Page<AuditRecord>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first; may be short while `next` is not null", body = Page<AuditRecord>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<AuditAsked>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Json<Page<AuditRecord>>, Problem> {
-    let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
-    if asked.cursor.is_some_and(|cursor| cursor > i64::MAX as u64) {
-        return Err(Problem::bad_request("cursor is not one of ours: send next_cursor of the page before"));
+    let limit = page_limit(params.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
+    if params.cursor.is_some_and(|cursor| cursor > i64::MAX as u64) {
+        return Err(Problem::bad_request("malformed cursor: send `next` of the previous page"));
     }
-    if asked.action.as_ref().is_some_and(|action| action.chars().count() > ACTION_CHARS_MAX) {
-        return Err(Problem::bad_request(format!(
-            "action: no action has more than {ACTION_CHARS_MAX} characters"
-        )));
+    if params.action.as_ref().is_some_and(|action| action.chars().count() > ACTION_CHARS_MAX) {
+        return Err(Problem::bad_request(format!("action: at most {ACTION_CHARS_MAX} characters")));
     }
-    let query = AuditQuery { before: asked.cursor, limit, action: asked.action };
+    let query = AuditQuery { before: params.cursor, limit, action: params.action };
     let page = site.parts.audit.read_newest(query).await;
     let page = page.map_err(|error| Problem::internal("the audit trail", &error))?;
     let items = page.entries.into_iter().map(AuditRecord::of).collect();
-    Ok(Json(Page { items, next_cursor: page.next.map(|seq| seq.to_string()) }))
+    Ok(Json(Page { items, next: page.next.map(|seq| seq.to_string()) }))
 }
 
-/// Whether the chain of the trail holds.
+/// Result of checking the hash chain.
 #[derive(Serialize, ToSchema)]
-struct AuditVerdict {
-    /// Whether it does.
+struct AuditVerification {
+    /// Whether the chain is intact.
     holds: bool,
-    /// Records that fit, up to the first that does not.
+    /// Intact records, up to the first fault.
     records: u64,
-    /// Half-written lines that a crash or a full disk left behind, each told of by the record behind it.
+    /// Incomplete lines after a crash or on a full disk, each noted by the record that follows.
     torn: u64,
-    /// The number of the first record that should stand where something else does; null if the chain holds.
+    /// Sequence number of the first missing or altered record; null if the chain is intact.
     broken_at: Option<u64>,
-    /// What is wrong there; null if the chain holds.
+    /// The fault; null if the chain is intact.
     reason: Option<String>,
-    /// The number of the last record that fits; null if there is none.
+    /// Sequence number of the last intact record; null if there is none.
     last: Option<u64>,
-    /// Its hash: what to write down elsewhere, so that a trail that was cut off together with its anchor shows.
+    /// Hash of that record. Keep a copy elsewhere to detect a trail that was truncated together with its anchor.
     last_hash: Option<String>,
-    /// The number of the record that the anchor beside the trail names: none up to it is missing if the chain holds.
-    /// Those after it were written within the last moments, or the anchor could not be written; null without an anchor.
+    /// Sequence number in the anchor file: no record up to it is missing if the chain is intact. Later records are very
+    /// recent, or the anchor could not be written; null without an anchor.
     anchored: Option<u64>,
 }
 
-impl AuditVerdict {
-    fn of(verdict: &Verdict) -> AuditVerdict {
+impl AuditVerification {
+    fn of(verdict: &Verdict) -> AuditVerification {
         let last = verdict.last.as_ref();
         let fault = verdict.fault.as_ref();
-        AuditVerdict {
+        AuditVerification {
             holds: fault.is_none(),
             records: verdict.records,
             torn: verdict.torn,
@@ -163,38 +154,38 @@ impl AuditVerdict {
     }
 }
 
-/// Where the server keeps its files is nobody's business.
+/// Without the folder, which API clients must not see.
 fn file_name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Whether anybody touched the trail
+/// Verify the audit trail
 ///
-/// Reads all of it, one time for everybody who asks at once.
+/// Reads the whole trail; concurrent requests share one read.
 #[utoipa::path(
     get, path = "/api/v1/audit/verify", tag = "audit",
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The verdict", body = AuditVerdict),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The result", body = AuditVerification),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Problem> {
+async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerification>, Problem> {
     let mut verified = Arc::clone(&site.verified).lock_owned().await;
     let now_ms = site.parts.clock.now_ms();
     if let Some((at_ms, verdict)) = &*verified
         && now_ms.abs_diff(*at_ms) < VERDICT_MS
     {
-        return Ok(Json(AuditVerdict::of(verdict)));
+        return Ok(Json(AuditVerification::of(verdict)));
     }
     let settings = site.parts.audit.settings().clone();
     let clock = Arc::clone(&site.parts.clock);
-    // It goes on when its caller hangs up, and so does the turn: else each who tries again would begin one more.
+    // Continues when the caller disconnects, still holding the lock: otherwise each retry would start another read.
     let verifying = tokio::task::spawn_blocking(move || {
-        // Where old files are deleted by intention, nobody can say that they are missing.
+        // With files_max, old files are deleted on purpose and not missing.
         let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
         let verdict = verify_trail(&settings.file, expectations)?;
-        let shown = AuditVerdict::of(&verdict);
+        let shown = AuditVerification::of(&verdict);
         *verified = Some((clock.now_ms(), verdict));
         Ok(shown)
     });

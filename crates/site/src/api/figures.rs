@@ -1,46 +1,46 @@
-//! Amounts, as they are written: bytes as decimal texts (L2).
+//! JSON of accounts and figures: bytes are decimal strings (L2).
 
 use domain::UnixTime;
 use ledger::{Account, AccountKey, Figures, HitAndRunStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::names::Torrents;
+use super::torrents_by_id::Torrents;
 
-/// What was moved, and how long.
+/// Traffic, times and completions.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Figures)]
-pub(crate) struct FiguresShown {
-    /// Bytes uploaded, as they are, in decimal digits.
+pub(crate) struct FiguresJson {
+    /// Raw bytes.
     #[schema(example = "1099511627776", pattern = "^[0-9]+$")]
     pub uploaded: String,
-    /// Bytes downloaded, as they are.
+    /// Raw bytes.
     #[schema(example = "549755813888", pattern = "^[0-9]+$")]
     pub downloaded: String,
-    /// Bytes uploaded, with what multipliers add.
+    /// Bytes after multipliers.
     #[schema(pattern = "^[0-9]+$")]
     pub credited_uploaded: String,
-    /// Bytes downloaded, with what multipliers add or take.
+    /// Bytes after multipliers.
     #[schema(pattern = "^[0-9]+$")]
     pub credited_downloaded: String,
-    /// Seconds spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
+    /// Wall-clock seconds per user and torrent; several clients at a time count once.
     pub seeding_s: u64,
-    /// Seconds spent leeching, likewise.
+    /// As `seeding_s`.
     pub leeching_s: u64,
-    /// How many times a user completed a torrent for the first time.
+    /// First completions.
     pub completed: u64,
-    /// How many times a user completed a torrent again.
+    /// Repeated completions.
     pub completed_again: u64,
-    /// When first heard of.
+    /// Time of the first announce.
     pub first_seen: Option<u32>,
-    /// When last heard of.
+    /// Time of the last announce.
     pub last_seen: Option<u32>,
 }
 
-impl FiguresShown {
-    pub(crate) fn of(figures: &Figures) -> FiguresShown {
+impl FiguresJson {
+    pub(crate) fn of(figures: &Figures) -> FiguresJson {
         let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
-        FiguresShown {
+        FiguresJson {
             uploaded: figures.uploaded.to_string(),
             downloaded: figures.downloaded.to_string(),
             credited_uploaded: figures.credited_uploaded().to_string(),
@@ -55,35 +55,34 @@ impl FiguresShown {
     }
 }
 
-/// A user on a torrent.
+/// A user's account on a torrent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Account)]
-pub(crate) struct AccountShown {
-    /// The torrent's number.
+pub(crate) struct AccountJson {
+    /// Torrent id.
     pub torrent: u64,
-    /// Its infohash; null if it was removed.
+    /// Null if the torrent was removed.
     pub infohash: Option<String>,
-    /// What people call it; null if it was removed.
+    /// Null if the torrent was removed.
     pub name: Option<String>,
-    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    /// `left` of the latest announce; null if the client did not send it.
     #[schema(pattern = "^[0-9]+$")]
     pub left: Option<String>,
-    /// Whether the user seeds it right now.
+    /// Whether the user seeds the torrent now.
     pub seeding: bool,
-    /// Whether the user leeches it right now.
+    /// Whether the user leeches the torrent now.
     pub leeching: bool,
-    /// When it was first completed.
+    /// Time of the first completion.
     pub completed_at: Option<u32>,
-    /// The program that announced it last, such as `-TR3000-`.
+    /// Client of the latest announce, such as `-TR3000-`.
     pub client: String,
-    /// The amounts.
-    pub figures: FiguresShown,
+    pub figures: FiguresJson,
 }
 
-impl AccountShown {
-    pub(crate) fn of(key: &AccountKey, account: &Account, torrents: &Torrents) -> AccountShown {
+impl AccountJson {
+    pub(crate) fn of(key: &AccountKey, account: &Account, torrents: &Torrents) -> AccountJson {
         let torrent = torrents.get(&key.torrent);
-        AccountShown {
+        AccountJson {
             torrent: key.torrent.get(),
             infohash: torrent.map(|torrent| torrent.info_hash.to_string()),
             name: torrent.map(|torrent| torrent.name.clone()),
@@ -92,28 +91,27 @@ impl AccountShown {
             leeching: account.is_leeching(),
             completed_at: account.completed_at.map(|at| at.0),
             client: account.client(),
-            figures: FiguresShown::of(&account.figures),
+            figures: FiguresJson::of(&account.figures),
         }
     }
 }
 
-/// Where a user owes seeding.
+/// A hit-and-run, or an account with seeding time owed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HitAndRun {
-    /// `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
+    /// `owing` (active, but not for long enough yet) or `hit_and_run` (no longer active).
     #[schema(example = "owing")]
     pub standing: String,
-    /// How many more seconds of seeding or leeching are owed; null once it is a hit and run.
+    /// Seconds of activity still owed; null for a hit-and-run.
     pub seeding_s_left: Option<u64>,
-    /// Since when they are gone; null while they are there.
+    /// End of the activity; null while active.
     pub gone_since: Option<u32>,
-    /// The account.
-    pub account: AccountShown,
+    pub account: AccountJson,
 }
 
 impl HitAndRun {
-    /// None where nothing is owed.
-    pub(crate) fn of(account: AccountShown, standing: &HitAndRunStatus) -> Option<HitAndRun> {
+    /// None if nothing is owed.
+    pub(crate) fn of(account: AccountJson, standing: &HitAndRunStatus) -> Option<HitAndRun> {
         let (name, seeding_s_left, gone_since) = match standing {
             HitAndRunStatus::Clear => return None,
             HitAndRunStatus::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),

@@ -1,6 +1,6 @@
-//! Who knows whom, and who may see what of a person.
+//! Friendships and privacy settings.
 //!
-//! People are numbers here: they need not be users of the tracker.
+//! User ids need not exist in the tracker's table of users.
 
 use std::sync::Arc;
 
@@ -21,60 +21,58 @@ use utoipa_axum::routes;
 use super::users::user_id;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Said, UserNumber};
+use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, UserIdJson};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Pairs in one request.
+/// Maximum number of pairs in a request.
 const PAIRS_MAX: usize = 10_000;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(privacy))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(put, remove)).routes(routes!(import)).routes(routes!(set_privacy))
 }
 
-/// A friend.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Friend)]
-struct FriendShown {
-    /// Their number.
+struct FriendJson {
     id: u64,
-    /// Since when.
+    /// Start of the friendship.
     since: u32,
 }
 
-impl FriendShown {
-    fn of(friend: &Friend) -> FriendShown {
-        FriendShown { id: friend.id.get(), since: friend.since.0 }
+impl FriendJson {
+    fn of(friend: &Friend) -> FriendJson {
+        FriendJson { id: friend.id.get(), since: friend.since.0 }
     }
 }
 
-/// Two users who are to be friends, such as `[7, 9]`.
+/// Ids of two users, such as `[7, 9]`.
 #[derive(Deserialize)]
-#[serde(try_from = "Vec<UserNumber>")]
-struct PairSaid(UserNumber, UserNumber);
+#[serde(try_from = "Vec<UserIdJson>")]
+struct FriendPair(UserIdJson, UserIdJson);
 
-impl TryFrom<Vec<UserNumber>> for PairSaid {
+impl TryFrom<Vec<UserIdJson>> for FriendPair {
     type Error = &'static str;
 
-    fn try_from(ids: Vec<UserNumber>) -> Result<PairSaid, &'static str> {
+    fn try_from(ids: Vec<UserIdJson>) -> Result<FriendPair, &'static str> {
         match ids.as_slice() {
-            [one, other] => Ok(PairSaid(*one, *other)),
+            [one, other] => Ok(FriendPair(*one, *other)),
             _ => Err("a pair is two user ids, such as [7, 9]"),
         }
     }
 }
 
-impl ToSchema for PairSaid {
+impl ToSchema for FriendPair {
     fn name() -> std::borrow::Cow<'static, str> {
-        "Pair".into()
+        "FriendPair".into()
     }
 }
 
-impl utoipa::PartialSchema for PairSaid {
+impl utoipa::PartialSchema for FriendPair {
     fn schema() -> RefOr<Schema> {
         let number = ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -85,258 +83,256 @@ impl utoipa::PartialSchema for PairSaid {
             .items(number)
             .min_items(Some(2))
             .max_items(Some(2))
-            .description(Some("Two users who are to be friends, such as `[7, 9]`"))
+            .description(Some("Ids of two users, such as `[7, 9]`"))
             .into()
     }
 }
 
-/// Pairs of users who are to be friends.
+/// Friendships to import.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PairsSaid {
-    /// Up to 10000 of them.
+struct ImportFriends {
+    /// Up to 10000.
     #[schema(max_items = 10000)]
-    pairs: Vec<PairSaid>,
+    pairs: Vec<FriendPair>,
 }
 
-/// What became of pairs.
 #[derive(Serialize, ToSchema)]
-struct PairsAdded {
-    /// How many are friends only now.
+struct ImportFriendsReply {
+    /// New friendships.
     added: u64,
-    /// How many were friends already, or were named twice.
+    /// Pairs that were friends already, and duplicates.
     already: u64,
 }
 
-/// To whom something is shown.
+/// Who may see something of a user.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Visibility)]
-enum VisibilityText {
+#[schema(as = Audience)]
+enum AudienceName {
     Everyone,
     Friends,
     Nobody,
 }
 
-impl VisibilityText {
-    fn of(visibility: Audience) -> VisibilityText {
+impl AudienceName {
+    fn of(visibility: Audience) -> AudienceName {
         match visibility {
-            Audience::Everyone => VisibilityText::Everyone,
-            Audience::Friends => VisibilityText::Friends,
-            Audience::Nobody => VisibilityText::Nobody,
+            Audience::Everyone => AudienceName::Everyone,
+            Audience::Friends => AudienceName::Friends,
+            Audience::Nobody => AudienceName::Nobody,
         }
     }
 
     fn read(self) -> Audience {
         match self {
-            VisibilityText::Everyone => Audience::Everyone,
-            VisibilityText::Friends => Audience::Friends,
-            VisibilityText::Nobody => Audience::Nobody,
+            AudienceName::Everyone => Audience::Everyone,
+            AudienceName::Friends => Audience::Friends,
+            AudienceName::Nobody => Audience::Nobody,
         }
     }
 }
 
-/// Who may see what of a person.
+/// Privacy settings of a user.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Privacy)]
-struct PrivacyShown {
-    /// Who sees their status, text, devices and what they seed.
-    status: VisibilityText,
-    /// Who sees when they were last here; only of those who see the status.
-    last_seen: VisibilityText,
-    /// Who never sees anything.
+struct PrivacyJson {
+    /// Audience of status, text, devices and activity.
+    status: AudienceName,
+    /// Audience of the last-seen time, among those who may see the status.
+    last_seen: AudienceName,
+    /// Users that see nothing.
     never: Vec<u64>,
 }
 
-impl PrivacyShown {
-    fn of(privacy: &Privacy) -> PrivacyShown {
-        PrivacyShown {
-            status: VisibilityText::of(privacy.status),
-            last_seen: VisibilityText::of(privacy.last_seen),
+impl PrivacyJson {
+    fn of(privacy: &Privacy) -> PrivacyJson {
+        PrivacyJson {
+            status: AudienceName::of(privacy.status),
+            last_seen: AudienceName::of(privacy.last_seen),
             never: privacy.never.iter().map(|user| user.get()).collect(),
         }
     }
 }
 
-/// Who may see what of a person from now on.
+/// Privacy settings of a user.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PrivacySaid {
-    /// Who sees their status, text, devices and what they seed.
-    status: VisibilityText,
-    /// Who sees when they were last here; only of those who see the status.
-    last_seen: VisibilityText,
-    /// Who never sees anything; up to 1000 users.
+struct SetPrivacy {
+    /// Audience of status, text, devices and activity.
+    status: AudienceName,
+    /// Audience of the last-seen time, among those who may see the status.
+    last_seen: AudienceName,
+    /// Up to 1000 users that see nothing.
     #[serde(default)]
     #[schema(max_items = 1000)]
-    never: Vec<UserNumber>,
+    never: Vec<UserIdJson>,
 }
 
-/// The friends of a user
+/// List a user's friends
 ///
-/// Also of one whom nobody knows: they have none.
+/// Empty for an unknown user.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/friends", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1), PageAsked<UserId>),
+    params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<UserId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of friends, by their numbers", body = Page<FriendShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by user id", body = Page<FriendJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-    Asked(asked): Asked<PageAsked<UserId>>,
-) -> Result<Json<Page<FriendShown>>, Problem> {
-    let (limit, after) = (asked.limit()?, asked.cursor()?);
-    let friends = site.parts.people.friends_of(user_id(id)?, after, limit + 1).await?;
-    Ok(Json(Page::of(friends, limit as usize, |friend| friend.id.to_string(), FriendShown::of)))
+    PathParams(id): PathParams<u64>,
+    QueryParams(params): QueryParams<PageParams<UserId>>,
+) -> Result<Json<Page<FriendJson>>, Problem> {
+    let (limit, after) = (params.limit()?, params.cursor()?);
+    let friends = site.parts.friends.friends_of(user_id(id)?, after, limit + 1).await?;
+    Ok(Json(Page::of(friends, limit as usize, |friend| friend.id.to_string(), FriendJson::of)))
 }
 
-/// Makes two users friends
+/// Make two users friends
 ///
-/// Who is a friend already stays one. Whoever is connected hears of it within a second.
+/// Idempotent. Connected clients are updated within a second.
 #[utoipa::path(
     put, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user", minimum = 1),
-        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+        ("id" = u64, Path, description = "User id", minimum = 1),
+        ("other" = u64, Path, description = "User id", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "They are friends"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "The users are friends"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn put(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((id, other)): Named<(u64, u64)>,
+    PathParams((id, other)): PathParams<(u64, u64)>,
 ) -> Result<StatusCode, Problem> {
     let (id, other) = (user_id(id)?, user_id(other)?);
     let change = Change::new("friend.add", Subject::user(Some(id))).with("friend", other.get());
     let pair = [(id, other)];
-    let doing = site.parts.people.add_friends(&pair, site.parts.clock.now());
-    recorded_with(&site, &caller, change, doing, |record, done| record.with("added", done.added)).await?;
+    let operation = site.parts.friends.add_friends(&pair, site.parts.clock.now());
+    recorded_with(&site, &caller, change, operation, |record, done| record.with("added", done.added)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a friendship
+/// End a friendship
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}/friends/{other}", tag = "friends",
     params(
-        ("id" = u64, Path, description = "The number of one user", minimum = 1),
-        ("other" = u64, Path, description = "The number of the other", minimum = 1),
+        ("id" = u64, Path, description = "User id", minimum = 1),
+        ("other" = u64, Path, description = "User id", minimum = 1),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((id, other)): Named<(u64, u64)>,
+    PathParams((id, other)): PathParams<(u64, u64)>,
 ) -> Result<StatusCode, Problem> {
     let (id, other) = (user_id(id)?, user_id(other)?);
     let change = Change::new("friend.remove", Subject::user(Some(id))).with("friend", other.get());
-    let doing = async {
-        match site.parts.people.remove_friends(&[(id, other)]).await? {
+    let operation = async {
+        match site.parts.friends.remove_friends(&[(id, other)]).await? {
             0 => {
-                let detail = format!(
-                    "users {id} and {other} are not friends: GET /api/v1/users/{id}/friends lists who is"
-                );
+                let detail =
+                    format!("users {id} and {other} are not friends: see GET /api/v1/users/{id}/friends");
                 Err(Problem::not_found("unknown_friendship", detail))
             }
             _ => Ok(()),
         }
     };
-    recorded(&site, &caller, change, doing).await?;
+    recorded(&site, &caller, change, operation).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Makes many pairs of users friends
+/// Import friendships
 ///
-/// All of them, or none. Sending the same again does no harm.
+/// All or none. Idempotent.
 #[utoipa::path(
-    post, path = "/api/v1/friends/import", tag = "friends", request_body = PairsSaid,
+    post, path = "/api/v1/friends/import", tag = "friends", request_body = ImportFriends,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What became of them", body = PairsAdded),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of new and existing friendships", body = ImportFriendsReply),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn import(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<PairsSaid>,
-) -> Result<Json<PairsAdded>, Problem> {
-    if said.pairs.len() > PAIRS_MAX {
+    JsonBody(body): JsonBody<ImportFriends>,
+) -> Result<Json<ImportFriendsReply>, Problem> {
+    if body.pairs.len() > PAIRS_MAX {
         return Err(Problem::bad_request(format!(
-            "at most {PAIRS_MAX} pairs at a time: send several requests"
+            "at most {PAIRS_MAX} pairs per request: send several requests"
         )));
     }
     let pairs: Vec<(UserId, UserId)> =
-        said.pairs.iter().map(|PairSaid(one, other)| (one.0, other.0)).collect();
+        body.pairs.iter().map(|FriendPair(one, other)| (one.0, other.0)).collect();
     let change = Change::new("friend.import", Subject::new("friends", "all")).with("pairs", pairs.len());
-    let doing = site.parts.people.add_friends(&pairs, site.parts.clock.now());
-    let done = recorded_with(&site, &caller, change, doing, |record, done| {
+    let operation = site.parts.friends.add_friends(&pairs, site.parts.clock.now());
+    let done = recorded_with(&site, &caller, change, operation, |record, done| {
         record.with("added", done.added).with("already", done.already)
     })
     .await?;
-    Ok(Json(PairsAdded { added: done.added, already: done.already }))
+    Ok(Json(ImportFriendsReply { added: done.added, already: done.already }))
 }
 
-/// Who may see what of a user
+/// Get a user's privacy settings
 ///
-/// For who has not chosen, what `presence.default_visibility` says.
+/// Default: `presence.default_visibility`.
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/privacy", tag = "friends",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "What holds", body = PrivacyShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The settings", body = PrivacyJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn privacy(
     State(site): State<Arc<Site>>,
-    Named(id): Named<u64>,
-) -> Result<Json<PrivacyShown>, Problem> {
-    Ok(Json(PrivacyShown::of(&site.parts.people.privacy(user_id(id)?).await?)))
+    PathParams(id): PathParams<u64>,
+) -> Result<Json<PrivacyJson>, Problem> {
+    Ok(Json(PrivacyJson::of(&site.parts.friends.privacy(user_id(id)?).await?)))
 }
 
-/// Chooses who may see what of a user
+/// Set a user's privacy settings
 ///
-/// Replaces all that was chosen before. Whoever is connected hears of it within a second.
+/// Replaces all settings. Connected clients are updated within a second.
 #[utoipa::path(
-    put, path = "/api/v1/users/{id}/privacy", tag = "friends", request_body = PrivacySaid,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    put, path = "/api/v1/users/{id}/privacy", tag = "friends", request_body = SetPrivacy,
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = PrivacyShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The settings", body = PrivacyJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn set_privacy(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Said(said): Said<PrivacySaid>,
-) -> Result<Json<PrivacyShown>, Problem> {
+    PathParams(id): PathParams<u64>,
+    JsonBody(body): JsonBody<SetPrivacy>,
+) -> Result<Json<PrivacyJson>, Problem> {
     let id = user_id(id)?;
     let privacy = Privacy {
-        status: said.status.read(),
-        last_seen: said.last_seen.read(),
-        never: said.never.iter().map(|user| user.0).collect(),
+        status: body.status.read(),
+        last_seen: body.last_seen.read(),
+        never: body.never.iter().map(|user| user.0).collect(),
     };
     let change = Change::new("privacy.set", Subject::user(Some(id)))
         .with("status", privacy.status.name())
         .with("last_seen", privacy.last_seen.name())
         .with("never", privacy.never.len());
-    let people: &FriendStore = &site.parts.people;
-    recorded(&site, &caller, change, people.set_privacy(id, &privacy)).await?;
-    Ok(Json(PrivacyShown::of(&people.privacy(id).await?)))
+    let friends: &FriendStore = &site.parts.friends;
+    recorded(&site, &caller, change, friends.set_privacy(id, &privacy)).await?;
+    Ok(Json(PrivacyJson::of(&friends.privacy(id).await?)))
 }

@@ -1,4 +1,4 @@
-//! The journal: how far its views are (J7), and pausing them (J9).
+//! The journal: lag of its views (J7), pause and resume (J9).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,64 +17,57 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::{Site, ViewGroup};
 
-/// How long a request waits until a pause holds.
+/// How long a request waits for every process to confirm a pause.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(status))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(change))
 }
 
-/// How the journal is.
 #[derive(Serialize, ToSchema)]
 struct JournalStatus {
-    /// Entries it holds.
+    /// Entries in the journal.
     entries: u64,
-    /// Whether that is more than `journal.length_alarm`.
+    /// Whether `entries` exceeds `journal.length_alarm`.
     too_long: bool,
-    /// Entries ever appended.
     appended: u64,
-    /// Dead letters, which are tried again.
+    /// Dead letters.
     dlq: u64,
-    /// Entries that were given up.
+    /// Dead letters after their last retry.
     failed: u64,
-    /// Risk events.
     risks: u64,
-    /// Whoever reads it, by group.
-    groups: Vec<GroupShown>,
+    groups: Vec<JournalGroup>,
 }
 
 /// A consumer group of the journal.
 #[derive(Serialize, ToSchema)]
-#[schema(as = JournalGroup)]
-struct GroupShown {
-    /// The view; null for readers of other programs.
+struct JournalGroup {
+    /// Null for a group of another program.
     view: Option<String>,
-    /// The group.
     group: String,
-    /// Entries that the view does not show yet.
+    /// Entries that are not acknowledged: `unread` plus `pending`.
     lag: u64,
-    /// Of these: not given to it yet.
+    /// Entries not delivered yet.
     unread: u64,
-    /// Of these: given and not finished.
+    /// Entries delivered and not acknowledged.
     pending: u64,
-    /// How old the oldest of them is, in seconds.
+    /// Age of the oldest of them, in seconds.
     behind_s: f64,
-    /// How many consumers it has.
     consumers: u64,
-    /// Whether an operator has paused it.
+    /// Whether an operator paused the view.
     paused: bool,
 }
 
-/// How old the oldest entry is that a group has not finished. What it was given last says nothing about that: on a quiet
-/// site that was long ago.
+/// Age of the oldest entry that a group has not acknowledged. The last delivered id does not give it: without traffic that
+/// id is old although nothing is pending.
 pub(crate) async fn behind_s(
     journal: &dyn Journal,
     group: &GroupStatus,
@@ -84,13 +77,13 @@ pub(crate) async fn behind_s(
     Ok(oldest.map_or(0.0, |id| now_ms.saturating_sub(id.ms) as f64 / 1000.0))
 }
 
-/// How far each view is
+/// Get the state of the journal
 #[utoipa::path(
     get, path = "/api/v1/journal", tag = "journal",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The journal and its readers", body = JournalStatus),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The journal and its consumer groups", body = JournalStatus),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Problem> {
@@ -101,7 +94,7 @@ async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Pr
     let mut groups = Vec::with_capacity(traffic.groups.len());
     for group in &traffic.groups {
         let view = site.parts.views.iter().find(|known| known.group == group.name).map(|known| known.view);
-        groups.push(GroupShown {
+        groups.push(JournalGroup {
             view: view.map(str::to_owned),
             group: group.name.clone(),
             lag: group.lag(),
@@ -123,48 +116,44 @@ async fn status(State(site): State<Arc<Site>>) -> Result<Json<JournalStatus>, Pr
     }))
 }
 
-/// What to change about a view.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ViewChange {
-    /// Whether its entries wait in the journal.
+struct UpdateView {
+    /// While true, the view applies no entries.
     paused: bool,
 }
 
-/// What a view does.
 #[derive(Serialize, ToSchema)]
-#[schema(as = View)]
-struct ViewShown {
-    /// The view.
+struct ViewStatus {
     view: String,
-    /// Whether its entries wait in the journal.
+    /// While true, the view applies no entries.
     paused: bool,
 }
 
-/// Pauses a view, or lets it go on; answers once no process applies another entry
+/// Pause or resume a view; returns when every process has confirmed
 #[utoipa::path(
-    patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = ViewChange,
+    patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = UpdateView,
     params(("view" = String, Path, description = "`ledger` or `activity`")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What it does now", body = ViewShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The view", body = ViewStatus),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(named): Named<String>,
-    Said(said): Said<ViewChange>,
-) -> Result<Json<ViewShown>, Problem> {
+    PathParams(named): PathParams<String>,
+    JsonBody(body): JsonBody<UpdateView>,
+) -> Result<Json<ViewStatus>, Problem> {
     let Some(view) = site.parts.views.iter().find(|known| known.view == named) else {
         let known: Vec<&str> = site.parts.views.iter().map(|known| known.view).collect();
-        let detail = format!("there is no such view: the views are {}", known.join(", "));
+        let detail = format!("no such view: the views are {}", known.join(", "));
         return Err(Problem::not_found("unknown_view", detail));
     };
-    let action = if said.paused { "view.pause" } else { "view.resume" };
+    let action = if body.paused { "view.pause" } else { "view.resume" };
     let change = Change::new(action, Subject::new("view", view.view));
-    let unconfirmed = recorded(&site, &caller, change, set_paused(&site, view, said.paused)).await?;
+    let unconfirmed = recorded(&site, &caller, change, set_paused(&site, view, body.paused)).await?;
     if !unconfirmed.is_empty() {
         let detail = format!(
             "{} is paused, but these processes have not confirmed it and may still apply entries: {}",
@@ -173,10 +162,10 @@ async fn change(
         );
         return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, "pause_unconfirmed", detail));
     }
-    Ok(Json(ViewShown { view: view.view.to_owned(), paused: said.paused }))
+    Ok(Json(ViewStatus { view: view.view.to_owned(), paused: body.paused }))
 }
 
-/// Pauses a view or lets it go on; returns the processes that have not confirmed a pause in time.
+/// Returns the processes that have not confirmed a pause in time.
 async fn set_paused(site: &Site, view: &ViewGroup, paused: bool) -> Result<BTreeSet<String>, Problem> {
     let journal = &*site.parts.journal;
     if !paused {

@@ -1,6 +1,6 @@
-//! Keys of the API: who may ask what of the site.
+//! API keys.
 //!
-//! A key that is removed is revoked: it stays in the list of all keys, because the audit trail names it.
+//! A revoked key stays in the table, because the audit trail refers to it.
 
 use std::sync::Arc;
 
@@ -17,31 +17,30 @@ use utoipa_axum::routes;
 
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, LIMIT_DEFAULT, Named, Said, page_limit};
+use crate::extract::{JsonBody, LIMIT_DEFAULT, PathParams, QueryParams, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Scopes there are; none need be said twice.
+/// Maximum number of scopes in a request.
 const SCOPES_MAX: usize = Scope::ALL.len();
 
-/// For keys with `admin`: they tell who else there is.
-pub(super) fn readable() -> Routes {
+/// Needs `admin`: lists the other keys.
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-/// Likewise.
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(create)).routes(routes!(revoke))
 }
 
-/// What a key may do.
+/// Scope of a key.
 #[derive(Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Scope)]
 enum ScopeName {
-    /// Ask whether a passkey may announce.
+    /// `GET /passkey/verify` only.
     Verify,
-    /// Read everything but secrets.
+    /// Read everything except secrets.
     Read,
     /// Everything.
     Admin,
@@ -65,28 +64,24 @@ impl ScopeName {
     }
 }
 
-/// A key, without its secret.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Key)]
-struct KeyShown {
-    /// Its id: the first part of its text.
+struct KeyJson {
+    /// The part of the key after `rck_`.
     #[schema(example = "1a2b3c4d")]
     id: String,
-    /// What people call it.
     name: String,
-    /// What it may do.
     scopes: Vec<ScopeName>,
-    /// When it was made.
     created_at: u32,
-    /// When it was used last, to the minute; null if never.
+    /// To the minute; null if never used.
     last_used_at: Option<u32>,
-    /// When it was revoked; null if it works.
+    /// Null if the key is valid.
     revoked_at: Option<u32>,
 }
 
-impl KeyShown {
-    fn of(key: &ApiKey) -> KeyShown {
-        KeyShown {
+impl KeyJson {
+    fn of(key: &ApiKey) -> KeyJson {
+        KeyJson {
             id: key.id.to_string(),
             name: key.name.clone(),
             scopes: key.scopes.iter().map(ScopeName::of).collect(),
@@ -97,101 +92,91 @@ impl KeyShown {
     }
 }
 
-/// A key that was made just now.
+/// A new key with its secret.
 #[derive(Serialize, ToSchema)]
-#[schema(as = NewKey)]
-struct KeyMade {
-    /// Its id: the first part of its text.
+struct CreatedKey {
+    /// The part of the key after `rck_`.
     id: String,
-    /// What people call it.
     name: String,
-    /// What it may do.
     scopes: Vec<ScopeName>,
-    /// When it was made.
     created_at: u32,
-    /// All of it: what whoever uses it must send. It is shown this once and cannot be found out again.
+    /// The complete key. Returned only here.
     #[schema(example = "rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567")]
     key: String,
 }
 
-/// A key to be made.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct KeySaid {
-    /// Who or what will use it.
+struct CreateKey {
+    /// Who or what uses the key.
     #[schema(min_length = 1, max_length = 100, pattern = "^(?=.*\\S)[^\\x00-\\x1f\\x7f-\\x9f]+$")]
     name: String,
-    /// What it may do.
     #[schema(min_items = 1, max_items = 3)]
     scopes: Vec<ScopeName>,
 }
 
-/// Which keys.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct KeysAsked {
-    /// How many, at the most.
+struct KeyListParams {
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before; left out for the first page.
+    /// `next` of the previous page.
     #[param(pattern = "^[0-9]{1,10}-[0-9a-f]{8}$")]
     cursor: Option<String>,
-    /// Also those that were revoked.
+    /// Include revoked keys.
     #[param(default = false)]
     revoked: Option<bool>,
 }
 
-/// Whether it is meant.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RevokeAsked {
-    /// Revokes also the key that asks.
+struct RevokeParams {
+    /// Allow to revoke the key of this request.
     #[param(default = false)]
     force: Option<bool>,
 }
 
-/// A place in the list: newest first, then by id.
-type Place = (u64, String);
+/// Position in the list: newest first, then by id.
+type PageCursor = (u64, String);
 
-fn place_of(key: &ApiKey) -> Place {
+fn place_of(key: &ApiKey) -> PageCursor {
     (key.created_at.0.into(), key.id.to_string())
 }
 
-fn read_cursor(text: &str) -> Result<Place, Problem> {
+fn read_cursor(text: &str) -> Result<PageCursor, Problem> {
     let read = || {
         let (at, id) = text.split_once('-')?;
         let is_number = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
         let id: KeyId = id.parse().ok()?;
         Some((at.parse().ok().filter(|_| is_number)?, id.to_string()))
     };
-    read()
-        .ok_or_else(|| Problem::bad_request("cursor is not one of ours: send next_cursor of the page before"))
+    read().ok_or_else(|| Problem::bad_request("malformed cursor: send `next` of the previous page"))
 }
 
-/// Whether a key stands behind a place.
-fn is_behind(key: &ApiKey, (at, id): &Place) -> bool {
+fn is_behind(key: &ApiKey, (at, id): &PageCursor) -> bool {
     let (key_at, key_id) = place_of(key);
     key_at < *at || (key_at == *at && key_id > *id)
 }
 
-/// Who may use the API
+/// List keys
 #[utoipa::path(
-    get, path = "/api/v1/keys", tag = "keys", params(KeysAsked),
+    get, path = "/api/v1/keys", tag = "keys", params(KeyListParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "A page, newest first", body = Page<KeyShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first", body = Page<KeyJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<KeysAsked>,
-) -> Result<Json<Page<KeyShown>>, Problem> {
-    let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
-    let after = asked.cursor.as_deref().map(read_cursor).transpose()?;
-    let with_revoked = asked.revoked.unwrap_or(false);
+    QueryParams(params): QueryParams<KeyListParams>,
+) -> Result<Json<Page<KeyJson>>, Problem> {
+    let limit = page_limit(params.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
+    let after = params.cursor.as_deref().map(read_cursor).transpose()?;
+    let with_revoked = params.revoked.unwrap_or(false);
     let mut keys = ApiKeys::on(&site.parts.store).list().await?;
     keys.retain(|key| with_revoked || key.revoked_at.is_none());
     keys.retain(|key| after.as_ref().is_none_or(|place| is_behind(key, place)));
@@ -201,42 +186,42 @@ async fn list(
         let (at, id) = place_of(key);
         format!("{at}-{id}")
     };
-    Ok(Json(Page::of(keys, limit, cursor, KeyShown::of)))
+    Ok(Json(Page::of(keys, limit, cursor, KeyJson::of)))
 }
 
-/// Makes a key
+/// Create a key
 ///
-/// Its text is in the answer, and nowhere else from then on.
+/// The secret is returned only in this response.
 #[utoipa::path(
-    post, path = "/api/v1/keys", tag = "keys", request_body = KeySaid,
+    post, path = "/api/v1/keys", tag = "keys", request_body = CreateKey,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The key, this once", body = KeyMade),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 201, description = "The key with its secret", body = CreatedKey),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn create(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<KeySaid>,
-) -> Result<(StatusCode, Json<KeyMade>), Problem> {
-    if said.scopes.len() > SCOPES_MAX {
-        return Err(Problem::bad_request(format!("scopes: there are no more than {SCOPES_MAX}")));
+    JsonBody(body): JsonBody<CreateKey>,
+) -> Result<(StatusCode, Json<CreatedKey>), Problem> {
+    if body.scopes.len() > SCOPES_MAX {
+        return Err(Problem::bad_request(format!("scopes: at most {SCOPES_MAX}")));
     }
-    let scopes: Scopes = said.scopes.iter().map(|name| name.scope()).collect();
+    let scopes: Scopes = body.scopes.iter().map(|name| name.scope()).collect();
     let now: UnixTime = site.parts.clock.now();
     let keys = ApiKeys::on(&site.parts.store);
     let change = Change::new("key.create", Subject::key(""))
-        .with("name", &*said.name)
+        .with("name", &*body.name)
         .with("scopes", scopes.to_string());
-    let creating = keys.create(&said.name, scopes, now);
+    let creating = keys.create(&body.name, scopes, now);
     let made =
         recorded_with(&site, &caller, change, creating, |record, key| record.about(Subject::key(key.id)))
             .await?;
-    hear_of_it(&site).await;
-    let shown = KeyMade {
+    reload_keys(&site).await;
+    let shown = CreatedKey {
         id: made.id.to_string(),
-        name: said.name,
+        name: body.name,
         scopes: scopes.iter().map(ScopeName::of).collect(),
         created_at: now.0,
         key: made.text,
@@ -244,44 +229,44 @@ async fn create(
     Ok((StatusCode::CREATED, Json(shown)))
 }
 
-/// Revokes a key
+/// Revoke a key
 ///
-/// It stops working within a second, and with it every session that was begun with it. The key that asks is revoked only
-/// with `force=true`: so there is always one with `admin` left, unless that is meant.
+/// Takes effect within a second, also for sessions started with the key. The key of this request is revoked only with
+/// `force=true`, so that one with `admin` remains.
 #[utoipa::path(
     delete, path = "/api/v1/keys/{id}", tag = "keys",
-    params(("id" = String, Path, description = "The key's id", pattern = "^[0-9a-f]{8}$"), RevokeAsked),
+    params(("id" = String, Path, description = "Key id", pattern = "^[0-9a-f]{8}$"), RevokeParams),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "It works no longer"),
-        (status = 409, description = "It is the key that asks", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Revoked"),
+        (status = 409, description = "It is the key of this request", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn revoke(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<RevokeAsked>,
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<RevokeParams>,
 ) -> Result<StatusCode, Problem> {
     let id: KeyId = id.parse().map_err(|error| Problem::bad_request(format!("id: {error}")))?;
-    if id == caller.key_id && !asked.force.unwrap_or(false) {
-        let detail = "this is the key that you use, and perhaps the last one with admin: add force=true if that is meant";
+    if id == caller.key_id && !params.force.unwrap_or(false) {
+        let detail = "this is the key of this request, and possibly the last one with admin: repeat with force=true to revoke it";
         return Err(Problem::conflict("own_key", detail));
     }
     let keys = ApiKeys::on(&site.parts.store);
     let revoking = keys.revoke(id, site.parts.clock.now());
     recorded(&site, &caller, Change::new("key.revoke", Subject::key(id)), revoking).await?;
-    hear_of_it(&site).await;
+    reload_keys(&site).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Here a change of the keys works at once, elsewhere within a second.
-async fn hear_of_it(site: &Site) {
+/// Applies a change of keys to this process at once; other processes poll every second.
+async fn reload_keys(site: &Site) {
     if let Err(error) = site.parts.keys.reload().await {
-        warn!(%error, "a change of the keys works a moment later");
+        warn!(%error, "keys not reloaded; the change takes effect with the next poll");
     }
     if let Err(error) = site.parts.sessions.sweep(site.parts.clock.now()).await {
-        warn!(%error, "sessions of a revoked key are removed a moment later; they are refused all the same");
+        warn!(%error, "sessions of a revoked key not removed yet; they are refused already");
     }
 }

@@ -1,5 +1,4 @@
-//! `GET /api/v1/me`: what a person may know of themselves, with their own token. For a page of theirs, which a site can
-//! embed.
+//! `GET /api/v1/me`: a member's own data, authenticated by the member's token. For `/me`, which a site can embed.
 
 use std::sync::Arc;
 
@@ -13,24 +12,24 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 use views::Page as ListPage;
 
-use super::figures::FiguresShown;
-use super::names;
+use super::figures::FiguresJson;
 use super::presence::gateway_of;
-use super::presence::shown::{PersonShown, SessionShown};
+use super::presence::schema::{PresenceJson, SessionJson};
+use super::torrents_by_id;
 use crate::app::Routes;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-mod tally;
+mod hit_and_run_counts;
 
-pub(crate) use tally::HitAndRuns;
+pub(crate) use hit_and_run_counts::HitAndRunCounts;
 
-/// Where it is. Pages of other origins than the API's may use it.
+/// Pages of `gateway.allowed_origins` may call it.
 pub(crate) const PATH: &str = "/api/v1/me";
 
-/// Torrents that are shown of each list.
+/// Torrents in each list.
 const LISTED_MAX: usize = 50;
-/// Accounts that are looked through for hit-and-runs, at the most, in pages of a thousand.
+/// Maximum number of account pages that are scanned for hit-and-runs.
 const ACCOUNT_PAGES_MAX: usize = 50;
 const ACCOUNTS_PER_PAGE: u32 = 1000;
 
@@ -38,79 +37,74 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(me))
 }
 
-/// What a person may know of themselves.
+/// A member's own data.
 #[derive(Serialize, ToSchema)]
 struct Me {
-    /// Their number.
     id: u64,
-    /// What their own devices see of them: also that they hide.
-    presence: PersonShown,
-    /// Their sessions at this gateway.
-    sessions: Vec<SessionShown>,
-    /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
-    /// What counts as uploaded for each byte that counts as downloaded; null while nothing does.
+    /// As the member's own devices see it: invisible is not hidden.
+    presence: PresenceJson,
+    /// Sessions at this gateway.
+    sessions: Vec<SessionJson>,
+    /// Traffic on all torrents; null before the first announce.
+    figures: Option<FiguresJson>,
+    /// Credited upload divided by credited download; null if nothing was downloaded.
     #[schema(example = 1.5)]
     ratio: Option<f64>,
-    /// What they seed right now.
     seeding: OwnTorrents,
-    /// What they leech right now.
     leeching: OwnTorrents,
-    /// How many torrents they left without having seeded enough, of the first 50000 that they ever had. Counted once a
-    /// minute at the most.
+    /// Hit-and-runs among the first 50000 accounts. Counted at most once a minute.
     hit_and_runs: u64,
-    /// How many friends they have.
+    /// Number of friends.
     friends: u64,
 }
 
-/// What a person seeds or leeches.
+/// Torrents that a member seeds or leeches.
 #[derive(Default, Serialize, ToSchema)]
 struct OwnTorrents {
-    /// How many there are in all.
+    /// Total number.
     count: u64,
-    /// Up to 50 of them, newest announce first.
+    /// Up to 50, latest announce first.
     items: Vec<OwnTorrent>,
 }
 
-/// A torrent that a person seeds or leeches.
+/// A torrent that a member seeds or leeches.
 #[derive(Serialize, ToSchema)]
 struct OwnTorrent {
-    /// Its number; null if nobody knows it any more.
+    /// Torrent id; null if the torrent was removed.
     torrent: Option<u64>,
-    /// What people call it; null likewise.
+    /// Null if the torrent was removed.
     name: Option<String>,
-    /// Its one name.
     #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
     infohash: String,
-    /// The last announce.
+    /// Time of the last announce.
     last_announce: u32,
-    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    /// `left` of the latest announce; null if the client did not send it.
     #[schema(pattern = "^[0-9]+$")]
     left: Option<String>,
-    /// The size of its content; null if it is not known.
+    /// Size of the content; null if unknown.
     #[schema(pattern = "^[0-9]+$")]
     total_bytes: Option<String>,
 }
 
-/// What a person may know of themselves
+/// Get a member's own data
 ///
-/// With a token of the person, as for a connection; not with an API key.
+/// Takes the user's token, as for a connection; not an API key.
 #[utoipa::path(
     get, path = "/api/v1/me", tag = "presence",
-    security(("person" = [])),
+    security(("user_token" = [])),
     responses(
-        (status = 200, description = "The person, also one who never announced anything", body = Me),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The member, also before the first announce", body = Me),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn me(
     State(site): State<Arc<Site>>,
-    Extension(person): Extension<Identity>,
+    Extension(identity): Extension<Identity>,
 ) -> Result<Json<Me>, Problem> {
-    let (hub, user) = (&gateway_of(&site)?.hub, person.user);
-    let presence = PersonShown::of(&hub.own_status(user).await?);
+    let (hub, user) = (&gateway_of(&site)?.hub, identity.user);
+    let presence = PresenceJson::of(&hub.own_status(user).await?);
     let node = hub.node_name();
-    let sessions = hub.devices(user).iter().map(|session| SessionShown::of(session, node.clone())).collect();
+    let sessions = hub.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
     let figures = site.parts.ledger.user(user).await?;
     let (seeding, leeching) = own_torrents(&site, user).await?;
     Ok(Json(Me {
@@ -118,21 +112,21 @@ async fn me(
         presence,
         sessions,
         ratio: figures.as_ref().and_then(ratio_of),
-        figures: figures.as_ref().map(FiguresShown::of),
+        figures: figures.as_ref().map(FiguresJson::of),
         seeding,
         leeching,
         hit_and_runs: hit_and_runs(&site, user).await?,
-        friends: site.parts.people.count_friends(user).await?,
+        friends: site.parts.friends.count_friends(user).await?,
     }))
 }
 
-/// Exact enough for people: a page shows two digits of it.
+/// Floating point suffices: the page shows two decimals.
 fn ratio_of(figures: &Figures) -> Option<f64> {
     let downloaded = figures.credited_downloaded();
     (downloaded > 0).then(|| figures.credited_uploaded() as f64 / downloaded as f64)
 }
 
-/// What somebody seeds and leeches; nothing of somebody without a passkey.
+/// Empty for a member without a user in the database.
 async fn own_torrents(site: &Site, user: UserId) -> Result<(OwnTorrents, OwnTorrents), Problem> {
     let Some(known) = site.parts.store.user(user).await? else {
         return Ok((OwnTorrents::default(), OwnTorrents::default()));
@@ -142,19 +136,19 @@ async fn own_torrents(site: &Site, user: UserId) -> Result<(OwnTorrents, OwnTorr
     let seeding = activity.seeding(&known.passkey, &page).await?.torrents;
     let leeching = activity.leeching(&known.passkey, &page).await?.torrents;
     Ok((
-        OwnTorrents { count: counts.seeding, items: described(site, user, &seeding).await? },
-        OwnTorrents { count: counts.leeching, items: described(site, user, &leeching).await? },
+        OwnTorrents { count: counts.seeding, items: own_torrent_list(site, user, &seeding).await? },
+        OwnTorrents { count: counts.leeching, items: own_torrent_list(site, user, &leeching).await? },
     ))
 }
 
-async fn described(
+async fn own_torrent_list(
     site: &Site,
     user: UserId,
     listed: &[views::ActiveTorrent],
 ) -> Result<Vec<OwnTorrent>, Problem> {
     let id_of = |one: &views::ActiveTorrent| site.parts.gate.torrent_of(&one.info_hash);
     let ids: Vec<TorrentId> = listed.iter().filter_map(id_of).collect();
-    let torrents = names::of(site, ids.iter().copied()).await?;
+    let torrents = torrents_by_id::load(site, ids.iter().copied()).await?;
     let keys: Vec<AccountKey> = ids.iter().map(|torrent| AccountKey { user, torrent: *torrent }).collect();
     let accounts = site.parts.ledger.accounts(&keys).await?;
     let left_of = |torrent: TorrentId| {
@@ -180,18 +174,18 @@ async fn described(
 async fn hit_and_runs(site: &Arc<Site>, user: UserId) -> Result<u64, Problem> {
     let (counted, now_ms) = (Arc::clone(site), site.parts.clock.now_ms());
     let counting = async move { count_hit_and_runs(&counted, user).await };
-    site.hit_and_runs.of(user, now_ms, &site.counters.hit_and_runs_forgotten, counting).await
+    site.hit_and_run_counts.of(user, now_ms, &site.counters.hit_and_runs_forgotten, counting).await
 }
 
 async fn count_hit_and_runs(site: &Site, user: UserId) -> Result<u64, Problem> {
     let (mut count, mut after) = (0, None);
     for _ in 0..ACCOUNT_PAGES_MAX {
         let page = site.parts.ledger.accounts_of(user, after, ACCOUNTS_PER_PAGE).await?;
-        let ran = page.accounts.iter().filter(|(_, account)| {
+        let hit_and_runs = page.accounts.iter().filter(|(_, account)| {
             let standing = ledger::hit_and_run_status(account, &site.parts.hit_and_run);
             matches!(standing, HitAndRunStatus::HitAndRun { .. })
         });
-        count += ran.count() as u64;
+        count += hit_and_runs.count() as u64;
         match page.next {
             Some(next) => after = Some(next),
             None => break,

@@ -1,4 +1,4 @@
-//! Multipliers: times in which bytes count more or less than they are.
+//! Multipliers: periods in which bytes count more or less.
 
 use std::sync::Arc;
 
@@ -12,51 +12,48 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-mod said;
+mod create;
 
-use said::{MultiplierForms, MultiplierSaid};
+use create::{CreateMultiplier, CreateMultiplierSchema};
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(remove))
 }
 
-/// A time in which bytes count more or less than they are.
+/// A period in which bytes count more or less.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Multiplier)]
-struct MultiplierShown {
-    /// Its number.
+struct MultiplierJson {
     id: u64,
-    /// What it is for: `site`, `torrent` or `user`.
+    /// `site`, `torrent` or `user`.
     #[schema(example = "site")]
     scope: String,
-    /// The number of the torrent or user; 0 for the site.
+    /// Torrent or user id; 0 for the site.
     subject: u64,
-    /// How much of what is uploaded counts.
+    /// Share of uploaded bytes that is credited.
     upload_percent: u32,
-    /// How much of what is downloaded counts.
+    /// Share of downloaded bytes that is credited.
     download_percent: u32,
-    /// From when on.
     starts_at: u32,
-    /// Until when; null until it is removed.
+    /// Null if it lasts until it is removed.
     ends_at: Option<u32>,
-    /// Why.
     note: String,
 }
 
-impl MultiplierShown {
-    fn of(multiplier: &Multiplier) -> MultiplierShown {
+impl MultiplierJson {
+    fn of(multiplier: &Multiplier) -> MultiplierJson {
         let terms = &multiplier.terms;
-        MultiplierShown {
+        MultiplierJson {
             id: multiplier.id,
             scope: terms.scope.name().to_owned(),
             subject: terms.scope.subject(),
@@ -69,67 +66,66 @@ impl MultiplierShown {
     }
 }
 
-/// All multipliers, also those whose time is over or has not come
+/// List multipliers: past, current and future
 #[utoipa::path(
     get, path = "/api/v1/multipliers", tag = "multipliers",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by number", body = Vec<MultiplierShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "All multipliers, sorted by id", body = Page<MultiplierJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<MultiplierShown>>, Problem> {
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<MultiplierJson>>, Problem> {
     let multipliers = site.parts.ledger.multipliers().await?;
-    Ok(Json(multipliers.iter().map(MultiplierShown::of).collect()))
+    Ok(Json(Page::whole(multipliers.iter().map(MultiplierJson::of).collect())))
 }
 
-/// Lets bytes count more or less for a while
+/// Add a multiplier
 #[utoipa::path(
-    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = MultiplierForms,
+    post, path = "/api/v1/multipliers", tag = "multipliers", request_body = CreateMultiplierSchema,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The multiplier", body = MultiplierShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 201, description = "The multiplier", body = MultiplierJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<MultiplierSaid>,
-) -> Result<(StatusCode, Json<MultiplierShown>), Problem> {
-    let terms = said.terms(site.parts.clock.now())?;
+    JsonBody(body): JsonBody<CreateMultiplier>,
+) -> Result<(StatusCode, Json<MultiplierJson>), Problem> {
+    let terms = body.terms(site.parts.clock.now())?;
     let change = Change::new("multiplier.add", Subject::new("multiplier", terms.scope))
         .with("upload_percent", terms.upload.get())
         .with("download_percent", terms.download.get());
     let multiplier = recorded(&site, &caller, change, site.parts.ledger.add_multiplier(terms)).await?;
-    Ok((StatusCode::CREATED, Json(MultiplierShown::of(&multiplier))))
+    Ok((StatusCode::CREATED, Json(MultiplierJson::of(&multiplier))))
 }
 
-/// Ends a multiplier; what it has added stays, and so does its row, with its end
+/// End a multiplier; credited bytes stay, and it remains listed
 #[utoipa::path(
     delete, path = "/api/v1/multipliers/{id}", tag = "multipliers",
-    params(("id" = u64, Path, description = "Its number")),
+    params(("id" = u64, Path, description = "Multiplier id")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
+    PathParams(id): PathParams<u64>,
 ) -> Result<StatusCode, Problem> {
     let change = Change::new("multiplier.remove", Subject::new("multiplier", id));
-    let doing = async {
+    let operation = async {
         match site.parts.ledger.end_multiplier(id).await? {
             true => Ok(()),
-            false => Err(Problem::not_found(
-                "unknown_multiplier",
-                format!("there is no multiplier {id} that has not ended"),
-            )),
+            false => {
+                Err(Problem::not_found("unknown_multiplier", format!("no active or future multiplier {id}")))
+            }
         }
     };
-    recorded(&site, &caller, change, doing).await?;
+    recorded(&site, &caller, change, operation).await?;
     Ok(StatusCode::NO_CONTENT)
 }

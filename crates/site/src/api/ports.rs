@@ -1,4 +1,4 @@
-//! Ports that nobody may listen on.
+//! Banned ports.
 
 use std::sync::Arc;
 
@@ -12,102 +12,100 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::{Change, recorded};
+use super::{Change, Page, recorded};
 use crate::app::Routes;
-use crate::extract::{Named, Said};
+use crate::extract::{JsonBody, PathParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// The longest reason that is taken.
+/// Maximum length of a reason.
 const REASON_CHARS_MAX: usize = 200;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(ban, allow))
 }
 
-/// Ports in a row on which nobody may listen.
+/// A range of banned ports.
 #[derive(Serialize, ToSchema)]
 #[schema(as = BannedPorts)]
-struct BannedPortsShown {
-    /// The first.
+struct BannedPortsJson {
     first: u16,
-    /// The last; the same as the first where it is only one.
+    /// Inclusive.
     last: u16,
-    /// Why, for people.
     reason: String,
 }
 
-impl BannedPortsShown {
-    fn of(ban: &BannedPorts) -> BannedPortsShown {
-        BannedPortsShown { first: ban.range.first(), last: ban.range.last(), reason: ban.reason.clone() }
+impl BannedPortsJson {
+    fn of(ban: &BannedPorts) -> BannedPortsJson {
+        BannedPortsJson { first: ban.range.first(), last: ban.range.last(), reason: ban.reason.clone() }
     }
 }
 
-/// Why ports are banned.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct BanSaid {
-    /// For people; clients are not told.
+struct BanPorts {
+    /// For staff; not sent to clients.
     #[serde(default)]
     #[schema(max_length = 200, pattern = "^[^\\x00]*$")]
     reason: String,
 }
 
-/// Two ports name what lies between them, whichever comes first.
+/// Accepts the two ends in any order.
 fn range_of(one: u16, other: u16) -> Result<PortRange, Problem> {
     PortRange::new(one.min(other), one.max(other)).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// Which ports are banned
+/// List banned ports
 ///
-/// A client that listens on one of them is refused, with the advice to choose another.
+/// An announce with one of these ports is refused.
 #[utoipa::path(
     get, path = "/api/v1/ports", tag = "clients",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "All of them, by their numbers", body = Vec<BannedPortsShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "All ranges, sorted by port", body = Page<BannedPortsJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-async fn list(State(site): State<Arc<Site>>) -> Result<Json<Vec<BannedPortsShown>>, Problem> {
-    Ok(Json(site.parts.store.list_banned_ports().await?.iter().map(BannedPortsShown::of).collect()))
+async fn list(State(site): State<Arc<Site>>) -> Result<Json<Page<BannedPortsJson>>, Problem> {
+    let banned = site.parts.store.list_banned_ports().await?;
+    Ok(Json(Page::whole(banned.iter().map(BannedPortsJson::of).collect())))
 }
 
-/// Bans ports; peers that listen there leave their swarms
+/// Ban ports; peers on them are evicted
 #[utoipa::path(
-    put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanSaid,
+    put, path = "/api/v1/ports/{first}/{last}", tag = "clients", request_body = BanPorts,
     params(
         ("first" = u16, Path, description = "The first port", minimum = 1, maximum = 65535),
         ("last" = u16, Path, description = "The last port", minimum = 1, maximum = 65535),
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What holds now", body = BannedPortsShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The banned range", body = BannedPortsJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn ban(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((first, last)): Named<(u16, u16)>,
-    Said(said): Said<BanSaid>,
-) -> Result<Json<BannedPortsShown>, Problem> {
+    PathParams((first, last)): PathParams<(u16, u16)>,
+    JsonBody(body): JsonBody<BanPorts>,
+) -> Result<Json<BannedPortsJson>, Problem> {
     let range = range_of(first, last)?;
-    if said.reason.chars().count() > REASON_CHARS_MAX || said.reason.contains('\0') {
+    if body.reason.chars().count() > REASON_CHARS_MAX || body.reason.contains('\0') {
         return Err(Problem::bad_request(format!(
             "reason must be at most {REASON_CHARS_MAX} characters, without NUL"
         )));
     }
-    let change = Change::new("port.ban", Subject::new("port", range)).with("reason", &*said.reason);
-    recorded(&site, &caller, change, site.parts.store.ban_ports(range, &said.reason)).await?;
-    Ok(Json(BannedPortsShown::of(&BannedPorts { range, reason: said.reason })))
+    let change = Change::new("port.ban", Subject::new("port", range)).with("reason", &*body.reason);
+    recorded(&site, &caller, change, site.parts.store.ban_ports(range, &body.reason)).await?;
+    Ok(Json(BannedPortsJson::of(&BannedPorts { range, reason: body.reason })))
 }
 
-/// Allows ports again; a banned range that reaches further is cut
+/// Allow ports; a larger banned range is split
 #[utoipa::path(
     delete, path = "/api/v1/ports/{first}/{last}", tag = "clients",
     params(
@@ -116,14 +114,14 @@ async fn ban(
     ),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn allow(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named((first, last)): Named<(u16, u16)>,
+    PathParams((first, last)): PathParams<(u16, u16)>,
 ) -> Result<StatusCode, Problem> {
     let range = range_of(first, last)?;
     let change = Change::new("port.allow", Subject::new("port", range));

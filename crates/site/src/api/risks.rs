@@ -1,4 +1,4 @@
-//! Risk events (J8): announces, or series of them, that look like cheating.
+//! Risk events (J8).
 
 use std::sync::Arc;
 
@@ -15,60 +15,53 @@ use utoipa_axum::routes;
 
 use super::{Page, SCANNED_MAX};
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, query_parameter};
+use crate::extract::{PageParams, QueryParams, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-/// An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind.
+/// A report that one or more announces look like cheating. Which fields apply depends on `kind`.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Risk {
-    /// Its place among the risk events.
+pub(super) struct RiskEvent {
+    /// Entry id in the journal.
     id: String,
-    /// Why it was reported.
     #[schema(schema_with = kind_schema)]
     kind: String,
-    /// Who announced.
     user: Option<u64>,
-    /// Which torrent.
     torrent: Option<u64>,
-    /// Its infohash.
     infohash: String,
-    /// The client's id, in hexadecimal digits.
+    /// In hexadecimal digits.
     peer_id: String,
-    /// From where; only for keys with `admin`.
+    /// Only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<String>,
-    /// When.
     at: Option<u32>,
-    /// Seconds since the announce before.
+    /// Seconds since the previous announce.
     elapsed_s: Option<u64>,
-    /// Bytes that were claimed to be uploaded.
     uploaded_claimed: String,
-    /// Bytes that were credited instead.
+    /// Bytes credited instead of the claim.
     uploaded_credited: String,
-    /// Bytes that were claimed to be downloaded.
     downloaded_claimed: String,
-    /// Bytes that were credited instead.
+    /// Bytes credited instead of the claim.
     downloaded_credited: String,
-    /// The limit in force, in bytes a second; 0 for kinds that are not about a rate.
+    /// Rate ceiling in bytes per second; 0 for kinds that are not about a rate.
     ceiling_bytes_per_s: String,
-    /// How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
-    /// within an hour (`many_peer_ids`); 0 for other kinds.
+    /// Minimum number of users that share the address (`shared_address`), or peer ids of the user on the torrent within an
+    /// hour (`many_peer_ids`); 0 for other kinds.
     count: u64,
-    /// How many more of this user and kind went unreported before this one.
+    /// Events of this user and kind that were suppressed before this one.
     unreported: Option<u64>,
 }
 
-impl Risk {
-    pub(super) fn of(stored: &Stored, with_address: bool) -> Risk {
+impl RiskEvent {
+    pub(super) fn of(stored: &Stored, with_address: bool) -> RiskEvent {
         let text =
             |name: &str| String::from_utf8_lossy(stored.fields.get(name).unwrap_or_default()).into_owned();
-        Risk {
+        RiskEvent {
             id: stored.id.to_string(),
             kind: String::from_utf8_lossy(journal::risk::kind_of(&stored.fields)).into_owned(),
             user: text("user").parse().ok(),
@@ -94,72 +87,71 @@ fn kind_schema() -> Object {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).build()
 }
 
-/// Which risk events.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RisksAsked {
+pub(super) struct RiskParams {
     limit: Option<u32>,
     cursor: Option<String>,
     kind: Option<String>,
 }
 
-impl RisksAsked {
-    pub(super) fn read(self) -> Result<(Option<RiskKind>, PageAsked<EntryId>), Problem> {
+impl RiskParams {
+    pub(super) fn read(self) -> Result<(Option<RiskKind>, PageParams<EntryId>), Problem> {
         let unknown = || {
             let names = RiskKind::ALL.map(RiskKind::name).join(", ");
             Problem::bad_request(format!("kind is one of {names}"))
         };
         let kind = self.kind.map(|name| RiskKind::from_name(&name).ok_or_else(unknown)).transpose()?;
-        Ok((kind, PageAsked::of(self.limit, self.cursor)))
+        Ok((kind, PageParams::of(self.limit, self.cursor)))
     }
 }
 
-impl IntoParams for RisksAsked {
+impl IntoParams for RiskParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let names = RiskKind::ALL.map(RiskKind::name);
         let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
-        let mut parameters = PageAsked::<EntryId>::into_params(within);
-        parameters.push(query_parameter("kind", "Only those of this kind.", kind));
+        let mut parameters = PageParams::<EntryId>::into_params(within);
+        parameters.push(query_parameter("kind", "Only this kind.", kind));
         parameters
     }
 }
 
-/// Searches a bounded number of risk events, so a page may be short, or empty, and still not be the last.
+/// Scans a bounded number of risk events: a page may be short or empty and not be the last.
 pub(super) async fn search_risks(
     site: &Site,
     sought: EntryFilter,
-    page: &PageAsked<EntryId>,
+    page: &PageParams<EntryId>,
     with_address: bool,
-) -> Result<Json<Page<Risk>>, Problem> {
+) -> Result<Json<Page<RiskEvent>>, Problem> {
     let (limit, before) = (page.limit()? as usize, page.cursor()?.unwrap_or(EntryId::MAX));
     let bounds = SearchBounds { found_max: limit, scanned_max: SCANNED_MAX };
     let journal = Arc::clone(&site.parts.journal);
     let searching = async move { journal.search(Lane::Risk, before, &sought, bounds).await };
-    let found = site.scans.run(Scan::Journal, &site.counters.scans_refused, searching).await??;
+    let found = site.scan_limits.run(ScanKind::Journal, &site.counters.scans_refused, searching).await??;
     Ok(Json(Page {
-        items: found.entries.iter().map(|stored| Risk::of(stored, with_address)).collect(),
-        next_cursor: found.next.map(|next| next.to_string()),
+        items: found.entries.iter().map(|stored| RiskEvent::of(stored, with_address)).collect(),
+        next: found.next.map(|next| next.to_string()),
     }))
 }
 
-/// The risk events of all users
+/// List risk events
 ///
-/// Newest first. With `kind`, each request looks at a bounded number of risk events, so a page may be short, or empty,
-/// and still not be the last.
+/// Newest first. With `kind`, each request scans a bounded number of events: a page may be short or empty. Continue until
+/// `next` is null.
 #[utoipa::path(
-    get, path = "/api/v1/risks", tag = "risks", params(RisksAsked),
+    get, path = "/api/v1/risks", tag = "risks", params(RiskParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page, newest first", body = Page<Risk>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first", body = Page<RiskEvent>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<RisksAsked>,
-) -> Result<Json<Page<Risk>>, Problem> {
-    let (kind, page) = asked.read()?;
+    QueryParams(params): QueryParams<RiskParams>,
+) -> Result<Json<Page<RiskEvent>>, Problem> {
+    let (kind, page) = params.read()?;
     let with_address = caller.scopes.allow(Scope::Admin);
     if kind.is_some() {
         return search_risks(&site, EntryFilter { kind, ..EntryFilter::default() }, &page, with_address)
@@ -168,6 +160,6 @@ async fn list(
     let limit = page.limit()? as usize;
     let before = page.cursor()?.unwrap_or(EntryId::MAX);
     let stored = site.parts.journal.list_newest(Lane::Risk, before, limit + 1).await?;
-    let show = |stored: &Stored| Risk::of(stored, with_address);
+    let show = |stored: &Stored| RiskEvent::of(stored, with_address);
     Ok(Json(Page::of(stored, limit, |stored| stored.id.to_string(), show)))
 }

@@ -1,8 +1,8 @@
-//! What waits for a site's staff, in one queue, the newest first: risk events, hit-and-runs, torrents that await
-//! approval, dead letters and failed entries.
+//! The staff queue, newest first: risk events, hit-and-runs, torrents that await approval, dead letters and failed
+//! entries.
 //!
-//! Each source is asked for a page of its own, and the pages are merged: by time, then by kind, then by the source's own
-//! order. A cursor names a place in the merged order, from which each source goes on.
+//! A page of each source is read and merged by time, kind and the source's own order. A cursor is a position in the merged
+//! order, from which each source continues.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use utoipa::openapi::{ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 
-use super::figures::{AccountShown, HitAndRun};
-use super::letters::LetterShown;
-use super::names::{self, Torrents};
-use super::risks::Risk;
+use super::dead_letters::DeadLetterJson;
+use super::figures::{AccountJson, HitAndRun};
+use super::risks::RiskEvent;
+use super::torrents_by_id::{self, Torrents};
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, Place, query_parameter};
-use crate::gone::Gone;
+use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
+use crate::hit_and_run_list::HitAndRunList;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(queue))
 }
 
-/// What an item is. The order decides between items of the same moment.
+/// Kind of an item. The order of variants breaks ties between items of the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum QueueKind {
@@ -55,104 +55,99 @@ impl QueueKind {
     ];
 }
 
-/// A user, by number and name.
 #[derive(Serialize, ToSchema)]
 struct QueueUser {
     id: u64,
-    /// The display name; null if there is none.
     name: Option<String>,
-    /// Whether they may announce; null if they were removed.
+    /// Null if the user was removed.
     enabled: Option<bool>,
 }
 
-/// A torrent, by number and name.
 #[derive(Serialize, ToSchema)]
 struct QueueTorrent {
     id: u64,
-    /// What people call it; null if it was removed.
+    /// Null if the torrent was removed.
     name: Option<String>,
-    /// Null if it was removed.
+    /// Null if the torrent was removed.
     infohash: Option<String>,
-    /// The size of its content; null if it was removed, `"0"` where it is not known.
+    /// Size of the content; null if the torrent was removed, `"0"` if unknown.
     #[schema(pattern = "^[0-9]+$")]
     total_bytes: Option<String>,
 }
 
-/// Something that waits for staff. Of the last three fields, the one that belongs to the kind is there.
+/// An item of the queue. Of `risk`, `hit_and_run` and `letter`, the one that belongs to `kind` is set.
 #[derive(Serialize, ToSchema)]
 struct QueueItem {
-    /// Its place in the queue; no two items have the same.
+    /// Unique in the queue.
     #[schema(example = "1794742234000-0-7-0")]
     id: String,
     kind: QueueKind,
-    /// When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
+    /// Time of the risk event, of the user's last announce, of adding the torrent, or of the failure.
     at: u64,
-    /// The user it is about; null if it is about none.
+    /// Null if the item has no user.
     user: Option<QueueUser>,
-    /// The torrent it is about; null likewise.
+    /// Null if the item has no torrent.
     torrent: Option<QueueTorrent>,
-    risk: Option<Risk>,
+    risk: Option<RiskEvent>,
     hit_and_run: Option<HitAndRun>,
-    letter: Option<LetterShown>,
+    letter: Option<DeadLetterJson>,
 }
 
-/// How many of each kind there are.
+/// Items of each kind.
 #[derive(Serialize, ToSchema)]
 struct QueueCounts {
     risk: u64,
-    /// Null while all accounts are being looked through for the first time.
+    /// Null during the first scan of all accounts.
     hit_and_run: Option<u64>,
     approval: u64,
     dead_letter: u64,
     failed_entry: u64,
 }
 
-/// A page of the queue.
 #[derive(Serialize, ToSchema)]
 struct QueuePage {
-    /// What is on this page, the newest first.
+    /// Newest first.
     items: Vec<QueueItem>,
-    /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
-    /// How many of each kind there are, on all pages.
+    /// `cursor` of the next page; null after the last page.
+    next: Option<String>,
+    /// Items of each kind on all pages.
     counts: QueueCounts,
 }
 
-/// Which part of the queue.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QueueAsked {
+struct QueueParams {
     kind: Option<QueueKind>,
     limit: Option<u32>,
     cursor: Option<String>,
 }
 
-impl IntoParams for QueueAsked {
+impl IntoParams for QueueParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let names = ["risk", "hit_and_run", "approval", "dead_letter", "failed_entry"];
         let kind = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
-        let mut parameters = PageAsked::<QueuePlace>::into_params(within);
-        parameters.push(query_parameter("kind", "Only items of this kind.", kind));
+        let mut parameters = PageParams::<QueueCursor>::into_params(within);
+        parameters.push(query_parameter("kind", "Only this kind.", kind));
         parameters
     }
 }
 
-/// A place in the merged order: behind this item. What `a` and `b` mean is for the kind to say.
+/// Position of an item in the merged order. `a` and `b` depend on the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct QueuePlace {
+struct QueueCursor {
     at_ms: u64,
     kind: QueueKind,
     a: u64,
     b: u64,
 }
 
-impl QueuePlace {
+impl QueueCursor {
     fn cursor(&self) -> String {
         format!("{}-{}-{}-{}", self.at_ms, self.kind as u8, self.a, self.b)
     }
 
-    /// Where the source of a kind goes on: behind this moment, `a` and `b`.
-    fn of_source(after: Option<&QueuePlace>, kind: QueueKind) -> (u64, u64, u64) {
+    /// Position from which the source of a kind continues: time, `a`, `b`.
+    fn of_source(after: Option<&QueueCursor>, kind: QueueKind) -> (u64, u64, u64) {
         match after {
             None => (u64::MAX, u64::MAX, u64::MAX),
             Some(place) if kind < place.kind => (place.at_ms, 0, 0),
@@ -162,10 +157,10 @@ impl QueuePlace {
     }
 }
 
-impl Place for QueuePlace {
+impl PageCursor for QueueCursor {
     const PATTERN: &'static str = "^[0-9]{1,15}-[0-4]-[0-9]{1,19}-[0-9]{1,19}$";
 
-    fn read(text: &str) -> Option<QueuePlace> {
+    fn parse(text: &str) -> Option<QueueCursor> {
         let number = |text: &str, digits_max: usize| {
             let is_decimal = text.len() <= digits_max && text.bytes().all(|byte| byte.is_ascii_digit());
             is_decimal.then(|| text.parse::<u64>().ok()).flatten()
@@ -174,11 +169,11 @@ impl Place for QueuePlace {
         let mut next = |digits_max: usize| parts.next().and_then(|part| number(part, digits_max));
         let (at_ms, kind, a, b) = (next(15)?, next(1)?, next(19)?, next(19)?);
         let kind = *QueueKind::ALL.get(usize::try_from(kind).ok()?)?;
-        parts.next().is_none().then_some(QueuePlace { at_ms, kind, a, b })
+        parts.next().is_none().then_some(QueueCursor { at_ms, kind, a, b })
     }
 }
 
-/// What a source found, before names are looked up.
+/// An item of a source, before names are loaded.
 enum Found {
     Risk(Stored),
     HitAndRun(AccountKey),
@@ -186,37 +181,37 @@ enum Found {
     Letter(Stored),
 }
 
-/// What waits for the site's staff, the newest first
+/// List the staff queue
 ///
-/// Risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs are looked for
-/// among all accounts every few minutes on a large site, more often on a small one.
+/// Newest first: risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs
+/// are updated every few minutes on a large site, more often on a small one.
 #[utoipa::path(
-    get, path = "/api/v1/staff/queue", tag = "staff", params(QueueAsked),
+    get, path = "/api/v1/staff/queue", tag = "staff", params(QueueParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page, the newest first", body = QueuePage),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, newest first", body = QueuePage),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn queue(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<QueueAsked>,
+    QueryParams(params): QueryParams<QueueParams>,
 ) -> Result<Json<QueuePage>, Problem> {
-    let page = PageAsked::<QueuePlace>::of(asked.limit, asked.cursor);
+    let page = PageParams::<QueueCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()? as usize, page.cursor()?);
-    let gone = site.hit_and_runs_of_all().await.ok();
-    let mut found: Vec<(QueuePlace, Found)> = Vec::new();
-    for kind in QueueKind::ALL.into_iter().filter(|kind| asked.kind.is_none_or(|asked| asked == *kind)) {
-        let behind = QueuePlace::of_source(after.as_ref(), kind);
-        // One more than asked for tells whether there is more.
+    let list = site.hit_and_run_list().await.ok();
+    let mut found: Vec<(QueueCursor, Found)> = Vec::new();
+    for kind in QueueKind::ALL.into_iter().filter(|kind| params.kind.is_none_or(|params| params == *kind)) {
+        let behind = QueueCursor::of_source(after.as_ref(), kind);
+        // One more than the limit shows whether there is a next page.
         found.extend(match kind {
             QueueKind::Risk => entries(&site, kind, Lane::Risk, behind, limit + 1).await?,
             QueueKind::DeadLetter => entries(&site, kind, Lane::Dead, behind, limit + 1).await?,
             QueueKind::FailedEntry => entries(&site, kind, Lane::Failed, behind, limit + 1).await?,
             QueueKind::Approval => pending_torrents(&site, behind, limit + 1).await?,
             QueueKind::HitAndRun => {
-                gone.as_deref().map_or_else(Vec::new, |gone| hit_and_runs(gone, behind, limit + 1))
+                list.as_deref().map_or_else(Vec::new, |list| hit_and_runs(list, behind, limit + 1))
             }
         });
     }
@@ -229,24 +224,24 @@ async fn queue(
     });
     let is_more = found.len() > limit;
     found.truncate(limit);
-    let next_cursor = found.last().filter(|_| is_more).map(|(place, _)| place.cursor());
+    let next = found.last().filter(|_| is_more).map(|(place, _)| place.cursor());
     Ok(Json(QueuePage {
         items: shown(&site, &caller, found).await?,
-        next_cursor,
-        counts: counts(&site, gone.as_deref()).await?,
+        next,
+        counts: counts(&site, list.as_deref()).await?,
     }))
 }
 
-/// Entries of a lane: `a` is the number behind the milliseconds.
+/// Entries of a lane: `a` is the sequence number of the entry id.
 async fn entries(
     site: &Site,
     kind: QueueKind,
     lane: Lane,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueuePlace, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, Found)>, Problem> {
     let stored = site.parts.journal.list_newest(lane, EntryId { ms: at_ms, seq: a }, limit).await?;
-    let place = |stored: &Stored| QueuePlace { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
+    let place = |stored: &Stored| QueueCursor { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
     let found = |stored: Stored| match kind {
         QueueKind::Risk => Found::Risk(stored),
         _ => Found::Letter(stored),
@@ -254,18 +249,18 @@ async fn entries(
     Ok(stored.into_iter().map(|stored| (place(&stored), found(stored))).collect())
 }
 
-/// Torrents that await approval: `a` is their number.
+/// Torrents that await approval: `a` is the torrent id.
 async fn pending_torrents(
     site: &Site,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueuePlace, Found)>, Problem> {
-    // The table has seconds: behind a moment within a second lies the whole second.
+) -> Result<Vec<(QueueCursor, Found)>, Problem> {
+    // The table has whole seconds.
     let behind = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a),
         false => (at_ms / 1000 + 1, 0),
     };
-    // No torrent has the number 0: behind it is what was added before that second.
+    // 0 is no torrent id: continue before that second.
     let second = i64::try_from(behind.0).unwrap_or(i64::MAX);
     let (second, number) = match behind.1 {
         0 => (second.saturating_sub(1), i64::MAX as u64),
@@ -274,7 +269,7 @@ async fn pending_torrents(
     let after = TorrentId::new(number).map(|id| (second, id));
     let order = CatalogueOrder { by: CatalogueKey::Added, descending: true, after };
     let page = site.parts.store.pending_torrents(order, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
-    let place = |torrent: &Torrent| QueuePlace {
+    let place = |torrent: &Torrent| QueueCursor {
         at_ms: u64::from(torrent.created_at.0) * 1000,
         kind: QueueKind::Approval,
         a: torrent.id.get(),
@@ -288,45 +283,49 @@ async fn pending_torrents(
 }
 
 /// Hit-and-runs: `a` is the user, `b` the torrent.
-fn hit_and_runs(gone: &Gone, (at_ms, a, b): (u64, u64, u64), limit: usize) -> Vec<(QueuePlace, Found)> {
+fn hit_and_runs(
+    list: &HitAndRunList,
+    (at_ms, a, b): (u64, u64, u64),
+    limit: usize,
+) -> Vec<(QueueCursor, Found)> {
     let (at_s, a, b) = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a, b),
         false => (at_ms / 1000 + 1, 0, 0),
     };
     let since = UnixTime(u32::try_from(at_s).unwrap_or(u32::MAX));
-    let place = |(at, key): &(UnixTime, AccountKey)| QueuePlace {
+    let place = |(at, key): &(UnixTime, AccountKey)| QueueCursor {
         at_ms: u64::from(at.0) * 1000,
         kind: QueueKind::HitAndRun,
         a: key.user.get(),
         b: key.torrent.get(),
     };
-    let rest = gone.behind((since, a, b)).iter().take(limit);
+    let rest = list.after((since, a, b)).iter().take(limit);
     rest.map(|one| (place(one), Found::HitAndRun(one.1))).collect()
 }
 
-async fn counts(site: &Site, gone: Option<&Gone>) -> Result<QueueCounts, Problem> {
+async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts, Problem> {
     let length = async |lane| site.parts.journal.status(lane).await.map(|status| status.length);
     Ok(QueueCounts {
         risk: length(Lane::Risk).await?,
-        hit_and_run: gone.map(|gone| gone.newest_first.len() as u64),
+        hit_and_run: list.map(|list| list.newest_first.len() as u64),
         approval: site.parts.store.count_pending_torrents().await?,
         dead_letter: length(Lane::Dead).await?,
         failed_entry: length(Lane::Failed).await?,
     })
 }
 
-/// Names and accounts of a page, looked up at once.
+/// Users, torrents and accounts of a page.
 struct Names {
     users: HashMap<UserId, access::User>,
     torrents: Torrents,
     accounts: HashMap<AccountKey, ledger::Account>,
 }
 
-/// The items with names. A hit-and-run that was made good meanwhile is left out.
+/// Adds names. A hit-and-run that was cleared meanwhile is omitted.
 async fn shown(
     site: &Site,
     caller: &Authenticated,
-    found: Vec<(QueuePlace, Found)>,
+    found: Vec<(QueueCursor, Found)>,
 ) -> Result<Vec<QueueItem>, Problem> {
     let subjects: Vec<(Option<UserId>, Option<TorrentId>)> =
         found.iter().map(|(_, found)| found.subjects()).collect();
@@ -336,15 +335,15 @@ async fn shown(
     let keys: Vec<AccountKey> = found.iter().filter_map(|(_, found)| found.account()).collect();
     let names = Names {
         users: site.parts.store.users_with(&users).await?.into_iter().map(|user| (user.id, user)).collect(),
-        torrents: names::of(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
+        torrents: torrents_by_id::load(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
         accounts: site.parts.ledger.accounts(&keys).await?.into_iter().collect(),
     };
-    let show = |(place, found): &(QueuePlace, Found)| names.item(site, caller, *place, found);
+    let show = |(place, found): &(QueueCursor, Found)| names.item(site, caller, *place, found);
     Ok(found.iter().filter_map(show).collect())
 }
 
 impl Found {
-    /// The user and the torrent it is about.
+    /// User and torrent of the item.
     fn subjects(&self) -> (Option<UserId>, Option<TorrentId>) {
         match self {
             Found::Risk(stored) | Found::Letter(stored) => {
@@ -369,7 +368,7 @@ impl Names {
         &self,
         site: &Site,
         caller: &Authenticated,
-        place: QueuePlace,
+        place: QueueCursor,
         found: &Found,
     ) -> Option<QueueItem> {
         let (user, torrent) = found.subjects();
@@ -386,13 +385,13 @@ impl Names {
         Some(match found {
             Found::Approval(_) => item,
             Found::Risk(stored) => {
-                QueueItem { risk: Some(Risk::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
+                QueueItem { risk: Some(RiskEvent::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
             }
-            Found::Letter(stored) => QueueItem { letter: Some(LetterShown::of(stored, caller)), ..item },
+            Found::Letter(stored) => QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item },
             Found::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;
                 let standing = hit_and_run_status(account, &site.parts.hit_and_run);
-                let shown = HitAndRun::of(AccountShown::of(key, account, &self.torrents), &standing)?;
+                let shown = HitAndRun::of(AccountJson::of(key, account, &self.torrents), &standing)?;
                 QueueItem { hit_and_run: Some(shown), ..item }
             }
         })
@@ -423,20 +422,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_is_written_and_nothing_else_is() {
-        let place = QueuePlace { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
-        assert_eq!(QueuePlace::read(&place.cursor()), Some(place));
+    fn a_cursor_round_trips_and_malformed_ones_are_refused() {
+        let place = QueueCursor { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
+        assert_eq!(QueueCursor::parse(&place.cursor()), Some(place));
         for text in ["", "1-2-3", "1-5-3-4", "1-2-3-4-5", "-1-2-3", "1-2-3-x", "1-2-3-99999999999999999999"] {
-            assert_eq!(QueuePlace::read(text), None, "{text}");
+            assert_eq!(QueueCursor::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn each_source_goes_on_where_the_merged_page_ended() {
-        let place = QueuePlace { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
-        let behind = |kind| QueuePlace::of_source(Some(&place), kind);
-        assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all of that moment were before it");
+    fn each_source_continues_after_the_merged_page() {
+        let place = QueueCursor { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
+        let behind = |kind| QueueCursor::of_source(Some(&place), kind);
+        assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all items of that time come before it");
         assert_eq!(behind(QueueKind::Approval), (50, 7, 3));
-        assert_eq!(behind(QueueKind::DeadLetter), (50, u64::MAX, u64::MAX), "none of that moment was");
+        assert_eq!(
+            behind(QueueKind::DeadLetter),
+            (50, u64::MAX, u64::MAX),
+            "all items of that time come after it"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The whole at a glance.
+//! Totals of this process.
 
 use std::sync::Arc;
 
@@ -12,49 +12,47 @@ use crate::app::Routes;
 use crate::problem::ProblemBody;
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(stats))
 }
 
-/// The whole at a glance.
+/// Totals of this process.
 #[derive(Serialize, ToSchema)]
 struct Stats {
-    /// Which version this is.
     version: String,
-    /// How many users there are, enabled or not.
+    /// Enabled and disabled.
     users: u64,
-    /// How many torrents there are, enabled or not.
+    /// Enabled and disabled.
     torrents: u64,
-    /// What this process's tracker does; null if it has none.
+    /// Null if this process has no tracker.
     tracker: Option<TrackerStats>,
 }
 
-/// What a tracker does.
+/// Counters of a tracker since its start.
 #[derive(Serialize, ToSchema)]
 struct TrackerStats {
-    /// Peers on all torrents.
     peers: u64,
-    /// Announces accepted since the start.
+    /// Accepted announces.
     announces: u64,
-    /// Requests refused since the start, for any reason.
+    /// Refused requests.
     refused: u64,
-    /// Torrents scraped since the start.
+    /// Scraped torrents.
     scrapes: u64,
-    /// Bytes uploaded since the start, as credited to raw accounts.
+    /// Raw bytes.
     #[schema(pattern = "^[0-9]+$")]
     uploaded: String,
-    /// Bytes downloaded since the start, likewise.
+    /// Raw bytes.
     #[schema(pattern = "^[0-9]+$")]
     downloaded: String,
 }
 
-/// The whole at a glance
+/// Get totals of this process
 #[utoipa::path(
     get, path = "/api/v1/stats", tag = "health",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "Figures of this process", body = Stats),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The totals", body = Stats),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn stats(State(site): State<Arc<Site>>) -> Json<Stats> {

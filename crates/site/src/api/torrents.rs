@@ -1,11 +1,11 @@
-//! Torrents, and the swarms on them.
+//! Torrents and their swarms.
 //!
 //! # Layout
 //!
-//! - this file: torrents themselves
-//! - `peers`: who is on a torrent right now
-//! - `file`: a `.torrent` file that is uploaded
-//! - `accounts`: who has, or had, anything to do with it
+//! - this file: torrents
+//! - `peers`: peers of a torrent
+//! - `file`: upload of a `.torrent` file
+//! - `accounts`: accounts on a torrent
 
 mod accounts;
 mod file;
@@ -25,73 +25,67 @@ use swarm::SwarmCounts;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::figures::FiguresShown;
+use super::figures::FiguresJson;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Said, plain_number, slots, whole};
+use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, plain_number, slots, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(list)).routes(routes!(show)).merge(peers::routes()).merge(accounts::routes())
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(change, remove))
 }
 
-pub(crate) use file::uploads;
+pub(crate) use file::upload_routes;
 
 /// A torrent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Torrent)]
-struct TorrentShown {
-    /// Its number.
+struct TorrentJson {
     id: u64,
-    /// Its one name.
     #[schema(example = "0123456789abcdef0123456789abcdef01234567")]
     infohash: String,
-    /// The second name of a hybrid torrent.
+    /// Truncated v2 infohash of a hybrid torrent.
     infohash_v2: Option<String>,
-    /// What people call it.
     name: String,
-    /// The size of its content; `"0"` where it is not known.
+    /// Size of the content; `"0"` if unknown.
     #[schema(pattern = "^[0-9]+$")]
     total_bytes: String,
-    /// Whether it may be announced.
+    /// Whether announces are accepted.
     enabled: bool,
-    /// Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers.
+    /// While false, announces are accepted but no peers are returned.
     approved: bool,
-    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+    /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
-    /// When it was added.
     created_at: u32,
-    /// Its swarm; null if this process has no tracker.
-    swarm: Option<SwarmShown>,
+    /// Null if this process has no tracker.
+    swarm: Option<SwarmCountsJson>,
 }
 
-/// How many are on a torrent.
+/// Counts of a swarm.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Swarm)]
-struct SwarmShown {
-    /// Peers that have everything.
+#[schema(as = SwarmCounts)]
+struct SwarmCountsJson {
     seeders: u32,
-    /// Peers that do not.
     leechers: u32,
-    /// How often it was completed since this process started.
+    /// Completions since this process started.
     snatches: u32,
 }
 
-impl From<SwarmCounts> for SwarmShown {
-    fn from(counts: SwarmCounts) -> SwarmShown {
-        SwarmShown { seeders: counts.seeders, leechers: counts.leechers, snatches: counts.snatches }
+impl From<SwarmCounts> for SwarmCountsJson {
+    fn from(counts: SwarmCounts) -> SwarmCountsJson {
+        SwarmCountsJson { seeders: counts.seeders, leechers: counts.leechers, snatches: counts.snatches }
     }
 }
 
-impl TorrentShown {
-    fn of(torrent: &Torrent, site: &Site) -> TorrentShown {
+impl TorrentJson {
+    fn of(torrent: &Torrent, site: &Site) -> TorrentJson {
         let tracker = site.parts.tracker.as_ref();
-        TorrentShown {
+        TorrentJson {
             id: torrent.id.get(),
             infohash: torrent.info_hash.to_string(),
             infohash_v2: torrent.info_hash_v2.map(|hash| hash.to_string()),
@@ -106,57 +100,52 @@ impl TorrentShown {
     }
 }
 
-/// A torrent, and what was moved of it.
+/// A torrent with its traffic.
 #[derive(Serialize, ToSchema)]
-struct TorrentWithFigures {
-    /// The torrent.
-    torrent: TorrentShown,
-    /// What was moved of it; null if it was never announced.
-    figures: Option<FiguresShown>,
+struct TorrentDetails {
+    torrent: TorrentJson,
+    /// Null before the first announce.
+    figures: Option<FiguresJson>,
 }
 
-/// A torrent to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct TorrentSaid {
-    /// Its infohash: 40 hexadecimal digits.
+struct CreateTorrent {
+    /// 40 hexadecimal digits.
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash: String,
-    /// What people call it.
     #[schema(max_length = 10000, pattern = "^[^\\x00]*$")]
     name: String,
-    /// Its number on your site; left out for the next free one.
+    /// Default: the next free id.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
-    /// The second name of a hybrid torrent: the first 40 digits of its v2 hash.
+    /// For a hybrid torrent: the first 40 digits of the v2 infohash.
     #[schema(min_length = 40, max_length = 40, pattern = "^[0-9a-fA-F]{40}$")]
     infohash_v2: Option<String>,
-    /// The size of its content, in decimal digits.
+    /// Size of the content, in decimal digits.
     #[schema(pattern = "^[0-9]{1,19}$")]
     total_bytes: Option<String>,
-    /// False for one that awaits approval; true if left out.
+    /// False if the torrent awaits approval. Default: true.
     approved: Option<bool>,
 }
 
-/// What to change about a torrent. What is left out stays.
+/// Fields to change; omitted fields stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = TorrentChange)]
-struct TorrentChangeSaid {
-    /// Whether it may be announced.
+struct UpdateTorrent {
+    /// Whether announces are accepted.
     enabled: Option<bool>,
-    /// Whether it is open to all, or awaits approval.
+    /// While false, announces are accepted but no peers are returned.
     approved: Option<bool>,
-    /// How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
-    /// it already goes on.
+    /// Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
     #[serde(default, deserialize_with = "slots")]
     #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
     leech_slots: Option<LeechSlots>,
 }
 
-impl TorrentChangeSaid {
-    /// Its name in the audit trail; none if nothing is to change.
+impl UpdateTorrent {
+    /// Action in the audit trail; none if nothing changes.
     fn action(&self) -> Option<&'static str> {
         match (self.enabled, self.approved, self.leech_slots) {
             (None, None, None) => None,
@@ -168,7 +157,7 @@ impl TorrentChangeSaid {
         }
     }
 
-    /// The same for the audit trail.
+    /// Details in the audit trail.
     fn details(&self) -> Vec<(&'static str, serde_json::Value)> {
         let details = [
             ("enabled", self.enabled.map(Into::into)),
@@ -179,27 +168,26 @@ impl TorrentChangeSaid {
     }
 }
 
-/// A torrent id that can be one.
 pub(super) fn torrent_id(number: u64) -> Result<TorrentId, Problem> {
     TorrentId::new(number)
-        .ok_or_else(|| Problem::bad_request("a torrent id is a number from 1 to 9223372036854775807"))
+        .ok_or_else(|| Problem::bad_request("a torrent id is an integer from 1 to 9223372036854775807"))
 }
 
 fn info_hash_of(name: &str, text: &str) -> Result<InfoHash, Problem> {
     text.parse().map_err(|_| Problem::bad_request(format!("{name} must be 40 hexadecimal digits")))
 }
 
-/// The torrent with this number or infohash.
-async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
-    let found = match named.len() {
-        40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", named)?).await?,
+/// Finds a torrent by id or infohash.
+async fn find(site: &Site, id_or_hash: &str) -> Result<Torrent, Problem> {
+    let found = match id_or_hash.len() {
+        40 => site.parts.store.torrent_by_info_hash(&info_hash_of("infohash", id_or_hash)?).await?,
         _ => {
-            let number = plain_number(named).ok_or_else(|| {
+            let number = plain_number(id_or_hash).ok_or_else(|| {
                 Problem::bad_request(
-                    "a torrent is named by its number, or by its infohash of 40 hexadecimal digits",
+                    "a torrent is identified by its id, or by its infohash of 40 hexadecimal digits",
                 )
             })?;
-            // A number that no torrent can have is one that none has.
+            // Out of range: no such torrent.
             match TorrentId::new(number) {
                 Some(id) => site.parts.store.torrent(id).await?,
                 None => None,
@@ -207,84 +195,81 @@ async fn find(site: &Site, named: &str) -> Result<Torrent, Problem> {
         }
     };
     found.ok_or_else(|| {
-        Problem::not_found(
-            "unknown_torrent",
-            format!("there is no torrent {named}: see GET /api/v1/torrents"),
-        )
+        Problem::not_found("unknown_torrent", format!("no torrent {id_or_hash}: see GET /api/v1/torrents"))
     })
 }
 
-/// All torrents
+/// List torrents
 #[utoipa::path(
-    get, path = "/api/v1/torrents", tag = "torrents", params(PageAsked<TorrentId>),
+    get, path = "/api/v1/torrents", tag = "torrents", params(PageParams<TorrentId>),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of torrents, by their numbers", body = Page<TorrentShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by id", body = Page<TorrentJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
-    Asked(asked): Asked<PageAsked<TorrentId>>,
-) -> Result<Json<Page<TorrentShown>>, Problem> {
-    let limit = asked.limit()?;
-    let after = asked.cursor()?;
+    QueryParams(params): QueryParams<PageParams<TorrentId>>,
+) -> Result<Json<Page<TorrentJson>>, Problem> {
+    let limit = params.limit()?;
+    let after = params.cursor()?;
     let torrents = site.parts.store.list_torrents(after, limit + 1).await?;
-    let show = |torrent: &Torrent| TorrentShown::of(torrent, &site);
+    let show = |torrent: &Torrent| TorrentJson::of(torrent, &site);
     Ok(Json(Page::of(torrents, limit as usize, |torrent| torrent.id.to_string(), show)))
 }
 
-/// A torrent, its swarm, and what was moved of it
+/// Get a torrent
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The torrent", body = TorrentWithFigures),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The torrent", body = TorrentDetails),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
     State(site): State<Arc<Site>>,
-    Named(id): Named<String>,
-) -> Result<Json<TorrentWithFigures>, Problem> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<TorrentDetails>, Problem> {
     let torrent = find(&site, &id).await?;
     let figures = site.parts.ledger.torrent(torrent.id).await?;
-    Ok(Json(TorrentWithFigures {
-        torrent: TorrentShown::of(&torrent, &site),
-        figures: figures.as_ref().map(FiguresShown::of),
+    Ok(Json(TorrentDetails {
+        torrent: TorrentJson::of(&torrent, &site),
+        figures: figures.as_ref().map(FiguresJson::of),
     }))
 }
 
-/// Lets a torrent be announced
+/// Add a torrent
 #[utoipa::path(
-    post, path = "/api/v1/torrents", tag = "torrents", request_body = TorrentSaid,
+    post, path = "/api/v1/torrents", tag = "torrents", request_body = CreateTorrent,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The torrent", body = TorrentShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 201, description = "The torrent", body = TorrentJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<TorrentSaid>,
-) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
-    if said.name.chars().count() > TORRENT_NAME_CHARS_MAX || said.name.contains('\0') {
+    JsonBody(body): JsonBody<CreateTorrent>,
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
+    if body.name.chars().count() > TORRENT_NAME_CHARS_MAX || body.name.contains('\0') {
         return Err(Problem::bad_request(format!(
             "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
         )));
     }
-    let total_bytes = said.total_bytes.as_deref().unwrap_or("0").parse();
+    let total_bytes = body.total_bytes.as_deref().unwrap_or("0").parse();
     let new = NewTorrent {
-        id: said.id.map(torrent_id).transpose()?,
-        info_hash: info_hash_of("infohash", &said.infohash)?,
-        info_hash_v2: said
+        id: body.id.map(torrent_id).transpose()?,
+        info_hash: info_hash_of("infohash", &body.infohash)?,
+        info_hash_v2: body
             .infohash_v2
             .as_deref()
             .map(|text| info_hash_of("infohash_v2", text))
             .transpose()?,
-        name: said.name,
+        name: body.name,
         total_bytes: total_bytes.map_err(|_| {
             Problem::bad_request("total_bytes must be decimal digits, at most 9223372036854775807")
         })?,
@@ -293,7 +278,7 @@ async fn add(
     let change =
         Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
     let adding = async {
-        match said.approved.unwrap_or(true) {
+        match body.approved.unwrap_or(true) {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
@@ -302,49 +287,50 @@ async fn add(
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
 }
 
-/// Closes a torrent, approves it, or limits how many leech it at once
+/// Update a torrent
 #[utoipa::path(
-    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = TorrentChangeSaid,
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = UpdateTorrent,
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The torrent", body = TorrentShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The torrent", body = TorrentJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Said(said): Said<TorrentChangeSaid>,
-) -> Result<Json<TorrentShown>, Problem> {
+    PathParams(id): PathParams<String>,
+    JsonBody(body): JsonBody<UpdateTorrent>,
+) -> Result<Json<TorrentJson>, Problem> {
     let torrent = find(&site, &id).await?;
-    let Some(action) = said.action() else { return Ok(Json(TorrentShown::of(&torrent, &site))) };
-    let details = if action == "torrent.change" { said.details() } else { Vec::new() };
+    let Some(action) = body.action() else { return Ok(Json(TorrentJson::of(&torrent, &site))) };
+    let details = if action == "torrent.change" { body.details() } else { Vec::new() };
     let change = Change { action, subject: Subject::torrent(Some(torrent.id)), details };
-    let TorrentChangeSaid { enabled, approved, leech_slots } = said;
-    let doing = site.parts.store.change_torrent(torrent.id, TorrentChange { enabled, approved, leech_slots });
-    recorded(&site, &caller, change, doing).await?;
-    Ok(Json(TorrentShown::of(&find(&site, &id).await?, &site)))
+    let UpdateTorrent { enabled, approved, leech_slots } = body;
+    let operation =
+        site.parts.store.change_torrent(torrent.id, TorrentChange { enabled, approved, leech_slots });
+    recorded(&site, &caller, change, operation).await?;
+    Ok(Json(TorrentJson::of(&find(&site, &id).await?, &site)))
 }
 
-/// Removes a torrent; its accounts stay
+/// Remove a torrent; accounts are kept
 #[utoipa::path(
     delete, path = "/api/v1/torrents/{id}", tag = "torrents",
-    params(("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
+    params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, Problem> {
     let torrent = find(&site, &id).await?;
     let change = Change::new("torrent.remove", Subject::torrent(Some(torrent.id)));

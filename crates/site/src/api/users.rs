@@ -1,17 +1,17 @@
-//! Users: who may announce, what they moved, what they seed and leech (A5).
+//! Users, their traffic and activity (A5).
 //!
 //! # Layout
 //!
-//! - this file: users themselves
-//! - `list`: all users, in order and by state
-//! - `lists`: their accounts, what they seed and leech, where they owe seeding
-//! - `clients`: why an account is what it is: what each client brought
-//! - `entries`: the entries of the journal that made a figure
+//! - this file: a user
+//! - `list`: all users, sorted and filtered
+//! - `torrents`: accounts, seeding, leeching, hit-and-runs
+//! - `account_clients`: an account by client
+//! - `entries`: the journal entries of a user
 
-mod clients;
+mod account_clients;
 mod entries;
 mod list;
-mod lists;
+mod torrents;
 
 use std::sync::Arc;
 
@@ -26,51 +26,48 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use super::figures::FiguresShown;
-use super::{Change, recorded, recorded_with};
+use super::figures::FiguresJson;
+use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Named, PasskeyText, Said, slots, user_name, whole};
+use crate::extract::{JsonBody, PasskeyText, PathParams, slots, user_name, whole};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new()
         .merge(list::routes())
         .routes(routes!(look_up))
         .routes(routes!(show))
-        .merge(lists::routes())
-        .merge(clients::routes())
+        .merge(torrents::routes())
+        .merge(account_clients::routes())
         .merge(entries::routes())
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(change, remove)).routes(routes!(rotate))
 }
 
 /// A user.
 #[derive(Serialize, ToSchema)]
 #[schema(as = User)]
-struct UserShown {
-    /// Their number.
+struct UserJson {
     id: u64,
-    /// The display name; null if there is none.
     name: Option<String>,
-    /// Their passkey; only for keys with `admin`.
+    /// Only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     passkey: Option<String>,
-    /// Whether they may announce.
+    /// Whether announces are accepted.
     enabled: bool,
-    /// Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for.
+    /// Whether this is an external user: admitted by the whitelist or the verification endpoint.
     vouched: bool,
-    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
+    /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
-    /// When they were added.
     created_at: u32,
 }
 
-impl UserShown {
-    fn of(user: &User, caller: &Authenticated) -> UserShown {
-        UserShown {
+impl UserJson {
+    fn of(user: &User, caller: &Authenticated) -> UserJson {
+        UserJson {
             id: user.id.get(),
             name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
@@ -82,85 +79,79 @@ impl UserShown {
     }
 }
 
-/// A user, and what they moved.
+/// A user with traffic and activity.
 #[derive(Serialize, ToSchema)]
-struct UserWithAccounts {
-    /// The user.
-    user: UserShown,
-    /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
-    /// How many torrents they seed right now.
+struct UserDetails {
+    user: UserJson,
+    /// Traffic on all torrents; null before the first announce.
+    figures: Option<FiguresJson>,
+    /// Torrents that the user seeds now.
     seeding: u64,
-    /// How many torrents they leech right now.
+    /// Torrents that the user leeches now.
     leeching: u64,
 }
 
-/// Which passkeys are meant.
+/// Passkeys to look up.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PasskeysSaid {
-    /// Up to 1000 of them.
+struct LookupPasskeys {
+    /// Up to 1000.
     #[schema(max_items = 1000)]
     passkeys: Vec<PasskeyText>,
 }
 
-/// Whose passkey it is.
+/// A passkey and its user.
 #[derive(Serialize, ToSchema)]
 struct PasskeyHolder {
-    /// The passkey, as it was sent.
+    /// As in the request.
     passkey: String,
-    /// The user; null if nobody has it.
+    /// Id of the user; null if the passkey is unknown.
     user: Option<u64>,
 }
 
-/// A user to be added.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UserSaid {
-    /// Their number on your site; left out for the next free one.
+struct CreateUser {
+    /// Default: the next free id.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9223372036854775807_u64)]
     id: Option<u64>,
-    /// Their passkey; left out for a random one.
+    /// Default: random.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
-    /// The display name; left out or null for none.
+    /// Display name; null for none.
     #[serde(default, deserialize_with = "user_name")]
     #[schema(value_type = Option<String>, max_length = 100)]
     name: Option<Option<UserName>>,
 }
 
-/// What to change about a user. What is left out stays.
+/// Fields to change; omitted fields stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = UserChange)]
-struct UserChangeSaid {
-    /// Whether they may announce.
+struct UpdateUser {
+    /// Whether announces are accepted.
     enabled: Option<bool>,
-    /// How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
-    /// leeches more already goes on.
+    /// Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
     #[serde(default, deserialize_with = "slots")]
     #[schema(value_type = Option<i64>, minimum = -1, maximum = 1000000)]
     leech_slots: Option<LeechSlots>,
-    /// The display name, without control characters; null removes it.
+    /// Display name, without control characters; null removes it.
     #[serde(default, deserialize_with = "user_name")]
     #[schema(value_type = Option<String>, max_length = 100)]
     name: Option<Option<UserName>>,
 }
 
-/// A passkey to give.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PasskeySaid {
-    /// The new passkey; left out for a random one.
+struct RotatePasskey {
+    /// Default: random.
     #[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
     passkey: Option<String>,
 }
 
-/// A user id that can be one.
 pub(super) fn user_id(number: u64) -> Result<UserId, Problem> {
     UserId::new(number)
-        .ok_or_else(|| Problem::bad_request("a user id is a number from 1 to 9223372036854775807"))
+        .ok_or_else(|| Problem::bad_request("a user id is an integer from 1 to 9223372036854775807"))
 }
 
 fn passkey_of(text: &str) -> Result<Passkey, Problem> {
@@ -170,82 +161,81 @@ fn passkey_of(text: &str) -> Result<Passkey, Problem> {
 pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
     let id = user_id(id)?;
     let found = site.parts.store.user(id).await?;
-    found.ok_or_else(|| {
-        Problem::not_found("unknown_user", format!("there is no user {id}: see GET /api/v1/users"))
-    })
+    found.ok_or_else(|| Problem::not_found("unknown_user", format!("no user {id}: see GET /api/v1/users")))
 }
 
-/// Whose passkeys these are
+/// Look up users by passkey
 #[utoipa::path(
-    post, path = "/api/v1/users/lookup", tag = "users", request_body = PasskeysSaid,
+    post, path = "/api/v1/users/lookup", tag = "users", request_body = LookupPasskeys,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the order asked", body = Vec<PasskeyHolder>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "In the order of the request", body = Page<PasskeyHolder>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn look_up(
     State(site): State<Arc<Site>>,
-    Said(said): Said<PasskeysSaid>,
-) -> Result<Json<Vec<PasskeyHolder>>, Problem> {
-    if said.passkeys.len() > 1000 {
-        return Err(Problem::bad_request("passkeys: at most 1000 at a time"));
+    JsonBody(body): JsonBody<LookupPasskeys>,
+) -> Result<Json<Page<PasskeyHolder>>, Problem> {
+    if body.passkeys.len() > 1000 {
+        return Err(Problem::bad_request("passkeys: at most 1000 per request"));
     }
     let holder = |text: PasskeyText| {
         let passkey = passkey_of(&text.0)?;
         Ok(PasskeyHolder { passkey: text.0, user: site.parts.gate.user_of(&passkey).map(UserId::get) })
     };
-    said.passkeys.into_iter().map(holder).collect::<Result<Vec<_>, Problem>>().map(Json)
+    let holders = body.passkeys.into_iter().map(holder).collect::<Result<Vec<_>, Problem>>()?;
+    Ok(Json(Page::whole(holders)))
 }
 
-/// A user, and what they moved
+/// Get a user
 #[utoipa::path(
     get, path = "/api/v1/users/{id}", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The user", body = UserWithAccounts),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The user", body = UserDetails),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-) -> Result<Json<UserWithAccounts>, Problem> {
+    PathParams(id): PathParams<u64>,
+) -> Result<Json<UserDetails>, Problem> {
     let user = find(&site, id).await?;
     let figures = site.parts.ledger.user(user.id).await?;
     let counts = site.parts.activity.counts(&user.passkey).await?;
-    Ok(Json(UserWithAccounts {
-        user: UserShown::of(&user, &caller),
-        figures: figures.as_ref().map(FiguresShown::of),
+    Ok(Json(UserDetails {
+        user: UserJson::of(&user, &caller),
+        figures: figures.as_ref().map(FiguresJson::of),
         seeding: counts.seeding,
         leeching: counts.leeching,
     }))
 }
 
-/// Lets a user announce
+/// Add a user
 #[utoipa::path(
-    post, path = "/api/v1/users", tag = "users", request_body = UserSaid,
+    post, path = "/api/v1/users", tag = "users", request_body = CreateUser,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The user, with their passkey", body = UserShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 201, description = "The user, with their passkey", body = UserJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<UserSaid>,
-) -> Result<(StatusCode, Json<UserShown>), Problem> {
+    JsonBody(body): JsonBody<CreateUser>,
+) -> Result<(StatusCode, Json<UserJson>), Problem> {
     let new = NewUser {
-        id: said.id.map(user_id).transpose()?,
-        passkey: said.passkey.as_deref().map(passkey_of).transpose()?,
+        id: body.id.map(user_id).transpose()?,
+        passkey: body.passkey.as_deref().map(passkey_of).transpose()?,
         created_at: site.parts.clock.now(),
     };
     let change = Change::new("user.add", Subject::user(new.id));
     let adding = async {
-        match said.name.flatten() {
+        match body.name.flatten() {
             Some(name) => site.parts.store.add_named_user(new, name).await,
             None => site.parts.store.add_user(new).await,
         }
@@ -254,32 +244,32 @@ async fn add(
         record.about(Subject::user(Some(user.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(UserShown::of(&user, &caller))))
+    Ok((StatusCode::CREATED, Json(UserJson::of(&user, &caller))))
 }
 
-/// Disables or enables a user; sets the display name and how much they leech at once
+/// Update a user
 #[utoipa::path(
-    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UserChangeSaid,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    patch, path = "/api/v1/users/{id}", tag = "users", request_body = UpdateUser,
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The user", body = UserShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The user", body = UserJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Said(said): Said<UserChangeSaid>,
-) -> Result<Json<UserShown>, Problem> {
+    PathParams(id): PathParams<u64>,
+    JsonBody(body): JsonBody<UpdateUser>,
+) -> Result<Json<UserJson>, Problem> {
     let id = user_id(id)?;
-    let UserChangeSaid { enabled, leech_slots, name } = said;
+    let UpdateUser { enabled, leech_slots, name } = body;
     let is_more = leech_slots.is_some() || name.is_some();
     let action = match (enabled, is_more) {
         (Some(true), false) => "user.enable",
         (Some(false), false) => "user.disable",
-        (None, false) => return Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller))),
+        (None, false) => return Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller))),
         (_, true) => "user.change",
     };
     let mut change = Change::new(action, Subject::user(Some(id)));
@@ -289,25 +279,25 @@ async fn change(
         change.details.extend(slots.into_iter().chain(named));
         change.details.extend(enabled.map(|enabled| ("enabled", enabled.into())));
     }
-    let doing = site.parts.store.change_user(id, UserChange { enabled, leech_slots, name });
-    recorded(&site, &caller, change, doing).await?;
-    Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
+    let operation = site.parts.store.change_user(id, UserChange { enabled, leech_slots, name });
+    recorded(&site, &caller, change, operation).await?;
+    Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller)))
 }
 
-/// Removes a user; their accounts stay
+/// Remove a user; accounts are kept
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}", tag = "users",
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 204, description = "Done"),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 204, description = "Removed"),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
+    PathParams(id): PathParams<u64>,
 ) -> Result<StatusCode, Problem> {
     let id = user_id(id)?;
     let change = Change::new("user.remove", Subject::user(Some(id)));
@@ -315,25 +305,25 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives a user a new passkey; the old one stops working
+/// Replace a user's passkey; the old one stops working
 #[utoipa::path(
-    post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = PasskeySaid,
-    params(("id" = u64, Path, description = "The user's number", minimum = 1)),
+    post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = RotatePasskey,
+    params(("id" = u64, Path, description = "User id", minimum = 1)),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "The user, with the new passkey", body = UserShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The user, with the new passkey", body = UserJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn rotate(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<u64>,
-    Said(said): Said<PasskeySaid>,
-) -> Result<Json<UserShown>, Problem> {
+    PathParams(id): PathParams<u64>,
+    JsonBody(body): JsonBody<RotatePasskey>,
+) -> Result<Json<UserJson>, Problem> {
     let id = user_id(id)?;
-    let passkey = said.passkey.as_deref().map(passkey_of).transpose()?;
+    let passkey = body.passkey.as_deref().map(passkey_of).transpose()?;
     let change = Change::new("passkey.rotate", Subject::user(Some(id)));
     recorded(&site, &caller, change, site.parts.store.rotate_passkey(id, passkey)).await?;
-    Ok(Json(UserShown::of(&find(&site, id.get()).await?, &caller)))
+    Ok(Json(UserJson::of(&find(&site, id.get()).await?, &caller)))
 }

@@ -1,4 +1,4 @@
-//! The whitelist (W2): passkeys of users in a database of the site's own.
+//! The whitelist (W2): passkeys of external users.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,46 +17,44 @@ use utoipa_axum::routes;
 
 use super::{Change, recorded_with};
 use crate::app::Routes;
-use crate::extract::{Asked, PasskeyText, Said};
+use crate::extract::{JsonBody, PasskeyText, QueryParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Passkeys in one request, but for a refresh.
+/// Passkeys in one request, except for a refresh.
 const PASSKEYS_MAX: usize = 10_000;
 
-pub(super) fn readable() -> Routes {
+pub(super) fn read_routes() -> Routes {
     Routes::new().routes(routes!(count)).routes(routes!(check))
 }
 
-pub(super) fn changeable() -> Routes {
+pub(super) fn write_routes() -> Routes {
     Routes::new().routes(routes!(add)).routes(routes!(remove)).routes(routes!(undo))
 }
 
-pub(super) fn uploads() -> Routes {
+pub(super) fn upload_routes() -> Routes {
     Routes::new().routes(routes!(refresh))
 }
 
-/// How long the whitelist is.
 #[derive(Serialize, ToSchema)]
 struct WhitelistSize {
-    /// How many passkeys it has.
+    /// Passkeys on the whitelist.
     count: u64,
 }
 
-/// Some passkeys.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct WhitelistSaid {
-    /// 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case.
+struct WhitelistPasskeys {
+    /// 1 to 10000 passkeys of 8 to 64 hexadecimal digits; case is ignored.
     #[schema(min_items = 1, max_items = 10000)]
     passkeys: Vec<PasskeyText>,
 }
 
-impl WhitelistSaid {
+impl WhitelistPasskeys {
     fn read(&self) -> Result<Vec<Passkey>, Problem> {
         if self.passkeys.is_empty() || self.passkeys.len() > PASSKEYS_MAX {
             let detail =
-                format!("passkeys: say 1 to {PASSKEYS_MAX} of them; more go with PUT /api/v1/whitelist");
+                format!("passkeys: 1 to {PASSKEYS_MAX} per request; for more, use PUT /api/v1/whitelist");
             return Err(Problem::bad_request(detail));
         }
         let read = |(position, text): (usize, &PasskeyText)| {
@@ -66,26 +64,23 @@ impl WhitelistSaid {
     }
 }
 
-/// What became of passkeys.
 #[derive(Serialize, ToSchema)]
 struct WhitelistChanged {
-    /// How many of them were not as asked before.
+    /// Passkeys that were actually added or removed.
     changed: u64,
 }
 
-/// Which passkeys are on the whitelist.
 #[derive(Serialize, ToSchema)]
 struct WhitelistChecked {
-    /// Whether each is, in the order asked.
+    /// In the order of the request.
     listed: Vec<bool>,
 }
 
-/// What replaced what.
 #[derive(Serialize, ToSchema)]
 struct WhitelistReplaced {
-    /// How many passkeys there were.
+    /// Passkeys before.
     before: u64,
-    /// How many there are.
+    /// Passkeys now.
     after: u64,
 }
 
@@ -95,148 +90,144 @@ impl From<Replaced> for WhitelistReplaced {
     }
 }
 
-/// How long the whitelist is
+/// Get the size of the whitelist
 #[utoipa::path(
     get, path = "/api/v1/whitelist", tag = "whitelist",
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "Its length", body = WhitelistSize),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The size", body = WhitelistSize),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn count(State(site): State<Arc<Site>>) -> Result<Json<WhitelistSize>, Problem> {
     Ok(Json(WhitelistSize { count: site.parts.passkeys.count().await? }))
 }
 
-/// Which passkeys are on the whitelist
+/// Check passkeys against the whitelist
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/check", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/check", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "In the order asked", body = WhitelistChecked),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "In the order of the request", body = WhitelistChecked),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn check(
     State(site): State<Arc<Site>>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChecked>, Problem> {
-    Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&said.read()?).await? }))
+    Ok(Json(WhitelistChecked { listed: site.parts.passkeys.contains(&body.read()?).await? }))
 }
 
-/// Puts passkeys on the whitelist
+/// Add passkeys to the whitelist
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/add", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "How many are new", body = WhitelistChanged),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of new passkeys", body = WhitelistChanged),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChanged>, Problem> {
-    let passkeys = said.read()?;
-    let doing = site.parts.passkeys.add(&passkeys);
+    let passkeys = body.read()?;
+    let operation = site.parts.passkeys.add(&passkeys);
     let change = Change::new("passkey.add", Subject::whitelist());
-    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
-    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    let extend = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, operation, extend).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
-/// Takes passkeys off the whitelist
+/// Remove passkeys from the whitelist
 ///
-/// Every tracker knows within a second, and their peers leave the swarms.
+/// Takes effect on every tracker within a second; their peers are evicted.
 #[utoipa::path(
-    post, path = "/api/v1/whitelist/remove", tag = "whitelist", request_body = WhitelistSaid,
+    post, path = "/api/v1/whitelist/remove", tag = "whitelist", request_body = WhitelistPasskeys,
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "How many were there", body = WhitelistChanged),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Number of removed passkeys", body = WhitelistChanged),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Said(said): Said<WhitelistSaid>,
+    JsonBody(body): JsonBody<WhitelistPasskeys>,
 ) -> Result<Json<WhitelistChanged>, Problem> {
-    let passkeys = said.read()?;
-    let doing = site.parts.passkeys.remove(&passkeys);
+    let passkeys = body.read()?;
+    let operation = site.parts.passkeys.remove(&passkeys);
     let change = Change::new("passkey.remove", Subject::whitelist());
-    let tell = |record: Record, _: &u64| record.about_passkeys(&passkeys);
-    let changed = recorded_with(&site, &caller, change, doing, tell).await?;
+    let extend = |record: Record, _: &u64| record.about_passkeys(&passkeys);
+    let changed = recorded_with(&site, &caller, change, operation, extend).await?;
     Ok(Json(WhitelistChanged { changed }))
 }
 
-/// Goes back to what the last refresh replaced
+/// Undo the last refresh
 #[utoipa::path(
     post, path = "/api/v1/whitelist/undo", tag = "whitelist",
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What replaced what", body = WhitelistReplaced),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Sizes before and after", body = WhitelistReplaced),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn undo(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
 ) -> Result<Json<WhitelistReplaced>, Problem> {
-    let doing = async {
+    let operation = async {
         let undone = site.parts.passkeys.undo().await?;
-        undone.ok_or_else(|| {
-            Problem::conflict("nothing_to_undo", "there was no refresh yet that could be undone")
-        })
+        undone.ok_or_else(|| Problem::conflict("nothing_to_undo", "there is no refresh to undo"))
     };
     let change = Change::new("passkey.undo", Subject::whitelist());
-    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, operation, with_sizes).await?.into()))
 }
 
-/// What a record says of a list that was replaced.
-fn told(record: Record, replaced: &Replaced) -> Record {
+/// Sizes for the audit trail.
+fn with_sizes(record: Record, replaced: &Replaced) -> Record {
     record.with("before", replaced.before).with("after", replaced.after)
 }
 
-/// How to refresh.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct RefreshAsked {
-    /// Whether an upload without a single passkey may empty the whitelist.
+struct RefreshParams {
+    /// Whether an upload without passkeys may empty the whitelist.
     #[serde(default)]
     #[param(default = false)]
     allow_empty: bool,
 }
 
-/// Replaces the whitelist
+/// Replace the whitelist
 ///
-/// The body has one passkey a line; empty lines and those that begin with `#` are left out. It is built aside while it
-/// comes in and takes the place of the old one at once, at its end: nobody ever sees a part of it. A line that is no
-/// passkey, a body that ends too soon: nothing changes.
+/// One passkey per line; empty lines and lines that begin with `#` are ignored. The new list replaces the old one
+/// atomically at the end of the upload. After a malformed line or an incomplete body nothing changes.
 #[utoipa::path(
-    put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshAsked),
-    request_body(content = Option<String>, content_type = "text/plain", description = "One passkey a line"),
+    put, path = "/api/v1/whitelist", tag = "whitelist", params(RefreshParams),
+    request_body(content = Option<String>, content_type = "text/plain", description = "One passkey per line"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 200, description = "What replaced what", body = WhitelistReplaced),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Sizes before and after", body = WhitelistReplaced),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn refresh(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<RefreshAsked>,
+    QueryParams(params): QueryParams<RefreshParams>,
     body: Body,
 ) -> Result<Json<WhitelistReplaced>, Problem> {
-    let doing = take_in(&site, body, asked.allow_empty);
+    let operation = receive(&site, body, params.allow_empty);
     let change = Change::new("passkey.refresh", Subject::whitelist());
-    Ok(Json(recorded_with(&site, &caller, change, doing, told).await?.into()))
+    Ok(Json(recorded_with(&site, &caller, change, operation, with_sizes).await?.into()))
 }
 
-async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
+async fn receive(site: &Site, mut body: Body, allow_empty: bool) -> Result<Replaced, Problem> {
     let limits = &site.settings.limits;
-    // What says that it is too long is not waited for.
+    // Refuses by the declared length before reading.
     if body.size_hint().lower() > limits.upload_bytes_max {
         return Err(too_long());
     }
@@ -244,12 +235,12 @@ async fn take_in(site: &Site, mut body: Body, allow_empty: bool) -> Result<Repla
     let mut bytes = 0;
     loop {
         let step: Result<bool, Problem> = async {
-            let Some(piece) = next_piece(&mut body, limits.request_timeout).await? else { return Ok(true) };
-            bytes += piece.len() as u64;
+            let Some(chunk) = next_chunk(&mut body, limits.request_timeout).await? else { return Ok(true) };
+            bytes += chunk.len() as u64;
             if bytes > limits.upload_bytes_max {
                 return Err(too_long());
             }
-            upload.push(&piece).await?;
+            upload.push(&chunk).await?;
             Ok(false)
         }
         .await;
@@ -269,19 +260,19 @@ fn too_long() -> Problem {
     Problem::new(http::StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }
 
-/// The next piece of an upload; none at its end.
-pub(super) async fn next_piece(
+/// None at the end of the body.
+pub(super) async fn next_chunk(
     body: &mut Body,
     pause_max: Duration,
 ) -> Result<Option<axum::body::Bytes>, Problem> {
     loop {
         let frame = tokio::time::timeout(pause_max, body.frame()).await.map_err(|_| {
-            let detail = "the upload paused for too long: send it again";
+            let detail = "no data of the upload arrived in time: send it again";
             Problem::new(http::StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
         })?;
         match frame {
             None => return Ok(None),
-            Some(Err(_)) => return Err(Problem::bad_request("the upload ended too soon: send it again")),
+            Some(Err(_)) => return Err(Problem::bad_request("the upload is incomplete: send it again")),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));

@@ -1,4 +1,4 @@
-//! JSON as its own standard means it, where serde is laxer or stricter: an object is no list, and `5.0` is the integer 5.
+//! Stricter and laxer than serde: an array is not accepted as an object, and `5.0` is the integer 5.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-/// What an object says. Serde would take a list of its values as well.
+/// An object. Serde would also accept an array of its values.
 pub(super) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -33,13 +33,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Floating-point numbers up to here are exact.
+/// Integers up to 2^53 are exact in a double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Reads a field that is a whole number or null: `#[serde(default, deserialize_with = "whole")]`.
+/// For fields with an unsigned integer or null: `#[serde(default, deserialize_with = "whole")]`.
 pub fn whole<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    let said = Option::<Whole>::deserialize(deserializer)?;
-    said.map(|Whole(number)| T::try_from(number).map_err(|_| D::Error::custom("the number is too large")))
+    let body = Option::<Whole>::deserialize(deserializer)?;
+    body.map(|Whole(number)| T::try_from(number).map_err(|_| D::Error::custom("the number is too large")))
         .transpose()
 }
 
@@ -57,7 +57,7 @@ impl Visitor<'_> for WholeVisitor {
     type Value = Whole;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number, not below zero")
+        f.write_str("an integer, not below zero")
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
@@ -72,19 +72,18 @@ impl Visitor<'_> for WholeVisitor {
     }
 }
 
-/// Reads a field with slots that may be left out: `#[serde(default, deserialize_with = "slots")]`. Null is a value.
+/// For optional leech slots: `#[serde(default, deserialize_with = "slots")]`. Null is a value.
 pub fn slots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<LeechSlots>, D::Error> {
     let number = deserializer.deserialize_any(SlotsVisitor)?;
     LeechSlots::from_number(number).map(Some).map_err(|_| {
         D::Error::custom(format!(
-            "slots are a number from 0 to {}, -1 for any number, or null for the default",
+            "slots are an integer from 0 to {}, -1 for unlimited, or null for the default",
             LeechSlots::MAX
         ))
     })
 }
 
-/// Reads a display name that may be left out: `#[serde(default, deserialize_with = "user_name")]`. Null and the empty
-/// text are values: no name.
+/// For an optional display name: `#[serde(default, deserialize_with = "user_name")]`. Null and the empty string remove it.
 pub fn user_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<UserName>>, D::Error> {
     match Option::<String>::deserialize(deserializer)?.as_deref() {
         None | Some("") => Ok(Some(None)),
@@ -98,7 +97,7 @@ impl Visitor<'_> for SlotsVisitor {
     type Value = Option<i64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number, or null")
+        f.write_str("an integer, or null")
     }
 
     fn visit_unit<E: Error>(self) -> Result<Option<i64>, E> {
@@ -121,27 +120,26 @@ impl Visitor<'_> for SlotsVisitor {
     }
 }
 
-/// The number of a user.
+/// A user id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-#[schema(value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
-pub struct UserNumber(pub UserId);
+#[schema(as = UserId, value_type = u64, minimum = 1, maximum = 9223372036854775807_u64)]
+pub struct UserIdJson(pub UserId);
 
-impl<'de> Deserialize<'de> for UserNumber {
+impl<'de> Deserialize<'de> for UserIdJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Whole(number) = Whole::deserialize(deserializer)?;
         let user = UserId::new(number);
-        user.map(UserNumber)
-            .ok_or_else(|| D::Error::custom("a user id is a number from 1 to 9223372036854775807"))
+        user.map(UserIdJson)
+            .ok_or_else(|| D::Error::custom("a user id is an integer from 1 to 9223372036854775807"))
     }
 }
 
-/// A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case.
+/// 8 to 64 hexadecimal digits; case is ignored.
 #[derive(Deserialize, ToSchema)]
-#[schema(min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
+#[schema(as = Passkey, min_length = 8, max_length = 64, pattern = "^[0-9a-fA-F]+$")]
 pub struct PasskeyText(pub String);
 
 impl PasskeyText {
-    /// The passkey; otherwise what is wrong with it.
     pub fn read(&self) -> Result<Passkey, domain::IdError> {
         self.0.parse()
     }
@@ -165,8 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_are_left_out_are_not_slots_that_are_null() {
-        let read = |text: &str| serde_json::from_str::<Object<Limited>>(text).map(|Object(said)| said.slots);
+    fn omitted_slots_differ_from_null() {
+        let read = |text: &str| serde_json::from_str::<Object<Limited>>(text).map(|Object(body)| body.slots);
         assert_eq!(read("{}").unwrap(), None);
         assert_eq!(read(r#"{"slots": null}"#).unwrap(), Some(LeechSlots::DEFAULT));
         assert_eq!(read(r#"{"slots": -1.0}"#).unwrap(), Some(LeechSlots::UNLIMITED));
@@ -182,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_may_be_written_with_a_point_and_an_object_is_no_list() {
+    fn an_integer_may_have_a_decimal_point_and_an_array_is_not_an_object() {
         assert_eq!(read("{}"), Ok(None));
         assert_eq!(read(r#"{"number": null}"#), Ok(None));
         assert_eq!(read(r#"{"number": 5}"#), Ok(Some(5)));

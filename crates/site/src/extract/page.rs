@@ -1,7 +1,7 @@
-//! Pages of lists: how many items, and where they begin.
+//! Page parameters: limit and cursor.
 //!
-//! A cursor is a place in a list. Callers need not know what it says, but the description of the API does: what does
-//! not look like a cursor of the list at hand is refused, and what looks like one is taken.
+//! A cursor is a position in a collection, opaque to callers. Its pattern is part of the OpenAPI description: text that
+//! matches is accepted, other text is refused.
 
 use std::marker::PhantomData;
 
@@ -15,98 +15,94 @@ use views::Cursor;
 
 use crate::problem::Problem;
 
-/// Items on a page if the caller does not say how many.
+/// Default number of items on a page.
 pub const LIMIT_DEFAULT: u32 = 100;
-/// Items on a page at the most.
+/// Maximum number of items on a page.
 pub const LIMIT_MAX: u32 = 1000;
-/// The longest cursor that is looked at.
+/// Maximum length of a cursor.
 const CURSOR_CHARS_MAX: usize = 200;
 
-/// A place in a list, as a cursor names it.
-pub trait Place: Sized {
-    /// What its texts look like, as a regular expression.
+/// A position in a collection.
+pub trait PageCursor: Sized {
+    /// Regular expression of valid cursors.
     const PATTERN: &'static str;
 
-    /// Reads one; none if it is not one of ours.
-    fn read(text: &str) -> Option<Self>;
+    /// None if malformed.
+    fn parse(text: &str) -> Option<Self>;
 }
 
-/// A number without leading zeros. Every text of up to 19 digits is one.
+/// Parses a decimal number without leading zeros.
 pub fn plain_number(text: &str) -> Option<u64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// The largest number that a user or torrent can have. Behind it there is nothing, and an empty page says so.
+/// Maximum id. A cursor beyond it yields an empty page.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
-impl Place for UserId {
+impl PageCursor for UserId {
     const PATTERN: &'static str = "^[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<UserId> {
+    fn parse(text: &str) -> Option<UserId> {
         UserId::new(plain_number(text)?.min(NUMBER_MAX))
     }
 }
 
-impl Place for TorrentId {
-    const PATTERN: &'static str = <UserId as Place>::PATTERN;
+impl PageCursor for TorrentId {
+    const PATTERN: &'static str = <UserId as PageCursor>::PATTERN;
 
-    fn read(text: &str) -> Option<TorrentId> {
+    fn parse(text: &str) -> Option<TorrentId> {
         TorrentId::new(plain_number(text)?.min(NUMBER_MAX))
     }
 }
 
-impl Place for EntryId {
+impl PageCursor for EntryId {
     const PATTERN: &'static str = "^[0-9]{1,19}-[0-9]{1,19}$";
 
-    fn read(text: &str) -> Option<EntryId> {
+    fn parse(text: &str) -> Option<EntryId> {
         text.parse().ok()
     }
 }
 
-impl Place for Cursor {
-    // Times before the year 2096, of which all fit their 32 bits.
+impl PageCursor for Cursor {
+    // Times before the year 2096 fit into 32 bits.
     const PATTERN: &'static str = "^[0-3]?[0-9]{1,9}-[0-9a-f]{40}$";
 
-    fn read(text: &str) -> Option<Cursor> {
+    fn parse(text: &str) -> Option<Cursor> {
         text.parse().ok()
     }
 }
 
-/// Which page of a list whose places are `P`.
+/// Query parameters of a page with cursors `P`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound = "")]
-pub struct PageAsked<P> {
+pub struct PageParams<P> {
     limit: Option<u32>,
     cursor: Option<String>,
     #[serde(skip)]
     place: PhantomData<P>,
 }
 
-impl<P: Place> PageAsked<P> {
-    /// What was asked along with other things.
-    pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageAsked<P> {
-        PageAsked { limit, cursor, place: PhantomData }
+impl<P: PageCursor> PageParams<P> {
+    pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageParams<P> {
+        PageParams { limit, cursor, place: PhantomData }
     }
 
-    /// How many items.
     pub fn limit(&self) -> Result<u32, Problem> {
         page_limit(self.limit.unwrap_or(LIMIT_DEFAULT))
     }
 
-    /// Where the page begins; none for the first one.
+    /// None for the first page.
     pub fn cursor(&self) -> Result<Option<P>, Problem> {
         let Some(text) = &self.cursor else { return Ok(None) };
-        let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::read);
+        let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::parse);
         place.map(Some).ok_or_else(|| {
-            Problem::bad_request(
-                "cursor is not one of ours: send next_cursor of the page before, or leave it out",
-            )
+            Problem::bad_request("malformed cursor: send `next` of the previous page, or omit it")
         })
     }
 }
 
-impl<P: Place> IntoParams for PageAsked<P> {
+impl<P: PageCursor> IntoParams for PageParams<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let limit = ObjectBuilder::new()
             .schema_type(Type::Integer)
@@ -115,17 +111,13 @@ impl<P: Place> IntoParams for PageAsked<P> {
             .default(Some(LIMIT_DEFAULT.into()));
         let cursor = ObjectBuilder::new().schema_type(Type::String).pattern(Some(P::PATTERN));
         vec![
-            query_parameter("limit", "How many items, at the most.", limit),
-            query_parameter(
-                "cursor",
-                "`next_cursor` of the page before; left out for the first page.",
-                cursor,
-            ),
+            query_parameter("limit", "Maximum number of items.", limit),
+            query_parameter("cursor", "`next` of the previous page.", cursor),
         ]
     }
 }
 
-/// A parameter behind the question mark that may be left out, as the description has it.
+/// An optional query parameter for the OpenAPI description.
 pub fn query_parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
     ParameterBuilder::new()
         .name(name)
@@ -136,7 +128,6 @@ pub fn query_parameter(name: &str, description: &str, schema: ObjectBuilder) -> 
         .build()
 }
 
-/// How many items a page may have.
 pub fn page_limit(limit: u32) -> Result<u32, Problem> {
     match limit {
         1..=LIMIT_MAX => Ok(limit),
@@ -149,12 +140,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_looks_like_a_number_is_a_place_and_nothing_else_is() {
+    fn ids_are_valid_cursors_and_other_text_is_refused() {
         for (text, number) in [("1", 1), ("42", 42), ("9999999999999999999", NUMBER_MAX)] {
-            assert_eq!(<UserId as Place>::read(text).map(UserId::get), Some(number));
+            assert_eq!(<UserId as PageCursor>::parse(text).map(UserId::get), Some(number));
         }
         for text in ["", "0", "07", "+7", "-7", "7 ", "1e3", "99999999999999999999"] {
-            assert!(<UserId as Place>::read(text).is_none(), "{text}");
+            assert!(<UserId as PageCursor>::parse(text).is_none(), "{text}");
         }
     }
 }

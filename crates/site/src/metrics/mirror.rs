@@ -1,4 +1,4 @@
-//! The tracker's layout in Redis on the page.
+//! Metrics of the mirror in Redis.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,11 +8,10 @@ use views::Mirror;
 use super::redis_source::listening;
 use super::{Page, Source};
 
-/// The layout, and what was heard of peers that fell silent.
+/// The mirror and its subscription to expired keys.
 pub struct MirrorFigures {
-    /// The layout.
     pub mirror: Arc<Mirror>,
-    /// What was heard, once somebody listens.
+    /// Set once the subscription has started.
     pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
 }
 
@@ -21,71 +20,64 @@ impl Source for MirrorFigures {
         let counts = self.mirror.counters();
         page.gauge(
             "rollcall_mirror_active",
-            "Whether this process keeps the layout in Redis. Of all processes one does; the others stand by.",
+            "Whether this process maintains the mirror. One process does, the others are on standby.",
         )
         .is(u64::from(self.mirror.is_active()));
-        page.counter(
-            "rollcall_mirror_entries_total",
-            "Entries that the layout was given, by what came of them.",
-        )
-        .with(&[("result", "applied")], counts.applied)
-        .with(&[("result", "repeated")], counts.repeated)
-        .with(&[("result", "unknown_torrent")], counts.unknown_torrent)
-        .with(&[("result", "unknown_user")], counts.unknown_user)
-        .with(&[("result", "ahead")], counts.ahead)
-        .with(&[("result", "damaged")], counts.damaged);
+        page.counter("rollcall_mirror_entries_total", "Entries delivered to the mirror, by result.")
+            .with(&[("result", "applied")], counts.applied)
+            .with(&[("result", "repeated")], counts.repeated)
+            .with(&[("result", "unknown_torrent")], counts.unknown_torrent)
+            .with(&[("result", "unknown_user")], counts.unknown_user)
+            .with(&[("result", "ahead")], counts.ahead)
+            .with(&[("result", "damaged")], counts.damaged);
         page.counter(
             "rollcall_mirror_reaped_total",
-            "Peers that fell silent and were ended by an entry in the journal, by how they were found.",
+            "Expired peers ended by a journal entry, by how they were found.",
         )
         .with(&[("found", "message")], counts.reaped_by_message)
         .with(&[("found", "sweep")], counts.reaped_by_sweep);
         page.gauge(
             "rollcall_mirror_last_round_timestamp_seconds",
-            "When the sweep last finished a round over all torrents, in seconds since 1970. Zero before the first.",
+            "End of the last complete reconciliation sweep, in unix seconds. Zero before the first.",
         )
         .is(counts.last_round_at);
         for (name, help, count) in [
             (
                 "rollcall_mirror_damaged_sets_total",
-                "Keys of users and peers that hold something else, as often as they were to be written.",
+                "Writes to keys of users and peers that have an unexpected type.",
                 counts.damaged_sets,
             ),
             (
                 "rollcall_mirror_checked_torrents_total",
-                "Torrents that the sweep has counted anew.",
+                "Torrents checked by the reconciliation sweep.",
                 counts.checked,
             ),
             (
-                "rollcall_mirror_mended_total",
-                "Things in the layout that the sweep found wrong and mended; the log says which.",
+                "rollcall_mirror_repaired_total",
+                "Values repaired by the reconciliation sweep; they are logged.",
                 counts.repaired,
             ),
             (
-                "rollcall_mirror_reaping_put_off_total",
-                "Peers whose silence could not be judged yet, because the layout was behind the journal.",
+                "rollcall_mirror_reaping_deferred_total",
+                "Peers not expired yet, because the mirror lagged behind the journal.",
                 counts.timeouts_deferred,
             ),
             (
-                "rollcall_mirror_watermarks_taken_back_total",
-                "Torrents whose entries would have been taken for old ones, because the journal's ids went back.",
+                "rollcall_mirror_watermarks_reset_total",
+                "Torrents whose watermark was reset, because the ids of the journal went back.",
                 counts.watermarks_reset,
             ),
             (
-                "rollcall_mirror_forgotten_torrents_total",
-                "Torrents that the site removed and whose keys were cleared away.",
+                "rollcall_mirror_removed_torrents_total",
+                "Removed torrents whose keys were deleted.",
                 counts.removed_torrents,
             ),
-            (
-                "rollcall_mirror_rounds_total",
-                "Rounds over all torrents that the sweep has finished.",
-                counts.rounds,
-            ),
+            ("rollcall_mirror_rounds_total", "Complete reconciliation sweeps.", counts.rounds),
         ] {
             page.counter(name, help).is(count);
         }
-        if let Some(heard) = self.listening.get() {
-            listening(&[("mirror", Arc::clone(heard))], page);
+        if let Some(counters) = self.listening.get() {
+            listening(&[("mirror", Arc::clone(counters))], page);
         }
     }
 }

@@ -1,29 +1,28 @@
-//! The page: families of numbers, written as Prometheus reads them (text format 0.0.4).
+//! Metric families in the Prometheus text format 0.0.4.
 //!
 //! # Guarantees
 //!
-//! - Whatever the labels hold, the text can be parsed.
-//! - A family stands in one place, however many sources write to it, and a combination of labels once: the last one
-//!   counts. Both are ordered by name, so that two pages can be compared.
+//! - Labels are escaped: the text can always be parsed.
+//! - A family and a combination of labels appear once, even if several sources write them: the last one wins. Both are
+//!   sorted by name, so that pages can be compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use domain::histogram::{BOUNDS_US, Snapshot};
 
-/// A page that is being written.
 #[derive(Debug, Default)]
 pub struct Page {
     families: BTreeMap<&'static str, Family>,
 }
 
-/// Numbers of one name, told apart by their labels.
+/// Samples of one name.
 #[derive(Debug)]
 pub struct Family {
     name: &'static str,
     help: &'static str,
     kind: Kind,
-    /// Lines, by their labels as written.
+    /// Lines by encoded labels.
     samples: BTreeMap<String, String>,
 }
 
@@ -44,12 +43,10 @@ impl Kind {
     }
 }
 
-/// A number on the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Written exactly.
     Whole(u64),
-    /// Written as short as it can be read back.
+    /// Shortest text that parses to the same number.
     Real(f64),
 }
 
@@ -83,21 +80,19 @@ impl From<f64> for Number {
     }
 }
 
-/// A label and its value.
 pub type Label<'a> = (&'a str, &'a str);
 
 impl Page {
-    /// A family of numbers that only grow. Its name ends in `_total`.
+    /// The name ends in `_total`.
     pub fn counter(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, Kind::Counter)
     }
 
-    /// A family of numbers that go up and down.
     pub fn gauge(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, Kind::Gauge)
     }
 
-    /// A family of histograms. Its name ends in `_seconds`.
+    /// The name ends in `_seconds`.
     pub fn histogram(&mut self, name: &'static str, help: &'static str) -> &mut Family {
         self.family(name, help, Kind::Histogram)
     }
@@ -109,7 +104,6 @@ impl Page {
         family
     }
 
-    /// The text.
     pub fn finish(self) -> String {
         let mut text = String::with_capacity(64 << 10);
         for Family { name, help, kind, samples } in self.families.values() {
@@ -117,7 +111,7 @@ impl Page {
             text.push_str(name);
             text.push(' ');
             push_escaped(&mut text, help, false);
-            // Writing to a text cannot fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "\n# TYPE {name} {}", kind.name());
             samples.values().for_each(|lines| text.push_str(lines));
         }
@@ -126,29 +120,29 @@ impl Page {
 }
 
 impl Family {
-    /// The number without labels.
+    /// Adds a sample without labels.
     pub fn is(&mut self, number: impl Into<Number>) {
         self.with(&[], number);
     }
 
-    /// The number with these labels.
+    /// Adds a sample.
     pub fn with(&mut self, labels: &[Label<'_>], number: impl Into<Number>) -> &mut Family {
-        let labels = written(labels);
+        let labels = encode_labels(labels);
         let mut line = String::new();
         push_line(&mut line, (self.name, ""), &labels, number.into());
         self.samples.insert(labels, line);
         self
     }
 
-    /// The histogram with these labels.
+    /// Adds a histogram.
     pub fn measured(&mut self, labels: &[Label<'_>], snapshot: &Snapshot) -> &mut Family {
-        let plain = written(labels);
+        let plain = encode_labels(labels);
         let mut lines = String::new();
         let mut so_far = 0;
         let bounds = BOUNDS_US.iter().map(|bound| (*bound as f64 / 1e6).to_string());
         for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(snapshot.buckets) {
             so_far += count;
-            let bounded = written(&[labels, &[("le", bound.as_str())]].concat());
+            let bounded = encode_labels(&[labels, &[("le", bound.as_str())]].concat());
             push_line(&mut lines, (self.name, "_bucket"), &bounded, so_far.into());
         }
         push_line(&mut lines, (self.name, "_sum"), &plain, snapshot.sum.as_secs_f64().into());
@@ -159,7 +153,7 @@ impl Family {
 }
 
 fn push_line(text: &mut String, (name, suffix): (&str, &str), labels: &str, number: Number) {
-    // Writing to a text cannot fail.
+    // Writing to a String cannot fail.
     let _ = match number {
         Number::Whole(number) => writeln!(text, "{name}{suffix}{labels} {number}"),
         Number::Real(number) if number == f64::INFINITY => writeln!(text, "{name}{suffix}{labels} +Inf"),
@@ -167,8 +161,8 @@ fn push_line(text: &mut String, (name, suffix): (&str, &str), labels: &str, numb
     };
 }
 
-/// Labels as they stand behind a name; nothing where there are none.
-fn written(labels: &[Label<'_>]) -> String {
+/// Encoded labels; empty if there are none.
+fn encode_labels(labels: &[Label<'_>]) -> String {
     if labels.is_empty() {
         return String::new();
     }
@@ -206,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_written_once_with_all_its_labels_in_order() {
+    fn a_family_appears_once_with_its_labels_sorted() {
         let mut page = Page::default();
         page.gauge("rollcall_b", "Second.").is(1.5);
         page.counter("rollcall_a_total", "First.").with(&[("wire", "udp")], 7_u64);
@@ -221,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_label_holds_stays_inside_its_quotes() {
+    fn label_values_are_escaped() {
         let mut page = Page::default();
         page.gauge("rollcall_a", "Back\\slash.").with(&[("group", "a\"b\\c\nd}")], true);
         assert_eq!(
@@ -232,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_counts_up_to_each_bound() {
+    fn histogram_buckets_are_cumulative() {
         let histogram = Histogram::default();
         [5, 20, 20, 30_000_000].into_iter().for_each(|us| histogram.record(Duration::from_micros(us)));
         let mut page = Page::default();

@@ -1,23 +1,20 @@
-//! This process: memory, time, files and threads, as Linux tells them in `/proc/self`.
+//! Memory, CPU time, files and threads of this process, from `/proc/self`.
 //!
-//! The names are those that every program with metrics uses, so that ready-made dashboards know them. Elsewhere than
-//! on Linux, what cannot be read is left out.
+//! The names are the standard ones of Prometheus client libraries. On other systems than Linux they are missing.
 
 use std::fs;
 
 use super::{Page, Source};
 
-/// Units in which Linux tells times, on every architecture that matters.
+/// USER_HZ of Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// The process and its program.
 pub struct ProcessFigures {
     version: &'static str,
     started_at_s: Option<f64>,
 }
 
 impl ProcessFigures {
-    /// The present process, of a program of this version.
     pub fn new(version: &'static str) -> ProcessFigures {
         ProcessFigures { version, started_at_s: started_at_s() }
     }
@@ -25,33 +22,33 @@ impl ProcessFigures {
 
 impl Source for ProcessFigures {
     fn encode(&self, page: &mut Page) {
-        page.gauge("rollcall_build_info", "Always 1; its label says which version of the program runs.")
+        page.gauge("rollcall_build_info", "Always 1, with the version as label.")
             .with(&[("version", self.version)], 1_u64);
         if let Some(started_at_s) = self.started_at_s {
-            page.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.")
+            page.gauge("process_start_time_seconds", "Start time of the process, in unix seconds.")
                 .is(started_at_s);
         }
         if let Some(stat) = Stat::read() {
-            page.counter("process_cpu_seconds_total", "CPU time that the process has used.").is(stat.cpu_s);
+            page.counter("process_cpu_seconds_total", "CPU time of the process.").is(stat.cpu_s);
             page.gauge("process_threads", "Threads of the process.").is(stat.threads);
-            page.gauge("process_virtual_memory_bytes", "Address space that the process has reserved.")
+            page.gauge("process_virtual_memory_bytes", "Virtual memory of the process.")
                 .is(stat.virtual_bytes);
         }
         if let Some(resident) = field_kib("/proc/self/status", "VmRSS:") {
-            page.gauge("process_resident_memory_bytes", "Memory that the process really takes.").is(resident);
+            page.gauge("process_resident_memory_bytes", "Resident memory of the process.").is(resident);
         }
         if let Some(limit) = memory_limit_bytes() {
             page.gauge(
                 "rollcall_process_memory_limit_bytes",
-                "Memory that the process may take: the limit of its control group, else all that the machine has.",
+                "Memory limit of the control group, else the memory of the machine.",
             )
             .is(limit);
         }
         if let Some(open) = open_files() {
-            page.gauge("process_open_fds", "Files and sockets that the process has open.").is(open);
+            page.gauge("process_open_fds", "Open files and sockets.").is(open);
         }
         if let Some(max) = open_files_max() {
-            page.gauge("process_max_fds", "Files and sockets that it may have open.").is(max);
+            page.gauge("process_max_fds", "Maximum number of open files and sockets.").is(max);
         }
     }
 }
@@ -69,8 +66,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Stat> {
-        // The second field is the program's name, in parentheses that it may hold itself. The first field behind it is
-        // the third of the manual's list.
+        // Field 2 is the program name in parentheses, and may contain parentheses. The next one is field 3 of proc(5).
         let (_, behind_name) = text.rsplit_once(") ")?;
         let fields: Vec<&str> = behind_name.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
@@ -111,7 +107,7 @@ fn memory_limit_bytes() -> Option<u64> {
     }
 }
 
-/// Newer kernels tell the number as the folder's size; on others the files are counted.
+/// Newer kernels report the number as the size of the folder; on others the files are counted.
 fn open_files() -> Option<u64> {
     match fs::metadata("/proc/self/fd").ok()?.len() {
         0 => fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as u64),
@@ -130,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_name_may_hold_anything() {
+    fn the_program_name_may_contain_parentheses() {
         let text = "7 (a) b) c) S 1 7 7 0 -1 4194304 100 0 0 0 250 150 0 0 20 0 9 0 12345 4096000 200 18";
         let stat = Stat::parse(text).expect("a line of the kernel");
         assert_eq!((stat.cpu_s, stat.threads), (4.0, 9));

@@ -1,4 +1,4 @@
-//! What this tracker hears from other nodes, on the page.
+//! Metrics of replication and snapshots.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use tracker::Tracker;
 
 use super::{Page, Source};
 
-/// What became of other nodes' entries, and the snapshots for the next start.
 pub(super) struct ReplicationFigures(pub(super) Arc<Tracker>);
 
 impl Source for ReplicationFigures {
@@ -14,7 +13,7 @@ impl Source for ReplicationFigures {
         let counters = &self.0.counters().replication;
         page.counter(
             "rollcall_replication_entries_total",
-            "Entries of the journal that this tracker read behind the other nodes, by what became of them.",
+            "Journal entries read for replication, by outcome.",
         )
         .with(&[("outcome", "applied")], counters.applied.get())
         .with(&[("outcome", "late")], counters.late.get())
@@ -25,35 +24,29 @@ impl Source for ReplicationFigures {
         .with(&[("outcome", "no_room")], counters.no_room.get());
         page.counter(
             "rollcall_replication_resyncs_total",
-            "Times that entries were missing, so that the last interval and grace were read again.",
+            "Resynchronisations over the last interval and grace, because entries were missing.",
         )
         .is(counters.resyncs.get());
+        page.counter("rollcall_replication_failures_total", "Failed reads of the journal for replication.")
+            .is(counters.failures.get());
         page.counter(
-            "rollcall_replication_failures_total",
-            "Attempts to read other nodes' entries that failed.",
-        )
-        .is(counters.failures.get());
-        page.counter(
-            "rollcall_replication_farewells_forgotten_total",
-            "Goodbyes forgotten for later ones. A late entry of another node may bring such a peer back for a while.",
+            "rollcall_replication_stops_evicted_total",
+            "Remembered stops evicted for newer ones. A late entry of another node may restore such a peer until it expires.",
         )
         .is(self.0.swarms().recent_stops_evicted());
         let lag = self.0.replication_lag();
         page.gauge(
             "rollcall_replication_lag_seconds",
-            "Time since this tracker last had read the journal to its end. Zero before the first time.",
+            "Time since this tracker last reached the end of the journal. Zero before the first time.",
         )
         .is(lag.map_or(0.0, |lag| lag.as_secs_f64()));
         page.histogram(
             "rollcall_replication_delay_seconds",
-            "Time from the moment another node's entry was stored until it was in the swarms here.",
+            "Time from storing another node's entry to applying it to the swarms.",
         )
         .measured(&[], &counters.delays.snapshot());
-        page.counter(
-            "rollcall_snapshots_total",
-            "Snapshots of the swarms for the next start, by what became of them.",
-        )
-        .with(&[("outcome", "written")], counters.snapshots.get())
-        .with(&[("outcome", "failed")], counters.snapshot_failures.get());
+        page.counter("rollcall_snapshots_total", "Snapshots of the swarms, by outcome.")
+            .with(&[("outcome", "written")], counters.snapshots.get())
+            .with(&[("outcome", "failed")], counters.snapshot_failures.get());
     }
 }

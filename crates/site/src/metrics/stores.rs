@@ -1,4 +1,4 @@
-//! What stores count: accounts, lists, the gate, connections.
+//! Metrics of ledger, activity lists, gate, databases, Redis, audit trail and certificates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,35 +16,31 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// The accounts.
 pub(super) struct LedgerFigures(pub(super) Arc<Ledger>);
 
 impl Source for LedgerFigures {
     fn encode(&self, page: &mut Page) {
         let counts = self.0.counts();
-        page.counter(
-            "rollcall_ledger_entries_total",
-            "Entries that the ledger was given, by what came of them.",
-        )
-        .with(&[("result", "applied")], counts.applied)
-        .with(&[("result", "repeated")], counts.repeated)
-        .with(&[("result", "rejected")], counts.rejected);
+        page.counter("rollcall_ledger_entries_total", "Entries delivered to the ledger, by result.")
+            .with(&[("result", "applied")], counts.applied)
+            .with(&[("result", "repeated")], counts.repeated)
+            .with(&[("result", "rejected")], counts.rejected);
         page.counter(
             "rollcall_ledger_late_entries_total",
-            "Entries that count without their bytes, because the sessions they belong to are no longer kept.",
+            "Entries whose bytes are not counted, because their client's runs are no longer kept.",
         )
         .is(counts.late);
         for (name, help, count) in [
-            ("rollcall_ledger_batches_total", "Batches that the ledger has committed.", counts.batches),
-            ("rollcall_ledger_risks_total", "Risks that the ledger found.", counts.risks),
+            ("rollcall_ledger_batches_total", "Committed batches.", counts.batches),
+            ("rollcall_ledger_risks_total", "Risk events found by the ledger.", counts.risks),
             (
                 "rollcall_ledger_settled_runs_total",
-                "Runs of clients that were put away, since a client had too many.",
+                "Runs merged into a sum, because a client had too many.",
                 counts.settled_runs,
             ),
             (
                 "rollcall_ledger_pruned_clients_total",
-                "Clients that were forgotten, since they had not been heard of for too long.",
+                "Clients removed because they did not announce for too long.",
                 counts.pruned_clients,
             ),
         ] {
@@ -53,7 +49,6 @@ impl Source for LedgerFigures {
     }
 }
 
-/// The lists of who seeds and who leeches.
 pub(super) struct ActivityFigures(pub(super) Activity);
 
 impl Source for ActivityFigures {
@@ -61,7 +56,7 @@ impl Source for ActivityFigures {
         let counts = self.0.counters();
         page.counter(
             "rollcall_activity_entries_total",
-            "Entries that the lists were given, by what came of them.",
+            "Entries delivered to the activity lists, by result.",
         )
         .with(&[("result", "taken")], counts.entries.saturating_sub(counts.superseded))
         .with(&[("result", "superseded")], counts.superseded)
@@ -71,27 +66,27 @@ impl Source for ActivityFigures {
         for (name, help, count) in [
             (
                 "rollcall_activity_clients_forgotten_total",
-                "Clients that were forgotten because a user has too many on one torrent.",
+                "Clients removed because a user has too many on one torrent.",
                 counts.clients_evicted,
             ),
             (
                 "rollcall_activity_swept_users_total",
-                "Users whom sweeps for silent clients looked at.",
+                "Users checked by sweeps for expired clients.",
                 counts.swept_users,
             ),
             (
                 "rollcall_activity_swept_torrents_total",
-                "Torrents of users of which sweeps found something too old.",
+                "User-torrent pairs with expired clients found by sweeps.",
                 counts.swept_torrents,
             ),
             (
                 "rollcall_activity_damaged_users_total",
-                "Users whose keys hold something else, as often as sweeps found them so.",
+                "Users whose keys have an unexpected type, counted per sweep.",
                 counts.damaged_users,
             ),
             (
                 "rollcall_activity_sweeps_behind_total",
-                "Sweeps that looked at as many users as allowed (activity.sweep_users_max) and left some for the next.",
+                "Sweeps that reached their maximum number of users and left some for the next one.",
                 counts.sweeps_behind,
             ),
         ] {
@@ -100,7 +95,7 @@ impl Source for ActivityFigures {
     }
 }
 
-/// Who may announce, and how that follows the database.
+/// The gate and its polls of the database.
 pub(super) struct GateFigures {
     pub(super) gate: Arc<Gate>,
     pub(super) follower: Option<Arc<FollowCounters>>,
@@ -109,14 +104,12 @@ pub(super) struct GateFigures {
 impl Source for GateFigures {
     fn encode(&self, page: &mut Page) {
         let gate = &self.gate;
-        page.gauge("rollcall_access_users", "Users that are known, enabled or not.").is(gate.user_count());
-        page.gauge("rollcall_access_torrents", "Torrents that are known, enabled or not.")
-            .is(gate.torrent_count());
-        page.gauge("rollcall_access_client_rules", "Client prefixes that are allowed or forbidden.")
-            .is(gate.client_count());
+        page.gauge("rollcall_access_users", "Users, enabled and disabled.").is(gate.user_count());
+        page.gauge("rollcall_access_torrents", "Torrents, enabled and disabled.").is(gate.torrent_count());
+        page.gauge("rollcall_access_client_rules", "Client rules.").is(gate.client_count());
         page.counter(
             "rollcall_access_removed_forgotten_total",
-            "Removed users whose last passkey was forgotten to make room for others; their peers leave without one.",
+            "Removed users whose last passkey was evicted from memory; their peers are removed without one.",
         )
         .is(gate.removed_forgotten());
         if let Some(unknown_passkeys) = gate.unknown_passkeys() {
@@ -125,24 +118,23 @@ impl Source for GateFigures {
         let Some(follower) = &self.follower else { return };
         page.counter(
             "rollcall_access_polls_total",
-            "Looks for changes to users, torrents and clients in the database, by outcome.",
+            "Polls for changes of users, torrents and clients in the database, by outcome.",
         )
         .with(&[("outcome", "ok")], read(&follower.polls))
         .with(&[("outcome", "failed")], read(&follower.failures));
         page.gauge(
             "rollcall_access_poll_failures_in_a_row",
-            "Looks that failed in a row. Zero while the database of users and torrents answers.",
+            "Consecutive failed polls. Zero while the database of users and torrents answers.",
         )
         .is(read(&follower.failures_in_a_row));
         page.counter(
             "rollcall_access_reloads_total",
-            "Times that all users and torrents were read again, because the log of changes did not reach back.",
+            "Complete reloads of users and torrents, because the change log did not reach back far enough.",
         )
         .is(read(&follower.reloads));
     }
 }
 
-/// Connections to Redis, by what they are used for.
 pub(super) struct RedisFigures(pub(super) Vec<(&'static str, Redis)>);
 
 impl Source for RedisFigures {
@@ -150,24 +142,20 @@ impl Source for RedisFigures {
         for (purpose, redis) in &self.0 {
             let counters = redis.counters();
             for (name, help, counter) in [
-                (
-                    "rollcall_redis_connections_total",
-                    "Connections to Redis that were made.",
-                    &counters.connected,
-                ),
+                ("rollcall_redis_connections_total", "Connections opened to Redis.", &counters.connected),
                 (
                     "rollcall_redis_connect_failures_total",
-                    "Attempts to connect to Redis that failed.",
+                    "Failed attempts to connect to Redis.",
                     &counters.connect_failures,
                 ),
                 (
                     "rollcall_redis_redirected_total",
-                    "Commands that a node of a Redis cluster sent elsewhere.",
+                    "Commands redirected by a node of a Redis cluster.",
                     &counters.redirected,
                 ),
                 (
                     "rollcall_redis_unanswered_total",
-                    "Commands that Redis did not answer: the connection broke or the answer took too long.",
+                    "Commands without a reply: the connection broke or timed out.",
                     &counters.unanswered,
                 ),
             ] {
@@ -177,29 +165,21 @@ impl Source for RedisFigures {
     }
 }
 
-/// Pools of connections to databases, by what they are used for.
 pub(super) struct DatabaseFigures(pub(super) Vec<(&'static str, Database)>);
 
 impl Source for DatabaseFigures {
     fn encode(&self, page: &mut Page) {
         for (purpose, database) in &self.0 {
             let usage = database.usage();
-            page.gauge(
-                "rollcall_database_connections",
-                "Connections to the database that are open, by state.",
-            )
-            .with(&[("use", purpose), ("state", "busy")], usage.open.saturating_sub(usage.idle))
-            .with(&[("use", purpose), ("state", "idle")], usage.idle);
-            page.gauge(
-                "rollcall_database_connections_max",
-                "Connections to the database that may be open at the same time.",
-            )
-            .with(&[("use", purpose)], usage.max);
+            page.gauge("rollcall_database_connections", "Open connections to the database, by state.")
+                .with(&[("use", purpose), ("state", "busy")], usage.open.saturating_sub(usage.idle))
+                .with(&[("use", purpose), ("state", "idle")], usage.idle);
+            page.gauge("rollcall_database_connections_max", "Maximum number of connections to the database.")
+                .with(&[("use", purpose)], usage.max);
         }
     }
 }
 
-/// The audit trail.
 impl Source for Audit {
     fn encode(&self, page: &mut Page) {
         let figures = self.figures();
@@ -208,17 +188,13 @@ impl Source for Audit {
             ("rollcall_audit_written_bytes_total", "Bytes written to the audit trail.", figures.bytes),
             (
                 "rollcall_audit_failures_total",
-                "Records that could not be written to the audit trail, and checks and syncs that failed.",
+                "Failed writes, checks and syncs of the audit trail.",
                 figures.failures,
             ),
-            (
-                "rollcall_audit_rotations_total",
-                "Files of the audit trail that were put aside.",
-                figures.rotations,
-            ),
+            ("rollcall_audit_rotations_total", "Rotated files of the audit trail.", figures.rotations),
             (
                 "rollcall_audit_repairs_total",
-                "Times that something else than a record was found at the end of the audit trail.",
+                "Incomplete records found at the end of the audit trail.",
                 figures.repairs,
             ),
         ] {
@@ -227,14 +203,14 @@ impl Source for Audit {
     }
 }
 
-/// When certificates expire, by what listens with them, such as `tracker` and `site`.
+/// Expiry of certificates by listener, `tracker` or `site`.
 pub struct CertificateFigures(pub Vec<(&'static str, Arc<Certificate>)>);
 
 impl Source for CertificateFigures {
     fn encode(&self, page: &mut Page) {
         let family = page.gauge(
             "rollcall_certificate_expiry_timestamp_seconds",
-            "When the certificate that a listener shows expires, in seconds since 1970.",
+            "Expiry time of a listener's certificate, in unix seconds.",
         );
         for (listener, certificate) in &self.0 {
             if let Some(expires_at) = certificate.expires_at() {

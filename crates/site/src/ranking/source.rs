@@ -1,4 +1,4 @@
-//! Where rankings come from: the swarms of this process, or the indexes of the Redis layout, or nowhere.
+//! Source of peer counts: the swarms of this process, or the indexes of the Redis mirror, or none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,64 +13,63 @@ use views::Indexes;
 use super::{Ranked, RankedBy, Ranking};
 use crate::problem::Problem;
 
-/// How old a ranking of swarms may be.
-const SWARMS_EVERY_MS: u64 = 1000;
-/// How old one from Redis may be: it has to be read over the network.
-const INDEXES_EVERY_MS: u64 = 5000;
+/// Minimum freshness of a ranking of swarms.
+const SWARMS_FRESH_MS: u64 = 1000;
+/// Minimum freshness of a ranking from Redis, which is read over the network.
+const INDEXES_FRESH_MS: u64 = 5000;
 
-/// Where rankings come from. The gate says which torrents there are.
+/// The gate has the torrents, `counts` their peer counts.
 #[derive(Clone)]
-pub struct Source {
+pub struct RankingSource {
     gate: Arc<Gate>,
-    counts: CountsFrom,
+    counts: Counts,
 }
 
 #[derive(Clone)]
-enum CountsFrom {
+enum Counts {
     Swarms(Arc<Tracker>),
     Indexes(Indexes),
-    Nowhere,
+    Unknown,
 }
 
-impl Source {
-    /// The best there is.
-    pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> Source {
+impl RankingSource {
+    /// Prefers swarms over indexes.
+    pub fn of(gate: Arc<Gate>, tracker: Option<Arc<Tracker>>, indexes: Option<Indexes>) -> RankingSource {
         let counts = match (tracker, indexes) {
-            (Some(tracker), _) => CountsFrom::Swarms(tracker),
-            (None, Some(indexes)) => CountsFrom::Indexes(indexes),
-            (None, None) => CountsFrom::Nowhere,
+            (Some(tracker), _) => Counts::Swarms(tracker),
+            (None, Some(indexes)) => Counts::Indexes(indexes),
+            (None, None) => Counts::Unknown,
         };
-        Source { gate, counts }
+        RankingSource { gate, counts }
     }
 
-    /// How old a ranking may be.
-    pub(super) fn every_ms(&self) -> u64 {
+    /// How long a ranking is fresh at least.
+    pub(super) fn fresh_ms_min(&self) -> u64 {
         match self.counts {
-            CountsFrom::Indexes(_) => INDEXES_EVERY_MS,
-            CountsFrom::Swarms(_) | CountsFrom::Nowhere => SWARMS_EVERY_MS,
+            Counts::Indexes(_) => INDEXES_FRESH_MS,
+            Counts::Swarms(_) | Counts::Unknown => SWARMS_FRESH_MS,
         }
     }
 
-    /// A ranking of all torrents, made at this moment; in this order already, if one is wanted. Off the threads that
-    /// answer requests: a hundred thousand torrents take a while.
+    /// Computes a ranking on a blocking thread, sorted by `by` if given.
     pub(super) async fn read(&self, made_ms: u64, by: Option<RankedBy>) -> Result<Ranking, Problem> {
         let gate = Arc::clone(&self.gate);
         let reading: Box<dyn FnOnce() -> (Vec<Ranked>, bool) + Send> = match &self.counts {
-            CountsFrom::Swarms(tracker) => {
+            Counts::Swarms(tracker) => {
                 let tracker = Arc::clone(tracker);
                 Box::new(move || (from_swarms(&gate, &tracker), true))
             }
-            CountsFrom::Indexes(indexes) => {
+            Counts::Indexes(indexes) => {
                 let counts = indexes.read().await?;
                 let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
                     seeders: counts.seeders,
                     leechers: counts.leechers,
                     snatches: counts.snatches,
                 };
-                // Indexes without a single torrent are indexes that nobody keeps.
+                // Empty indexes are not maintained by a mirror.
                 Box::new(move || (torrents(&gate, |id, _| counts.get(&id).map(of)), !counts.is_empty()))
             }
-            CountsFrom::Nowhere => Box::new(move || (torrents(&gate, |_, _| None), false)),
+            Counts::Unknown => Box::new(move || (torrents(&gate, |_, _| None), false)),
         };
         let ranking = tokio::task::spawn_blocking(move || {
             let (torrents, has_counts) = reading();
@@ -92,7 +91,7 @@ fn from_swarms(gate: &Gate, tracker: &Tracker) -> Vec<Ranked> {
     torrents(gate, |_, info_hash| counted.get(info_hash).copied())
 }
 
-/// Every torrent there is, with its counts; zeros where none are known.
+/// All torrents with their counts; zeros if unknown.
 fn torrents(gate: &Gate, counts: impl Fn(TorrentId, &InfoHash) -> Option<SwarmCounts>) -> Vec<Ranked> {
     let mut torrents = Vec::with_capacity(gate.torrent_count());
     gate.each_torrent(|id, info_hash| {

@@ -1,4 +1,4 @@
-//! Rankings, without a server.
+//! Rankings without a server.
 
 use std::collections::BTreeSet;
 
@@ -9,26 +9,26 @@ fn ranked(id: u64, seeders: u32) -> Ranked {
     Ranked { id: TorrentId::new(id).unwrap(), counts }
 }
 
-fn wanted(by: RankedBy, descending: bool, limit: usize) -> Wanted<'static> {
-    Wanted { by, descending, after: None, among: None, limit }
+fn request(by: RankedBy, descending: bool, limit: usize) -> PageRequest<'static> {
+    PageRequest { by, descending, after: None, among: None, limit }
 }
 
-/// All torrents of a ranking, page by page.
-fn walk(ranking: &Ranking, mut wanted: Wanted<'_>) -> Vec<u64> {
+/// Torrent ids of all pages.
+fn walk(ranking: &Ranking, mut request: PageRequest<'_>) -> Vec<u64> {
     let mut seen = Vec::new();
     loop {
-        let page = ranking.page(&wanted);
-        assert!(page.torrents.len() <= wanted.limit);
+        let page = ranking.page(&request);
+        assert!(page.torrents.len() <= request.limit);
         seen.extend(page.torrents.iter().map(|one| one.id.get()));
         match page.next {
-            Some(next) => wanted.after = Some(next),
+            Some(next) => request.after = Some(next),
             None => return seen,
         }
     }
 }
 
 #[test]
-fn pages_join_whatever_their_size_and_numbers_decide_ties() {
+fn pages_are_contiguous_for_any_size_and_ties_are_broken_by_id() {
     let torrents: Vec<Ranked> = (1..=100).map(|id| ranked(id, (id % 7) as u32)).collect();
     let ranking = Ranking::new(5, torrents.clone(), true);
     let mut expected: Vec<(u32, u64)> =
@@ -37,23 +37,23 @@ fn pages_join_whatever_their_size_and_numbers_decide_ties() {
     let ascending: Vec<u64> = expected.iter().map(|(_, id)| *id).collect();
     let descending: Vec<u64> = ascending.iter().rev().copied().collect();
     for limit in [1, 3, 50, 99, 100, 101] {
-        assert_eq!(walk(&ranking, wanted(RankedBy::Seeders, false, limit)), ascending, "{limit}");
-        assert_eq!(walk(&ranking, wanted(RankedBy::Seeders, true, limit)), descending, "{limit}");
+        assert_eq!(walk(&ranking, request(RankedBy::Seeders, false, limit)), ascending, "{limit}");
+        assert_eq!(walk(&ranking, request(RankedBy::Seeders, true, limit)), descending, "{limit}");
     }
-    // Nobody ever completed anything: only the numbers are left.
-    assert_eq!(walk(&ranking, wanted(RankedBy::Snatches, false, 9)), (1..=100).collect::<Vec<_>>());
+    // No completions: sorted by id.
+    assert_eq!(walk(&ranking, request(RankedBy::Snatches, false, 9)), (1..=100).collect::<Vec<_>>());
     let among: HashSet<TorrentId> = (1..=200).step_by(10).filter_map(TorrentId::new).collect();
-    let found = walk(&ranking, Wanted { among: Some(&among), ..wanted(RankedBy::Seeders, true, 3) });
+    let found = walk(&ranking, PageRequest { among: Some(&among), ..request(RankedBy::Seeders, true, 3) });
     let those: Vec<u64> = descending.into_iter().filter(|id| id % 10 == 1).collect();
     assert_eq!(found, those);
 }
 
 #[test]
-fn a_place_that_nobody_was_given_is_a_place_all_the_same() {
+fn a_cursor_that_was_never_issued_is_accepted() {
     let ranking = Ranking::new(5, (1..=10).map(|id| ranked(id, id as u32)).collect(), true);
     let from = |value: i64, id: u64, descending: bool| {
-        let after = Some(RankedPlace { made_ms: 1, value, id: TorrentId::new(id).unwrap() });
-        let page = ranking.page(&Wanted { after, ..wanted(RankedBy::Seeders, descending, 3) });
+        let after = Some(RankingCursor { made_ms: 1, value, id: TorrentId::new(id).unwrap() });
+        let page = ranking.page(&PageRequest { after, ..request(RankedBy::Seeders, descending, 3) });
         page.torrents.iter().map(|one| one.id.get()).collect::<Vec<_>>()
     };
     assert_eq!(from(5, 99, false), [6, 7, 8]);
@@ -68,64 +68,68 @@ fn a_place_that_nobody_was_given_is_a_place_all_the_same() {
 fn an_empty_ranking_has_an_empty_page() {
     let ranking = Ranking::new(5, Vec::new(), true);
     assert!(ranking.is_empty());
-    assert_eq!(walk(&ranking, wanted(RankedBy::Leechers, true, 10)), [0_u64; 0]);
+    assert_eq!(walk(&ranking, request(RankedBy::Leechers, true, 10)), [0_u64; 0]);
 }
 
-/// Adds one that is good for a second.
+/// Adds a ranking that is fresh for a second.
 fn add_to(rankings: &Rankings, torrents: Vec<Ranked>, now_ms: u64) -> Arc<Ranking> {
-    let shelf = &rankings.shelf;
-    shelf.add(Ranking::new(shelf.free_ms(now_ms), torrents, true), 1000, now_ms)
+    let cache = &rankings.cache;
+    cache.add(Ranking::new(cache.unused_ms(now_ms), torrents, true), 1000, now_ms)
 }
 
 #[tokio::test]
-async fn rankings_with_readers_are_kept_within_bounds_and_the_others_are_not() {
-    let rankings = Rankings::new(Source::of(Arc::default(), None, None));
+async fn rankings_with_issued_cursors_stay_cached_within_bounds() {
+    let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     let add = |ms: u64| add_to(&rankings, Vec::new(), ms);
     let first = add(1000);
-    assert_eq!(rankings.for_place(None, None, 1999).await.unwrap().made_ms, 1000, "recent enough");
-    let place = RankedPlace { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
+    assert_eq!(rankings.for_cursor(None, None, 1999).await.unwrap().made_ms, 1000, "recent enough");
+    let place = RankingCursor { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
     rankings.keep(&first);
     (2..10).for_each(|second| drop(add(second * 1000)));
-    assert_eq!(rankings.for_place(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
-    assert_eq!(rankings.shelf.kept.lock().len(), 2, "nobody was given a place in the others");
+    assert_eq!(rankings.for_cursor(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
+    assert_eq!(rankings.cache.kept.lock().len(), 2, "the others have no cursors");
     (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
-    let kept: BTreeSet<u64> = rankings.shelf.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
+    let kept: BTreeSet<u64> = rankings.cache.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
-    assert_eq!(rankings.late.get(), 0);
-    let late = rankings.for_place(Some(place), None, 59_500).await.unwrap();
-    assert_eq!((late.made_ms, rankings.late.get()), (59_000, 1), "by value and number, in the present one");
-    let next = rankings.for_place(None, None, 60_000).await.unwrap();
-    assert_eq!((next.made_ms, next.has_counts), (60_000, false), "it was made anew, from nowhere");
-    assert_ne!(add(60_000).made_ms, 60_000, "no two are the same");
+    assert_eq!(rankings.expired_cursors.get(), 0);
+    let late = rankings.for_cursor(Some(place), None, 59_500).await.unwrap();
+    assert_eq!(
+        (late.made_ms, rankings.expired_cursors.get()),
+        (59_000, 1),
+        "by value and id, in the current one"
+    );
+    let next = rankings.for_cursor(None, None, 60_000).await.unwrap();
+    assert_eq!((next.made_ms, next.has_counts), (60_000, false), "computed again, without counts");
+    assert_ne!(add(60_000).made_ms, 60_000, "ids are unique");
 }
 
 #[tokio::test]
-async fn a_ranking_is_finished_and_kept_though_whoever_asked_has_gone() {
-    let rankings = Rankings::new(Source::of(Arc::default(), None, None));
+async fn a_ranking_is_finished_and_cached_when_the_request_is_cancelled() {
+    let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     {
-        let mut asking = std::pin::pin!(rankings.for_place(None, None, 1000));
+        let mut asking = std::pin::pin!(rankings.for_cursor(None, None, 1000));
         let first =
             std::future::poll_fn(|context| std::task::Poll::Ready(asking.as_mut().poll(context))).await;
-        assert!(first.is_pending(), "it is being made");
+        assert!(first.is_pending(), "it is being computed");
     }
-    assert!(rankings.making.try_lock().is_err(), "nobody else begins meanwhile");
+    assert!(rankings.making.try_lock().is_err(), "no second computation starts");
     drop(rankings.making.lock().await);
-    assert_eq!(rankings.shelf.kept.lock().len(), 1);
-    assert_eq!(rankings.for_place(None, None, 1500).await.unwrap().made_ms, 1000);
+    assert_eq!(rankings.cache.kept.lock().len(), 1);
+    assert_eq!(rankings.for_cursor(None, None, 1500).await.unwrap().made_ms, 1000);
 }
 
 #[test]
-fn all_that_is_kept_together_is_bounded() {
-    let rankings = Rankings::new(Source::of(Arc::default(), None, None));
+fn the_cache_is_bounded() {
+    let rankings = Rankings::new(RankingSource::of(Arc::default(), None, None));
     let many: Vec<Ranked> = (1..=KEPT_TORRENTS_MAX as u64 / 3).map(|id| ranked(id, 0)).collect();
     for second in 1..=5 {
         let one = add_to(&rankings, many.clone(), second * 1000);
         rankings.keep(&one);
     }
-    assert_eq!(rankings.shelf.kept.lock().len(), 3);
+    assert_eq!(rankings.cache.kept.lock().len(), 3);
 }
 
-/// A process with so many torrents, all of which somebody announces.
+/// A tracker with many torrents and peers.
 mod crowd {
     use std::net::IpAddr;
 
@@ -157,7 +161,6 @@ mod crowd {
         InfoHash(bytes)
     }
 
-    /// A peer of this user on a torrent.
     fn announce(tracker: &Tracker, torrent: u64, user: u64, left: u64, event: AnnounceEvent) {
         let mut peer_id = *b"-TT0001-------------";
         peer_id[12..].copy_from_slice(&user.to_be_bytes());
@@ -188,7 +191,7 @@ mod crowd {
         let tracker = Tracker::new(Arc::clone(&gate), clock, sink, LiveSettings::default(), &secrets);
         for torrent in 1..=TORRENTS {
             gate.put_torrent(TorrentId::new(torrent).unwrap(), info_hash(torrent), None, true);
-            // Nobody is on every eighth.
+            // Every eighth torrent has no peers.
             for user in 1..=torrent % 8 {
                 let event = AnnounceEvent::Completed;
                 announce(&tracker, torrent, user, if user % 3 == 0 { 9 } else { 0 }, event);
@@ -198,11 +201,11 @@ mod crowd {
     }
 
     #[tokio::test]
-    async fn m10_pages_of_a_hundred_thousand_torrents_join_while_their_swarms_change() {
+    async fn m10_pages_of_a_hundred_thousand_torrents_are_contiguous_while_swarms_change() {
         let (gate, tracker) = crowded();
-        let rankings = Rankings::new(Source::of(gate, Some(Arc::clone(&tracker)), None));
+        let rankings = Rankings::new(RankingSource::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
-        rankings.for_place(None, None, now_ms).await.unwrap();
+        rankings.for_cursor(None, None, now_ms).await.unwrap();
         for (by, descending) in
             [(RankedBy::Seeders, true), (RankedBy::Leechers, false), (RankedBy::Snatches, true)]
         {
@@ -210,18 +213,18 @@ mod crowd {
             let mut after = None;
             let mut pages = 0;
             loop {
-                let ranking = rankings.for_place(after, Some(by), now_ms).await.unwrap();
-                let page = ranking.page(&Wanted { after, ..wanted(by, descending, 1000) });
+                let ranking = rankings.for_cursor(after, Some(by), now_ms).await.unwrap();
+                let page = ranking.page(&PageRequest { after, ..request(by, descending, 1000) });
                 rankings.keep(&ranking);
                 seen.extend(page.torrents.iter().map(|one| (by.value(&one.counts), one.id)));
                 pages += 1;
-                // Some come, some go, on torrents that were shown and on others; and others make rankings of it.
+                // Peers come and go on listed and other torrents, and further rankings are computed.
                 for torrent in (pages..TORRENTS).step_by(997) {
                     announce(&tracker, torrent, 50 + pages % 7, pages % 2, AnnounceEvent::Started);
                     announce(&tracker, torrent, 1, 0, AnnounceEvent::Stopped);
                 }
                 now_ms += 100;
-                rankings.for_place(None, None, now_ms).await.unwrap();
+                rankings.for_cursor(None, None, now_ms).await.unwrap();
                 match page.next {
                     Some(next) => after = Some(next),
                     None => break,
@@ -232,8 +235,8 @@ mod crowd {
             assert!(is_in_order, "none twice, none out of order: {by:?}");
             assert_eq!(seen.len() as u64, TORRENTS, "none is missing: {by:?}");
         }
-        assert_eq!(rankings.late.get(), 0);
-        let present = rankings.for_place(None, None, now_ms + GOOD_MS_MAX).await.unwrap();
+        assert_eq!(rankings.expired_cursors.get(), 0);
+        let present = rankings.for_cursor(None, None, now_ms + FRESH_MS_MAX).await.unwrap();
         let swarms = tracker.swarms();
         for torrent in (1..=TORRENTS).step_by(500) {
             let id = TorrentId::new(torrent).unwrap();

@@ -1,6 +1,6 @@
-//! A connection as hyper sees it: it tells what came since the last answer, and gives up on whoever does not read.
+//! A connection with a write timeout and a count of the bytes read since the last response.
 //!
-//! hyper has a time for heads and none for answers: whoever asks and never reads would hold a connection for good.
+//! hyper has a timeout for request heads, but none for writes: a client that never reads would hold its connection forever.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 use tokio_rustls::server::TlsStream;
 
-/// What came over a connection.
+/// Bytes read from a connection.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     read_bytes: AtomicU64,
@@ -25,35 +25,33 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// A request was answered.
-    pub(super) fn note_answer(&self) {
+    pub(super) fn record_answer(&self) {
         let read_bytes = self.read_bytes.load(Ordering::Relaxed);
         self.read_bytes_at_answer.store(read_bytes, Ordering::Relaxed);
     }
 
-    /// Whether there was a request, and silence since.
+    /// Whether a request was answered and nothing was read since.
     pub(super) fn is_idle(&self) -> bool {
         let at_answer = self.read_bytes_at_answer.load(Ordering::Relaxed);
         at_answer > 0 && at_answer == self.read_bytes.load(Ordering::Relaxed)
     }
 }
 
-/// A connection that is watched.
-pub(super) struct Watched<S> {
+pub(super) struct MonitoredStream<S> {
     inner: S,
     traffic: Arc<Traffic>,
     stall_max: Duration,
-    /// Runs while the peer takes nothing.
+    /// Runs while a write is pending.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Watched<S> {
-    /// Watches a connection; whoever takes nothing for so long is given up.
+impl<S> MonitoredStream<S> {
+    /// A write that is pending for `stall_max` fails.
     pub(super) fn new(inner: S, traffic: Arc<Traffic>, stall_max: Duration) -> Self {
-        Watched { inner, traffic, stall_max, stalled: None }
+        MonitoredStream { inner, traffic, stall_max, stalled: None }
     }
 
-    /// Goes on with what was written, or waits for the peer a while longer.
+    /// Applies the timeout to a pending write.
     fn unless_stalled<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -66,21 +64,21 @@ impl<S> Watched<S> {
         let stall_max = self.stall_max;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall_max)));
         ready!(stalled.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "write timeout")))
     }
 }
 
-/// The socket beneath a connection that HTTP is done with, and what was read of it: from then on nobody here watches it.
+/// The socket of an upgraded connection, and the bytes that were read already. The timeout no longer applies.
 pub(crate) fn unwrap(upgraded: Upgraded) -> Option<(Socket, Vec<u8>)> {
-    let upgraded = match upgraded.downcast::<TokioIo<Watched<TcpStream>>>() {
+    let upgraded = match upgraded.downcast::<TokioIo<MonitoredStream<TcpStream>>>() {
         Ok(plain) => return Some((Socket::Plain(plain.io.into_inner().inner), plain.read_buf.to_vec())),
         Err(upgraded) => upgraded,
     };
-    let secure = upgraded.downcast::<TokioIo<Watched<TlsStream<TcpStream>>>>().ok()?;
+    let secure = upgraded.downcast::<TokioIo<MonitoredStream<TlsStream<TcpStream>>>>().ok()?;
     Some((Socket::Tls(Box::new(secure.io.into_inner().inner)), secure.read_buf.to_vec()))
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -94,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,9 +1,9 @@
-//! `Accept-Encoding`: which compressed form of a file its reader can take.
+//! `Accept-Encoding`.
 
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// How a form is compressed. The better one stands first.
+/// A compressed form. The preferred one comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Brotli,
@@ -11,7 +11,7 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// As it is named in headers.
+    /// Name in headers.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Encoding::Brotli => "br",
@@ -19,8 +19,8 @@ impl Encoding {
         }
     }
 
-    /// What tells its tag from that of the plain form.
-    pub(super) const fn tag_ending(self) -> &'static str {
+    /// Suffix of its entity tag.
+    pub(super) const fn tag_suffix(self) -> &'static str {
         match self {
             Encoding::Brotli => "-br",
             Encoding::Gzip => "-gz",
@@ -28,17 +28,17 @@ impl Encoding {
     }
 }
 
-/// The first of these forms that the reader takes. None: the plain one, which everybody takes.
+/// The first form that the client accepts; none means uncompressed.
 pub(super) fn best<T>(
-    asked: &HeaderMap,
+    request: &HeaderMap,
     mut forms: impl Iterator<Item = (Encoding, T)>,
 ) -> Option<(Encoding, T)> {
-    forms.find(|(encoding, _)| takes(asked, encoding.name()))
+    forms.find(|(encoding, _)| accepts(request, encoding.name()))
 }
 
-/// Whether an encoding is named, or `*` in its stead, and not with a weight of zero.
-fn takes(asked: &HeaderMap, name: &str) -> bool {
-    let lines = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+/// Whether an encoding, or `*`, is listed with a weight above zero.
+fn accepts(request: &HeaderMap, name: &str) -> bool {
+    let lines = request.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let mut by_star = false;
     for item in lines.flat_map(|line| line.split(',')) {
         let (coding, parameters) = item.split_once(';').unwrap_or((item, ""));
@@ -52,7 +52,7 @@ fn takes(asked: &HeaderMap, name: &str) -> bool {
     by_star
 }
 
-/// The weight among an item's parameters; one where none can be read.
+/// The `q` parameter; 1 if missing or malformed.
 fn weight_of(parameters: &str) -> f32 {
     let named = parameters.split(';').filter_map(|pair| pair.split_once('='));
     let weight = named
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_taken_if_it_is_named_and_not_weighed_as_nothing() {
+    fn an_encoding_is_accepted_if_listed_with_a_weight_above_zero() {
         let takes_brotli = |line: &str| {
-            let mut asked = HeaderMap::new();
-            asked.insert(ACCEPT_ENCODING, line.parse().unwrap());
-            takes(&asked, "br")
+            let mut request = HeaderMap::new();
+            request.insert(ACCEPT_ENCODING, line.parse().unwrap());
+            accepts(&request, "br")
         };
         for line in ["br", "gzip, BR", "gzip;q=1.0, br;q=0.1", "*", "*;q=0.5, gzip", "br;q=x"] {
             assert!(takes_brotli(line), "{line}");
@@ -78,6 +78,6 @@ mod tests {
         for line in ["", "gzip", "br;q=0", "br; q=0.000, *", "brotli", "identity", "*;q=0"] {
             assert!(!takes_brotli(line), "{line}");
         }
-        assert!(!takes(&HeaderMap::new(), "br"), "who says nothing gets the plain form");
+        assert!(!accepts(&HeaderMap::new(), "br"), "without the header, the plain form is sent");
     }
 }

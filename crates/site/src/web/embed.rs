@@ -1,24 +1,20 @@
-//! Which files of the built dashboard become part of the program. The build script runs this; tests do as well.
+//! Files of the built dashboard that are embedded in the binary. Used by the build script and by tests.
 //!
-//! A file `x` may have `x.br` and `x.gz` beside it: the same, compressed. Maps for debuggers and hidden files stay out.
+//! A file `x` may have the compressed forms `x.br` and `x.gz`. Source maps and hidden files are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A file and its compressed forms.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// As it is.
     pub plain: PathBuf,
-    /// The same, by Brotli.
     pub brotli: Option<PathBuf>,
-    /// The same, by gzip.
     pub gzip: Option<PathBuf>,
 }
 
-/// All files in a folder and those below it, by their paths within it. A folder that is not there has none.
+/// All files below a folder, by relative path. Empty if the folder does not exist.
 pub fn find(dist: &Path) -> io::Result<BTreeMap<String, Found>> {
     let mut paths = BTreeMap::new();
     collect(dist, "", &mut paths)?;
@@ -43,7 +39,7 @@ fn collect(folder: &Path, before: &str, paths: &mut BTreeMap<String, PathBuf>) -
     };
     for entry in entries {
         let entry = entry?;
-        // Names that are not text are none of a web build's.
+        // A web build has only UTF-8 names.
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name.starts_with('.') || name.contains(".map") {
             continue;
@@ -59,7 +55,7 @@ fn collect(folder: &Path, before: &str, paths: &mut BTreeMap<String, PathBuf>) -
     Ok(())
 }
 
-/// The table as Rust: a list of `WebFile`, by their paths.
+/// Rust source of a slice of `WebFile`, sorted by path.
 pub fn table(found: &BTreeMap<String, Found>) -> String {
     let bytes = |path: &PathBuf| format!("include_bytes!({:?})", path.display().to_string());
     let maybe = |path: &Option<PathBuf>| match path {

@@ -15,13 +15,13 @@ use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, Redis, RedisSettings};
 use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
-use site::caller::Callers;
+use site::auth::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
-    Allocator, CertificateFigures, GatewaysFigures, MirrorFigures, PeopleFigures, RedisSourceFigures, Source,
+    Allocator, CertificateFigures, ClusterFigures, MirrorFigures, PresenceFigures, RedisSourceFigures, Source,
 };
 use site::ranking::Rankings;
-use site::rate::RateLimit;
+use site::rate_limit::RateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
 use tracker::settings::TlsFiles;
@@ -29,7 +29,7 @@ use views::mirror::Directory;
 use views::{Mirror, MirrorParts, MirrorSettings};
 
 use crate::promtool::{self, deploy_folder};
-use crate::scene::{self, number};
+use crate::server::{number, on_redis};
 
 /// What is on the page and has no panel: it says nothing over time, or is the bound of something that does.
 const NOT_ON_THE_DASHBOARD: [&str; 4] = [
@@ -72,12 +72,12 @@ fn expressions(dashboard: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_that_matter_are_shown() {
-    let server = RedisServer::start();
-    let scene = scene::on_redis(&server).await;
-    scene.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
+    let redis = RedisServer::start();
+    let server = on_redis(&redis).await;
+    server.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
     let audit = Audit::open(
         AuditSettings {
-            file: scene.folder.path().join("audit.log"),
+            file: server.folder.path().join("audit.log"),
             sync: AuditSync::Never,
             file_bytes_max: 1 << 20,
             files_max: 1,
@@ -87,10 +87,10 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     .unwrap();
     let (unknown_passkeys, _requests) = UnknownPasskeys::new(Duration::from_secs(1));
     let count = Arc::new(OnlineCount::default);
-    let mirror = a_mirror(&server);
+    let mirror = a_mirror(&redis);
     let gateways =
-        GatewaysFigures { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
-    let database = format!("sqlite:{}", scene.folder.path().join("sessions.db").display());
+        ClusterFigures { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
+    let database = format!("sqlite:{}", server.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
     let more: [&dyn Source; 15] = [
         &gateways,
@@ -98,24 +98,24 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &some_redis_source(),
         &audit,
         &*unknown_passkeys,
-        &CertificateFigures(vec![("site", a_certificate(scene.folder.path()))]),
+        &CertificateFigures(vec![("site", a_certificate(server.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
             by_key: RateLimit::new(1),
             by_address: RateLimit::new(1),
-            by_person: RateLimit::new(1),
+            by_user: RateLimit::new(1),
             wrong_keys: RateLimit::per_minute(1),
         },
         &Sessions::on(&store),
-        &Rankings::new(site::ranking::Source::of(Arc::default(), None, None)),
+        &Rankings::new(site::ranking::RankingSource::of(Arc::default(), None, None)),
         &some_limits(),
         &Allocator,
         &Health::new(vec![Dependency::new("database", || async { Ok(()) })], UnixTime(0)),
         &GatewayCounters::default(),
-        &PeopleFigures { count, connections_max: 1, operators_max: 1 },
+        &PresenceFigures { count, connections_max: 1, operators_max: 1 },
     ];
-    let page = scene.metrics.render_with(&more);
-    assert_eq!(promtool::run(scene.folder.path(), &["check", "metrics"], &page), "");
+    let page = server.metrics.render_with(&more);
+    assert_eq!(promtool::run(server.folder.path(), &["check", "metrics"], &page), "");
     assert!(number(&page, "rollcall_certificate_expiry_timestamp_seconds{listener=\"site\"}") > 1.8e9);
     let (alerts, dashboard) = (read("prometheus/alerts.yml"), read("grafana/rollcall.json"));
     let on_page = names_on(&page);
@@ -130,7 +130,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let unshown: Vec<&str> =
         families.filter(|name| !is_shown(name) && !NOT_ON_THE_DASHBOARD.contains(name)).collect();
     assert!(unshown.is_empty(), "the dashboard does not show {unshown:?}");
-    scene.end().await;
+    server.end().await;
 }
 
 /// A mirror that has yet to do anything.

@@ -6,22 +6,22 @@ use domain::AnnounceEvent;
 use testkit::{Announce, RawUdp};
 
 use crate::promtool;
-use crate::scene::{Scene, TORRENT, VERSION, number};
+use crate::server::{TORRENT, TestServer, VERSION, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j7_the_page_tells_what_a_server_does_and_promtool_finds_no_fault_with_it() {
-    let scene = Scene::start().await;
+    let server = TestServer::start().await;
     let seeder = Announce::seeder(TORRENT, 1).with_event(AnnounceEvent::Started);
-    scene.announce(1, &seeder);
-    scene.announce(2, &Announce::leecher(TORRENT, 2).with_event(AnnounceEvent::Started));
-    scene.announce(2, &Announce::leecher(TORRENT, 2));
-    scene.announce(77, &seeder);
-    RawUdp::new(scene.running.addresses().udp[0]).connect();
-    scene.wait_for("rollcall_view_applied_total{view=\"ledger\"}", 3.0).await;
-    scene.wait_for("rollcall_view_applied_total{view=\"activity\"}", 3.0).await;
-    scene.wait_for("rollcall_journal_length_alarm_entries", 1_000.0).await;
-    scene.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
-    let page = scene.metrics.render();
+    server.announce(1, &seeder);
+    server.announce(2, &Announce::leecher(TORRENT, 2).with_event(AnnounceEvent::Started));
+    server.announce(2, &Announce::leecher(TORRENT, 2));
+    server.announce(77, &seeder);
+    RawUdp::new(server.running.addresses().udp[0]).connect();
+    server.wait_for("rollcall_view_applied_total{view=\"ledger\"}", 3.0).await;
+    server.wait_for("rollcall_view_applied_total{view=\"activity\"}", 3.0).await;
+    server.wait_for("rollcall_journal_length_alarm_entries", 1_000.0).await;
+    server.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
+    let page = server.metrics.render();
     for (sample, expected) in [
         ("rollcall_tracker_announces_total{wire=\"http\",event=\"started\"}", 2.0),
         ("rollcall_tracker_announces_total{wire=\"http\",event=\"none\"}", 1.0),
@@ -55,25 +55,25 @@ async fn j7_the_page_tells_what_a_server_does_and_promtool_finds_no_fault_with_i
     assert!(number(&page, "process_max_fds") >= number(&page, "process_open_fds"));
     assert!(number(&page, "process_start_time_seconds") > 1.6e9);
     assert!(number(&page, "rollcall_process_memory_limit_bytes") > 1e6);
-    let said = promtool::run(scene.folder.path(), &["check", "metrics"], &page);
+    let said = promtool::run(server.folder.path(), &["check", "metrics"], &page);
     assert_eq!(said, "", "promtool has something to say about the page");
-    scene.end().await;
+    server.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_that_runs_looks_by_itself_and_ends_when_told() {
-    let scene = Scene::start().await;
+    let server = TestServer::start().await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let watch = std::sync::Arc::clone(scene.metrics.watch());
-    assert!(!scene.metrics.render().contains("rollcall_journal_entries{"), "nothing is known yet");
+    let watch = std::sync::Arc::clone(server.metrics.journal_poller());
+    assert!(!server.metrics.render().contains("rollcall_journal_entries{"), "nothing is known yet");
     let running = tokio::spawn(watch.run(stopped));
     let looked = async {
-        while !scene.metrics.render().contains("rollcall_journal_entries{lane=\"traffic\"} 0") {
+        while !server.metrics.render().contains("rollcall_journal_entries{lane=\"traffic\"} 0") {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(crate::scene::PATIENCE, looked).await.expect("the first look is at once");
+    tokio::time::timeout(crate::server::PATIENCE, looked).await.expect("the first look is at once");
     stop.send(true).unwrap();
-    tokio::time::timeout(crate::scene::PATIENCE, running).await.expect("it ends").unwrap();
-    scene.end().await;
+    tokio::time::timeout(crate::server::PATIENCE, running).await.expect("it ends").unwrap();
+    server.end().await;
 }

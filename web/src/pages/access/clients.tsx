@@ -10,12 +10,12 @@ import { readPrefix } from "./reading";
 import { t as all } from "./texts";
 import { t } from "./texts/clients";
 
-type Client = Schema<"Client">;
+type Client = Schema<"ClientRule">;
 
 /** Which programs may announce. */
 export function Clients() {
   const list = useResource("clients", (signal) => api.get("/api/v1/clients", { signal }), { everyMs: 10_000 });
-  const clients = list.data ?? [];
+  const clients = list.data?.items ?? [];
   return (
     <>
       {can("admin") && list.data && <Say clients={clients} refresh={list.refresh} />}

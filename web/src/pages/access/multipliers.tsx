@@ -33,7 +33,7 @@ export function Multipliers() {
     <>
       {can("admin") && <Add refresh={list.refresh} />}
       <Card title={t.list} flush>
-        {list.error && !list.data ? <Failure problem={list.error} retry={list.refresh} /> : !list.data ? <Loading /> : <List multipliers={list.data} refresh={list.refresh} />}
+        {list.error && !list.data ? <Failure problem={list.error} retry={list.refresh} /> : !list.data ? <Loading /> : <List multipliers={list.data.items} refresh={list.refresh} />}
       </Card>
     </>
   );

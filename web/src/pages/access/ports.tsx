@@ -19,7 +19,7 @@ export function Ports() {
     <>
       {can("admin") && <Ban refresh={list.refresh} />}
       <Card title={t.list} flush>
-        {list.error && !list.data ? <Failure problem={list.error} retry={list.refresh} /> : !list.data ? <Loading /> : <List banned={list.data} refresh={list.refresh} />}
+        {list.error && !list.data ? <Failure problem={list.error} retry={list.refresh} /> : !list.data ? <Loading /> : <List banned={list.data.items} refresh={list.refresh} />}
       </Card>
     </>
   );

@@ -55,7 +55,7 @@ async function found(text: string, cursor: string | undefined, signal: AbortSign
   const id = readId(text);
   if (id !== null) ids.add(id);
   const holders = await api.post("/api/v1/users/lookup", { body: { passkeys: [passkey] }, signal });
-  for (const holder of holders) if (typeof holder.user === "number") ids.add(holder.user);
+  for (const holder of holders.items) if (typeof holder.user === "number") ids.add(holder.user);
   const users: User[] = [];
   for (const one of ids) {
     try {
@@ -64,7 +64,7 @@ async function found(text: string, cursor: string | undefined, signal: AbortSign
       if (!(thrown instanceof Problem) || thrown.status !== 404) throw thrown;
     }
   }
-  return { items: users, next_cursor: null };
+  return { items: users, next: null };
 }
 
 function Add(props: { refresh(): void }) {

@@ -1,7 +1,7 @@
 // The Audit page: who changed what, newest first, and whether the chain of records holds.
 import { useState } from "preact/hooks";
 import { api, asProblem, type Problem } from "../../api/client";
-import type { AuditVerdict } from "../../api/types";
+import type { AuditVerification } from "../../api/types";
 import { useResource } from "../../resource";
 import type { PageProps } from "../../router";
 import { can } from "../../session";
@@ -26,7 +26,7 @@ export default function Audit(props: PageProps) {
   );
 }
 
-type Verdict = AuditVerdict & { last_hash?: string | null };
+type Verdict = AuditVerification & { last_hash?: string | null };
 
 interface Checked {
   verdict: Verdict;
@@ -103,7 +103,7 @@ function VerdictShown(props: { checked: Checked; newest: string | null }) {
   );
 }
 
-function faultOf(verdict: AuditVerdict): [string, preact.ComponentChildren][] {
+function faultOf(verdict: AuditVerification): [string, preact.ComponentChildren][] {
   const facts: [string, preact.ComponentChildren][] = [];
   if (verdict.broken_at !== undefined && verdict.broken_at !== null) facts.push([t.brokenAt, <Badge tone="bad">{verdict.broken_at}</Badge>]);
   if (verdict.reason) facts.push([t.brokenWhy, <Name text={verdict.reason} wrap most={500} />]);

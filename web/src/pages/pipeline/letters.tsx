@@ -11,7 +11,7 @@ import { NONE, requestsFor, stillThere, toggled, type Choice } from "./choice";
 import { allWellHints, lettersHints, t } from "./texts";
 
 type Lane = "dlq" | "failed";
-type Letter = Schema<"Letter">;
+type Letter = Schema<"DeadLetter">;
 type Journal = Schema<"JournalStatus">;
 
 const PAGE = 50;

@@ -81,7 +81,7 @@ function PageOfPeople(props: { status: Status | undefined; platform: (typeof PLA
 
   if (people.error && !people.data) return <Failure problem={people.error} retry={people.refresh} />;
   if (!people.data) return <Loading rows={8} />;
-  const next = people.data.next_cursor;
+  const next = people.data.next;
   return (
     <>
       <PeopleTable people={people.data.items} empty={<Nobody isFiltered={Boolean(status || platform)} />} />

@@ -12,12 +12,12 @@ export function TorrentActions(props: { torrent: Schema<"Torrent">; refresh(): v
   const { torrent, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
   if (!can("admin")) return null;
-  const change = async (body: Schema<"TorrentChange">): Promise<boolean> => {
+  const change = async (body: Schema<"UpdateTorrent">): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/torrents/{id}", { path: { id: String(torrent.id) }, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: Schema<"TorrentChange">) => {
+  const ask = async (question: Question, body: Schema<"UpdateTorrent">) => {
     if (await confirm(question)) await change(body);
   };
   return (

@@ -16,12 +16,12 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
   if (!can("admin")) return null;
   const id = String(user.id);
   const path = { id: user.id };
-  const change = async (body: Schema<"UserChange">): Promise<boolean> => {
+  const change = async (body: Schema<"UpdateUser">): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/users/{id}", { path, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: Schema<"UserChange">) => {
+  const ask = async (question: Question, body: Schema<"UpdateUser">) => {
     if (await confirm(question)) await change(body);
   };
   const reset = async () => {

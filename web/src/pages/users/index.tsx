@@ -13,7 +13,7 @@ import { filterOf, SORTS, sortingOf, STATES, type SortKey, type StateKey } from 
 import { states, t } from "./texts";
 
 type User = Schema<"User">;
-type Person = Schema<"Person">;
+type Person = Schema<"Presence">;
 
 const EVERY_MS = 10_000;
 const PRESENCE_EVERY_MS = 3000;
@@ -66,7 +66,7 @@ function usePeople(users: readonly ListedUser[]): Map<string, Person> {
   const ids = users.map((user) => user.id);
   const key = ids.length === 0 ? null : ids.join(" ");
   const asked = useResource(key, (signal) => api.post("/api/v1/presence/query", { body: { users: ids }, signal }), { everyMs: PRESENCE_EVERY_MS });
-  return new Map((asked.data?.users ?? []).map((person) => [person.id, person]));
+  return new Map((asked.data?.items ?? []).map((person) => [person.id, person]));
 }
 
 function columns(people: Map<string, Person>): Column<ListedUser>[] {

@@ -12,7 +12,7 @@ import { t } from "./texts";
 import { appStates, causes, happenings, platforms } from "./words";
 
 type Session = Schema<"Session">;
-type Elsewhere = Schema<"DeviceElsewhere">;
+type Elsewhere = Schema<"RemoteDevice">;
 type Happening = Schema<"PresenceEvent">;
 
 const EVERY_MS = 3000;

@@ -3,7 +3,7 @@ import type { Schema } from "../../api/types";
 import * as format from "../../format";
 import { texts } from "../../i18n";
 
-type Risk = Schema<"Risk">;
+type Risk = Schema<"RiskEvent">;
 
 /** The kinds, in the order in which a choice offers them. */
 export const RISK_KINDS = [

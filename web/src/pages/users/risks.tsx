@@ -10,7 +10,7 @@ import { RISK_KINDS, riskKind, riskSentence } from "./risk-words";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
-type Risk = Schema<"Risk">;
+type Risk = Schema<"RiskEvent">;
 type Kind = Risk["kind"] | "";
 
 /** The risk events of a user, newest first. */

@@ -57,7 +57,7 @@ function tabName(key: TabKey): string {
   return names[key];
 }
 
-function TabBody(props: { tab: TabKey; user: number; shown: Schema<"UserWithAccounts">; query: URLSearchParams }) {
+function TabBody(props: { tab: TabKey; user: number; shown: Schema<"UserDetails">; query: URLSearchParams }) {
   const { tab, user } = props;
   switch (tab) {
     case "now":

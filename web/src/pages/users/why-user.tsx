@@ -110,10 +110,10 @@ async function accountsOf(user: number, signal: AbortSignal): Promise<{ accounts
   const accounts: Account[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const { items, next_cursor } = await api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: { limit: ACCOUNTS_A_PAGE, cursor }, signal });
+    const { items, next } = await api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: { limit: ACCOUNTS_A_PAGE, cursor }, signal });
     accounts.push(...items);
-    if (next_cursor == null) return { accounts, isComplete: true };
-    cursor = next_cursor;
+    if (next == null) return { accounts, isComplete: true };
+    cursor = next;
   }
   return { accounts, isComplete: false };
 }

@@ -130,7 +130,7 @@ impl Opened {
                     certificate: prepared.as_ref().and_then(|(prepared, _)| prepared.certificate()).cloned(),
                     with_gateway: roles.include(Role::Gateway),
                     follower: follower.counters(),
-                    site_keys: follower.figures(notes.as_ref()),
+                    redis_source: follower.figures(notes.as_ref()),
                 };
                 Some(OpenSite::open(lent, &mut engine).await?)
             }

@@ -1,7 +1,7 @@
-//! `POST /api/v1/presence/heartbeat`: for pages and apps that hold no connection (P8), with the person's own token.
+//! `POST /api/v1/presence/heartbeat`: for pages and apps without a WebSocket (P8), authenticated by the user's token.
 //!
-//! A heartbeat says the same as a connection does when it begins. Who says goodbye is gone at once; who is silent is gone
-//! by the rules for their app's state. Keys of the API are not taken here: a key has no person behind it.
+//! A heartbeat has the fields of a `connect` command. With `goodbye` the device goes offline at once; without further
+//! heartbeats, after the timeouts of its app state. API keys are not accepted: a key has no user.
 
 use std::sync::Arc;
 
@@ -15,136 +15,132 @@ use utoipa_axum::routes;
 
 use super::{device_of, gateway_of};
 use crate::app::Routes;
-use crate::extract::Said;
+use crate::extract::JsonBody;
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
-/// Where heartbeats go. Pages of other origins than the API's may use it.
+/// Pages of `gateway.allowed_origins` may call it.
 pub(crate) const PATH: &str = "/api/v1/presence/heartbeat";
 
 pub(crate) fn routes() -> Routes {
     Routes::new().routes(routes!(heartbeat))
 }
 
-/// What a device says of itself.
+/// State of a device.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct HeartbeatSaid {
-    /// Its name: the same each time.
+struct Heartbeat {
+    /// Device id, stable across heartbeats.
     #[schema(min_length = 1, max_length = 64, pattern = "^[!-~]+$")]
     device: String,
-    /// What kind of device it is; web if left out.
+    /// Default: web.
     #[schema(example = "phone", value_type = Option<PlatformName>)]
     platform: Option<String>,
-    /// Whether somebody looks at the app; foreground if left out.
+    /// Default: foreground.
     #[schema(example = "background", value_type = Option<AppStateName>)]
     app_state: Option<String>,
-    /// What the person says of themselves while this device is here.
-    #[schema(value_type = Option<DeclaredName>)]
+    /// Status declared by the user, while this device is online.
+    #[schema(value_type = Option<DeclaredStatus>)]
     status: Option<String>,
-    /// The last heartbeat: the device is gone at once.
+    /// Last heartbeat: the device goes offline at once.
     #[serde(default)]
     #[schema(default = false)]
     goodbye: bool,
 }
 
-/// What kind of device it is.
 #[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the names, for the description")]
+#[schema(as = Platform, rename_all = "snake_case")]
+#[expect(dead_code, reason = "only for the OpenAPI schema")]
 pub(super) enum PlatformName {
     Phone,
     Computer,
     Web,
 }
 
-/// Whether somebody looks at the app.
 #[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the names, for the description")]
+#[schema(as = AppState, rename_all = "snake_case")]
+#[expect(dead_code, reason = "only for the OpenAPI schema")]
 enum AppStateName {
     Foreground,
     Background,
     Inactive,
 }
 
-/// What a person can say of themselves.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "the names, for the description")]
-enum DeclaredName {
+#[expect(dead_code, reason = "only for the OpenAPI schema")]
+enum DeclaredStatus {
     Online,
     Away,
     Busy,
     Invisible,
 }
 
-/// When to come again.
 #[derive(Serialize, ToSchema)]
-struct HeartbeatHeard {
-    /// After so many seconds; null after a goodbye.
+struct HeartbeatReply {
+    /// Seconds until the next heartbeat; null after a goodbye.
     next_s: Option<u32>,
 }
 
-/// A device that holds no connection is here
+/// Send a heartbeat of a device without a WebSocket
 ///
-/// With a token of the person, as for a connection; not with an API key.
+/// Takes the user's token, as for a connection; not an API key.
 #[utoipa::path(
-    post, path = "/api/v1/presence/heartbeat", tag = "presence", request_body = HeartbeatSaid,
-    security(("person" = [])),
+    post, path = "/api/v1/presence/heartbeat", tag = "presence", request_body = Heartbeat,
+    security(("user_token" = [])),
     responses(
-        (status = 200, description = "It was heard", body = HeartbeatHeard),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "Accepted", body = HeartbeatReply),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn heartbeat(
     State(site): State<Arc<Site>>,
-    Extension(person): Extension<Identity>,
-    Said(said): Said<HeartbeatSaid>,
-) -> Result<Json<HeartbeatHeard>, Problem> {
+    Extension(identity): Extension<Identity>,
+    JsonBody(body): JsonBody<Heartbeat>,
+) -> Result<Json<HeartbeatReply>, Problem> {
     let hub = &gateway_of(&site)?.hub;
-    let device = device_of(&said.device)?;
-    let hello = hello_of(&said, device)?;
-    if said.goodbye {
-        hub.http_goodbye(person.user, hello.device);
-        return Ok(Json(HeartbeatHeard { next_s: None }));
+    let device = device_of(&body.device)?;
+    let hello = hello_of(&body, device)?;
+    if body.goodbye {
+        hub.http_goodbye(identity.user, hello.device);
+        return Ok(Json(HeartbeatReply { next_s: None }));
     }
     let next_s = next_s(&hub.policy(), hello.app);
-    hub.http_heartbeat(person.user, hello).await?;
-    Ok(Json(HeartbeatHeard { next_s: Some(next_s) }))
+    hub.http_heartbeat(identity.user, hello).await?;
+    Ok(Json(HeartbeatReply { next_s: Some(next_s) }))
 }
 
-/// When the next heartbeat is to come: well before it is missed, for it takes its time on the way.
+/// Seconds until the next heartbeat: 80 % of the timeout, to allow for network delay.
 fn next_s(policy: &Policy, app: AppState) -> u32 {
-    let missed = match app {
+    let timeout = match app {
         AppState::Foreground => policy.heartbeat,
         AppState::Background | AppState::Inactive => policy.background_away,
     };
-    // Fifths first: however long the time is, this does not overflow.
-    (missed.0 - missed.0.div_ceil(5)).max(1)
+    // Subtracting a fifth cannot overflow.
+    (timeout.0 - timeout.0.div_ceil(5)).max(1)
 }
 
-fn hello_of(said: &HeartbeatSaid, device: DeviceId) -> Result<Hello, Problem> {
+fn hello_of(body: &Heartbeat, device: DeviceId) -> Result<Hello, Problem> {
     let platform =
-        one_of("platform", said.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
+        one_of("platform", body.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
     let app = one_of(
         "app_state",
-        said.app_state.as_deref(),
+        body.app_state.as_deref(),
         AppState::from_name,
         "foreground, background or inactive",
     )?;
     let declared =
-        one_of("status", said.status.as_deref(), Declared::from_name, "online, away, busy or invisible")?;
+        one_of("status", body.status.as_deref(), Declared::from_name, "online, away, busy or invisible")?;
     Ok(Hello { device, platform: platform.unwrap_or_default(), app: app.unwrap_or_default(), declared })
 }
 
 pub(super) fn one_of<T>(
     field: &str,
-    said: Option<&str>,
+    body: Option<&str>,
     read: impl Fn(&str) -> Option<T>,
     known: &str,
 ) -> Result<Option<T>, Problem> {
-    let Some(name) = said else { return Ok(None) };
+    let Some(name) = body else { return Ok(None) };
     read(name).map(Some).ok_or_else(|| Problem::bad_request(format!("{field}: one of {known}")))
 }
 
@@ -155,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p8_who_comes_when_told_to_is_never_late() {
+    fn p8_the_next_heartbeat_is_due_before_the_timeout() {
         let policy = Policy { heartbeat: Seconds(30), background_away: Seconds(300), ..Policy::default() };
         assert_eq!(next_s(&policy, AppState::Foreground), 24);
         assert_eq!(next_s(&policy, AppState::Background), 240);

@@ -18,7 +18,7 @@ use super::gateway_of;
 use super::heartbeat::one_of;
 use crate::api::Page;
 use crate::app::Routes;
-use crate::extract::{Asked, LIMIT_DEFAULT, Place, page_limit};
+use crate::extract::{LIMIT_DEFAULT, PageCursor, QueryParams, page_limit};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -130,7 +130,7 @@ impl OnlineShown {
 async fn online(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<OnlineQuery>,
+    QueryParams(asked): QueryParams<OnlineQuery>,
 ) -> Result<Json<Page<OnlineShown>>, Problem> {
     let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
     let is_admin = caller.scopes.allow(Scope::Admin);
@@ -147,7 +147,7 @@ async fn online(
     let page = gateway_of(&site)?.hub.online_page(&asked, limit);
     Ok(Json(Page {
         items: page.people.iter().map(OnlineShown::of).collect(),
-        next_cursor: page.next.map(|user| user.to_string()),
+        next: page.next.map(|user| user.to_string()),
     }))
 }
 
@@ -156,7 +156,7 @@ fn listed(name: &str) -> Option<Status> {
 }
 
 fn place(cursor: &str) -> Result<UserId, Problem> {
-    <UserId as Place>::read(cursor).ok_or_else(|| {
+    <UserId as PageCursor>::parse(cursor).ok_or_else(|| {
         Problem::bad_request(
             "cursor is not one of ours: send next_cursor of the page before, or leave it out",
         )
@@ -246,7 +246,7 @@ impl PresenceOccurrence {
 async fn events(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<EventsQuery>,
+    QueryParams(asked): QueryParams<EventsQuery>,
 ) -> Result<Json<PresenceOccurrences>, Problem> {
     let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
     if !(1..=KEPT_MAX as u32).contains(&limit) {

@@ -1,4 +1,4 @@
-//! Who has, or had, anything to do with a torrent.
+//! Accounts on a torrent.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use utoipa_axum::routes;
 
 use super::find;
 use crate::api::Page;
-use crate::api::figures::FiguresShown;
+use crate::api::figures::FiguresJson;
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place};
+use crate::extract::{PageCursor, PageParams, PathParams, QueryParams};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -25,21 +25,19 @@ pub(super) fn routes() -> Routes {
 /// A user's account on a torrent.
 #[derive(Serialize, ToSchema)]
 struct TorrentAccount {
-    /// The user.
     user: u64,
-    /// Bytes still wanted, by the latest announce; null if the client did not say.
+    /// `left` of the latest announce; null if the client did not send it.
     #[schema(pattern = "^[0-9]+$")]
     left: Option<String>,
-    /// Whether the user seeds it right now.
+    /// Whether the user seeds the torrent now.
     seeding: bool,
-    /// Whether the user leeches it right now.
+    /// Whether the user leeches the torrent now.
     leeching: bool,
-    /// When it was first completed.
+    /// Time of the first completion.
     completed_at: Option<u32>,
-    /// The program that announced it last, such as `-TR3000-`.
+    /// Client of the latest announce, such as `-TR3000-`.
     client: String,
-    /// The amounts.
-    figures: FiguresShown,
+    figures: FiguresJson,
 }
 
 impl TorrentAccount {
@@ -51,55 +49,54 @@ impl TorrentAccount {
             leeching: account.is_leeching(),
             completed_at: account.completed_at.map(|at| at.0),
             client: account.client(),
-            figures: FiguresShown::of(&account.figures),
+            figures: FiguresJson::of(&account.figures),
         }
     }
 }
 
-/// A place among the accounts of a torrent: behind this time and user.
+/// Time of the last announce and user of the last account on a page.
 #[derive(Clone, Copy)]
-struct AccountPlace(UnixTime, UserId);
+struct AccountCursor(UnixTime, UserId);
 
-impl Place for AccountPlace {
+impl PageCursor for AccountCursor {
     const PATTERN: &'static str = "^[0-9]{1,10}-[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<AccountPlace> {
+    fn parse(text: &str) -> Option<AccountCursor> {
         let (at, user) = text.split_once('-')?;
         let is_decimal = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
-        // A time that cannot be is the latest there is.
+        // Times beyond 32 bits count as the latest.
         let at = is_decimal.then(|| at.parse().unwrap_or(u32::MAX))?;
-        Some(AccountPlace(UnixTime(at), <UserId as Place>::read(user)?))
+        Some(AccountCursor(UnixTime(at), <UserId as PageCursor>::parse(user)?))
     }
 }
 
-/// The accounts of everybody who ever announced a torrent
+/// List the accounts on a torrent
 ///
-/// Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
-/// that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
-/// again, and again until nothing in it is new.
+/// Latest announce first. Every announce moves an account to the front, so an account that announces while pages are read
+/// may be missing from the following pages; read the first page again to find it.
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}/accounts", tag = "torrents",
     params(
-        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
-        PageAsked<AccountPlace>,
+        ("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        PageParams<AccountCursor>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of accounts, those heard of last first", body = Page<TorrentAccount>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, latest announce first", body = Page<TorrentAccount>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn accounts(
     State(site): State<Arc<Site>>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked<AccountPlace>>,
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<PageParams<AccountCursor>>,
 ) -> Result<Json<Page<TorrentAccount>>, Problem> {
-    let (limit, after) = (asked.limit()?, asked.cursor()?);
+    let (limit, after) = (params.limit()?, params.cursor()?);
     let torrent = find(&site, &id).await?;
-    let after = after.map(|AccountPlace(at, user)| (at, user));
+    let after = after.map(|AccountCursor(at, user)| (at, user));
     let page = site.parts.ledger.accounts_on(torrent.id, after, limit).await?;
     Ok(Json(Page {
         items: page.accounts.iter().map(TorrentAccount::of).collect(),
-        next_cursor: page.next.map(|(at, user)| format!("{at}-{user}")),
+        next: page.next.map(|(at, user)| format!("{at}-{user}")),
     }))
 }

@@ -1,4 +1,4 @@
-//! A `.torrent` file on its way in: the same as `rollcall torrent add FILE`.
+//! Upload of a `.torrent` file, as `rollcall torrent add FILE`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +15,29 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::TorrentShown;
-use crate::api::whitelist::next_piece;
+use super::TorrentJson;
+use crate::api::whitelist::next_chunk;
 use crate::api::{Change, recorded_with};
 use crate::app::Routes;
-use crate::extract::Asked;
+use crate::extract::QueryParams;
 use crate::problem::{Problem, ProblemBody};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
-pub(crate) fn uploads() -> Routes {
+pub(crate) fn upload_routes() -> Routes {
     Routes::new().routes(routes!(upload))
 }
 
-/// How to take it.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct FileAsked {
-    /// Whether it is open to all at once; otherwise it awaits approval.
+struct FileParams {
+    /// False if the torrent awaits approval.
     #[serde(default = "yes")]
     #[param(default = true)]
     approved: bool,
-    /// Whether a torrent without the private flag is taken: clients find peers of such a torrent past this tracker,
-    /// uncounted.
+    /// Whether to accept a torrent without the private flag. Clients also find its peers by DHT and PEX, and that traffic
+    /// is not counted.
     #[serde(default)]
     #[param(default = false)]
     allow_public: bool,
@@ -48,30 +47,31 @@ const fn yes() -> bool {
     true
 }
 
-/// Lets the torrent of a `.torrent` file be announced
+/// Add a torrent from a `.torrent` file
 ///
-/// Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
+/// Name, size and infohashes are read from the file. At most 32 MiB.
 #[utoipa::path(
-    post, path = "/api/v1/torrents/file", tag = "torrents", params(FileAsked),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file as it is"),
+    post, path = "/api/v1/torrents/file", tag = "torrents", params(FileParams),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
     security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
-        (status = 201, description = "The torrent", body = TorrentShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 201, description = "The torrent", body = TorrentJson),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn upload(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<FileAsked>,
+    QueryParams(params): QueryParams<FileParams>,
     body: Body,
-) -> Result<(StatusCode, Json<TorrentShown>), Problem> {
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
     let pause_max = site.settings.limits.request_timeout;
-    // Only a few at a time: each may be as long as a file can be.
+    // Bounds the memory of concurrent uploads.
     let reading = async move { read(body, pause_max).await };
-    let metainfo = site.scans.run(Scan::TorrentFiles, &site.counters.scans_refused, reading).await??;
-    if !metainfo.private && !asked.allow_public {
-        let detail = "the torrent has no private flag, so clients would also find peers past this tracker, uncounted: \
+    let metainfo =
+        site.scan_limits.run(ScanKind::TorrentFiles, &site.counters.scans_refused, reading).await??;
+    if !metainfo.private && !params.allow_public {
+        let detail = "the torrent has no private flag, so clients would also use DHT and PEX, which are not counted: \
                       create it again as a private torrent, or send it with allow_public=true";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "public_torrent", detail));
     }
@@ -87,7 +87,7 @@ async fn upload(
         .with("infohash", new.info_hash.to_string())
         .with("name", new.name.as_str());
     let adding = async {
-        match asked.approved {
+        match params.approved {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
@@ -96,25 +96,25 @@ async fn upload(
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentShown::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
 }
 
 async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> {
-    // What says that it is too long is not waited for.
+    // Refuses by the declared length before reading.
     if body.size_hint().lower() > MAX_METAINFO_BYTES as u64 {
         return Err(too_long());
     }
     let mut bytes = Vec::new();
-    while let Some(piece) = next_piece(&mut body, pause_max).await? {
-        if bytes.len() + piece.len() > MAX_METAINFO_BYTES {
+    while let Some(chunk) = next_chunk(&mut body, pause_max).await? {
+        if bytes.len() + chunk.len() > MAX_METAINFO_BYTES {
             return Err(too_long());
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
     let parsing = tokio::task::spawn_blocking(move || Metainfo::parse(&bytes));
     let parsed = parsing.await.map_err(|error| Problem::internal("the torrent file", &error))?;
     let metainfo = parsed.map_err(|error| {
-        let detail = format!("this is not a torrent: {error}");
+        let detail = format!("not a torrent file: {error}");
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_a_torrent", detail)
     })?;
     if metainfo.name.chars().count() > TORRENT_NAME_CHARS_MAX || metainfo.name.contains('\0') {
@@ -126,6 +126,6 @@ async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> 
 }
 
 fn too_long() -> Problem {
-    let detail = format!("a torrent file is at most {} MiB long", MAX_METAINFO_BYTES >> 20);
+    let detail = format!("a torrent file has at most {} MiB", MAX_METAINFO_BYTES >> 20);
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
 }

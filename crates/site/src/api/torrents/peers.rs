@@ -1,4 +1,4 @@
-//! Who is on a torrent right now.
+//! Peers of a torrent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use utoipa_axum::routes;
 use super::find;
 use crate::api::Page;
 use crate::app::Routes;
-use crate::extract::{Asked, Named, PageAsked, Place, plain_number};
+use crate::extract::{PageCursor, PageParams, PathParams, QueryParams, plain_number};
 use crate::problem::{Problem, ProblemBody};
 use crate::site::Site;
 
@@ -25,38 +25,35 @@ pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(peers))
 }
 
-/// A peer of a swarm.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Peer)]
-struct PeerShown {
-    /// Whose it is.
+struct PeerJson {
     user: u64,
-    /// The client's id, in hexadecimal digits.
+    /// In hexadecimal digits.
     peer_id: String,
-    /// The program, such as `-TR3000-`; empty where the peer id does not tell.
+    /// Client prefix, such as `-TR3000-`; empty if the peer id has none.
     client: String,
-    /// Whether it has everything.
     seeding: bool,
-    /// Bytes it still wants, according to the accounts; null if they do not say.
+    /// Bytes left, by the account; null if unknown.
     #[schema(pattern = "^[0-9]+$")]
     left: Option<String>,
-    /// Its running total.
+    /// As announced by the client.
     #[schema(pattern = "^[0-9]+$")]
     uploaded: String,
-    /// Its running total.
+    /// As announced by the client.
     #[schema(pattern = "^[0-9]+$")]
     downloaded: String,
-    /// When it last announced.
+    /// Time of the last announce.
     last_announce: u32,
-    /// Where it can be reached; only for keys with `admin`.
+    /// Only for keys with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     addresses: Option<Vec<String>>,
 }
 
-impl PeerShown {
-    fn of(peer: &PeerInfo, left: Option<u64>, with_addresses: bool) -> PeerShown {
+impl PeerJson {
+    fn of(peer: &PeerInfo, left: Option<u64>, with_addresses: bool) -> PeerJson {
         let addresses = || [peer.v4, peer.v6].iter().flatten().map(ToString::to_string).collect();
-        PeerShown {
+        PeerJson {
             user: peer.user.get(),
             peer_id: peer.peer_id.to_string(),
             client: ledger::client_of(&peer.peer_id),
@@ -70,44 +67,44 @@ impl PeerShown {
     }
 }
 
-/// Who is on a torrent right now
+/// List the peers of a torrent
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}/peers", tag = "torrents",
     params(
-        ("id" = String, Path, description = "The torrent's number, or its infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
-        PageAsked<PeerPlace>,
+        ("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
+        PageParams<PeerCursor>,
     ),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of peers, by user; with addresses for keys with `admin`", body = Page<PeerShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page, sorted by user id; with addresses for keys with `admin`", body = Page<PeerJson>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn peers(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Named(id): Named<String>,
-    Asked(asked): Asked<PageAsked<PeerPlace>>,
-) -> Result<Json<Page<PeerShown>>, Problem> {
-    let limit = asked.limit()? as usize;
-    let after = asked.cursor()?;
+    PathParams(id): PathParams<String>,
+    QueryParams(params): QueryParams<PageParams<PeerCursor>>,
+) -> Result<Json<Page<PeerJson>>, Problem> {
+    let limit = params.limit()? as usize;
+    let after = params.cursor()?;
     let torrent = find(&site, &id).await?;
     let Some(tracker) = &site.parts.tracker else {
         let detail = "this process has no swarms: ask one whose roles include \"tracker\"";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_tracker", detail));
     };
     let mut peers = tracker.swarms().peers_of(&torrent.info_hash);
-    peers.sort_by_key(PeerPlace::of);
-    peers.retain(|peer| after.is_none_or(|after| PeerPlace::of(peer) > after));
-    // One more tells whether there is another page.
+    peers.sort_by_key(PeerCursor::of);
+    peers.retain(|peer| after.is_none_or(|after| PeerCursor::of(peer) > after));
+    // One more shows whether there is a next page.
     peers.truncate(limit + 1);
     let accounts = accounts_of(&site, torrent.id, &peers[..peers.len().min(limit)]).await?;
     let with_addresses = caller.scopes.allow(Scope::Admin);
-    let show = |peer: &PeerInfo| PeerShown::of(peer, left_of(peer, &accounts), with_addresses);
-    Ok(Json(Page::of(peers, limit, |peer| PeerPlace::of(peer).to_string(), show)))
+    let show = |peer: &PeerInfo| PeerJson::of(peer, left_of(peer, &accounts), with_addresses);
+    Ok(Json(Page::of(peers, limit, |peer| PeerCursor::of(peer).to_string(), show)))
 }
 
-/// The accounts of those whose peers these are.
+/// Accounts of the peers' users on the torrent.
 async fn accounts_of(
     site: &Site,
     torrent: TorrentId,
@@ -120,7 +117,7 @@ async fn accounts_of(
     Ok(accounts.into_iter().map(|(key, account)| (key.user, account)).collect())
 }
 
-/// What a peer still wants. An account has the word of the client that announced last: of others nobody knows.
+/// An account has `left` of the client that announced last; it is unknown for other clients.
 fn left_of(peer: &PeerInfo, accounts: &HashMap<UserId, Account>) -> Option<u64> {
     if peer.is_seeding {
         return Some(0);
@@ -129,31 +126,31 @@ fn left_of(peer: &PeerInfo, accounts: &HashMap<UserId, Account>) -> Option<u64> 
     account.and_then(|account| account.left)
 }
 
-/// A peer's place in the list of its swarm.
+/// Position of a peer in the list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct PeerPlace {
+struct PeerCursor {
     user: u64,
     peer_id: [u8; 20],
 }
 
-impl PeerPlace {
-    fn of(peer: &PeerInfo) -> PeerPlace {
-        PeerPlace { user: peer.user.get(), peer_id: peer.peer_id.0 }
+impl PeerCursor {
+    fn of(peer: &PeerInfo) -> PeerCursor {
+        PeerCursor { user: peer.user.get(), peer_id: peer.peer_id.0 }
     }
 }
 
-impl Place for PeerPlace {
+impl PageCursor for PeerCursor {
     const PATTERN: &'static str = "^[1-9][0-9]{0,18}-[0-9a-f]{40}$";
 
-    fn read(text: &str) -> Option<PeerPlace> {
+    fn parse(text: &str) -> Option<PeerCursor> {
         let (user, peer_id) = text.split_once('-')?;
-        // An infohash is twenty bytes in hexadecimal digits, as is a peer id.
+        // Both are 20 bytes in hexadecimal digits.
         let InfoHash(peer_id) = peer_id.parse().ok()?;
-        Some(PeerPlace { user: plain_number(user)?, peer_id })
+        Some(PeerCursor { user: plain_number(user)?, peer_id })
     }
 }
 
-impl std::fmt::Display for PeerPlace {
+impl std::fmt::Display for PeerCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.user, InfoHash(self.peer_id))
     }

@@ -1,6 +1,6 @@
-//! Users as staff look through them: all, those that a search finds, those in a state; by number, or by what they moved.
+//! The list of users, sorted, filtered and searched.
 //!
-//! By number they come from the database. Other orders and filters are read from the roster, which is kept for a few
+//! By id, users are read from the database. Other orders and filters use the user ranking, which is cached for a few
 //! seconds.
 
 use std::collections::{HashMap, HashSet};
@@ -19,55 +19,50 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::routes;
 use views::activity::Counts;
 
-use super::UserShown;
-use crate::api::figures::FiguresShown;
+use super::UserJson;
+use crate::api::figures::FiguresJson;
 use crate::api::presence::gateway_of;
 use crate::app::Routes;
-use crate::extract::{Asked, PageAsked, Place, query_parameter};
+use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
 use crate::problem::{Problem, ProblemBody};
-use crate::roster::{Roster, RosterPage, SortedBy, UserPlace, UserRow, Wanted};
-use crate::scans::Scan;
+use crate::scan_limit::ScanKind;
 use crate::site::Site;
+use crate::user_ranking::{PageRequest, SortedBy, UserCursor, UserRanking, UserRankingPage, UserRow};
 
-/// The longest text by which users are looked for: as long as a display name.
+/// Maximum length of a search: that of a display name.
 const SEARCH_CHARS_MAX: usize = 100;
-/// Users that a search finds, at the most, where they are put in order in memory.
+/// Maximum number of search results that are sorted in memory.
 const FOUND_MAX: u32 = 100_000;
 
 pub(super) fn routes() -> Routes {
     Routes::new().routes(routes!(list))
 }
 
-/// A user of a list, with what they moved and what they do now.
+/// A user with traffic and activity.
 #[derive(Serialize, ToSchema)]
-#[schema(as = ListedUser)]
-struct UserListed {
+struct ListedUser {
     #[serde(flatten)]
-    user: UserShown,
-    /// What they moved in all; null if they were never heard of.
-    figures: Option<FiguresShown>,
-    /// Uploaded by downloaded, both as credited; null where nothing was downloaded.
+    user: UserJson,
+    /// Traffic on all torrents; null before the first announce.
+    figures: Option<FiguresJson>,
+    /// Credited upload divided by credited download; null if nothing was downloaded.
     #[schema(example = 1.5)]
     ratio: Option<f64>,
-    /// How many torrents they seed right now; null while that cannot be read.
+    /// Torrents that the user seeds now; null while the activity lists are unavailable.
     seeding: Option<u64>,
-    /// How many torrents they leech right now; null likewise.
+    /// Torrents that the user leeches now; null while the activity lists are unavailable.
     leeching: Option<u64>,
 }
 
-/// A page of users.
 #[derive(Serialize, ToSchema)]
-#[schema(as = UserPage)]
-struct UsersShown {
-    /// What is on this page.
-    items: Vec<UserListed>,
-    /// Where the next page begins; null if this is the last.
-    next_cursor: Option<String>,
-    /// How many there are on all pages; null for a search by number.
+struct UserPage {
+    items: Vec<ListedUser>,
+    /// `cursor` of the next page; null after the last page.
+    next: Option<String>,
+    /// Users on all pages; null for a search sorted by id.
     total: Option<u64>,
 }
 
-/// What users are put in order by.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
@@ -81,7 +76,6 @@ enum Sort {
     Leeching,
 }
 
-/// Which way.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Order {
@@ -89,7 +83,6 @@ enum Order {
     Desc,
 }
 
-/// Which users.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum UserState {
@@ -102,10 +95,9 @@ enum UserState {
     NeverAnnounced,
 }
 
-/// Which users, in which order.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UsersAsked {
+struct UserListParams {
     #[serde(default)]
     sort: Sort,
     order: Option<Order>,
@@ -115,7 +107,7 @@ struct UsersAsked {
     cursor: Option<String>,
 }
 
-impl IntoParams for UsersAsked {
+impl IntoParams for UserListParams {
     fn into_params(within: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let text = || ObjectBuilder::new().schema_type(Type::String);
         let sorts = ["id", "uploaded", "downloaded", "ratio", "last_announce", "seeding", "leeching"];
@@ -125,66 +117,66 @@ impl IntoParams for UsersAsked {
         let mut parameters = vec![
             query_parameter(
                 "sort",
-                "By what: amounts as credited. Users without such a value come last; numbers decide ties.",
+                "Sort key; amounts are credited bytes. Users without a value come last; ties are broken by id.",
                 text().enum_values(Some(sorts)).default(Some("id".into())),
             ),
             query_parameter(
                 "order",
-                "Smallest or largest first. By number the smallest, else the largest, if left out.",
+                "Default: `asc` for `id`, otherwise `desc`.",
                 text().enum_values(Some(["asc", "desc"])),
             ),
             query_parameter(
                 "state",
-                "Only users in this state. Who is online is known by a process with the role \"gateway\", of its own \
+                "Only users in this state. `online` needs a process with the role \"gateway\" and covers its own \
                  connections.",
                 text().enum_values(Some(states)),
             ),
             query_parameter(
                 "search",
-                "Only users with this in their name, in upper or lower case, with this number or, for keys with \
-                 `admin`, with this whole passkey.",
+                "Only users whose name contains this text, ignoring case, who have this id or, for keys with \
+                 `admin`, this complete passkey.",
                 search,
             ),
         ];
-        parameters.extend(PageAsked::<ListPlace>::into_params(within));
+        parameters.extend(PageParams::<UserListCursor>::into_params(within));
         parameters
     }
 }
 
-/// A place in the list: a number where users come by number, a value and a number in every other order.
-enum ListPlace {
-    Number(UserId),
-    Valued(UserPlace),
+/// A position in the list: an id if sorted by id, else a value and an id.
+enum UserListCursor {
+    Id(UserId),
+    Value(UserCursor),
 }
 
-impl ListPlace {
+impl UserListCursor {
     const fn id(&self) -> UserId {
         match self {
-            ListPlace::Number(id) => *id,
-            ListPlace::Valued(place) => place.id,
+            UserListCursor::Id(id) => *id,
+            UserListCursor::Value(place) => place.id,
         }
     }
 }
 
-impl Place for ListPlace {
+impl PageCursor for UserListCursor {
     const PATTERN: &'static str = "^(([0-9]{1,38}|none)-)?[1-9][0-9]{0,18}$";
 
-    fn read(text: &str) -> Option<ListPlace> {
+    fn parse(text: &str) -> Option<UserListCursor> {
         let Some((value, id)) = text.split_once('-') else {
-            return <UserId as Place>::read(text).map(ListPlace::Number);
+            return <UserId as PageCursor>::parse(text).map(UserListCursor::Id);
         };
         let is_decimal = value.len() <= 38 && value.bytes().all(|byte| byte.is_ascii_digit());
         let value = match value {
             "none" => None,
             _ => Some(is_decimal.then(|| value.parse().ok()).flatten()?),
         };
-        Some(ListPlace::Valued(UserPlace { value, id: <UserId as Place>::read(id)? }))
+        Some(UserListCursor::Value(UserCursor { value, id: <UserId as PageCursor>::parse(id)? }))
     }
 }
 
-fn cursor_of(place: &UserPlace) -> String {
+fn cursor_of(place: &UserCursor) -> String {
     match place.value {
-        // As long as a cursor can be; nobody has moved that much.
+        // Capped at the maximum length of a cursor, beyond any real amount.
         Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), place.id),
         None => format!("none-{}", place.id),
     }
@@ -204,10 +196,9 @@ impl Sort {
     }
 }
 
-/// What was typed, as it is looked for.
 struct Search {
     name: NameSearch,
-    /// Only for those who may see passkeys.
+    /// Only for callers that may see passkeys.
     passkey: Option<Passkey>,
 }
 
@@ -232,7 +223,7 @@ impl Search {
         }
     }
 
-    /// By number: up to `limit` behind `after`.
+    /// Sorted by id: up to `limit` after `after`.
     async fn users(&self, site: &Site, after: Option<UserId>, limit: u32) -> Result<Vec<User>, Problem> {
         let mut found = site.parts.store.search_users(&self.name, after, limit).await?;
         found.extend(self.holder(site).await?.filter(|user| after.is_none_or(|after| user.id > after)));
@@ -250,97 +241,92 @@ impl Search {
     }
 }
 
-/// Users: all, those that a search finds, those in a state
+/// List users
 ///
-/// By number unless another order is asked for. Other orders and states follow what happens within a few seconds; the
-/// figures on a page are those of the moment.
+/// Sorted by id by default. Other orders and states lag by a few seconds; the figures on a page are current.
 #[utoipa::path(
-    get, path = "/api/v1/users", tag = "users", params(UsersAsked),
+    get, path = "/api/v1/users", tag = "users", params(UserListParams),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of users", body = UsersShown),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page", body = UserPage),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
-    Asked(asked): Asked<UsersAsked>,
-) -> Result<Json<UsersShown>, Problem> {
-    let search = Search::read(asked.search.as_deref(), &caller)?;
-    let page = PageAsked::<ListPlace>::of(asked.limit, asked.cursor);
+    QueryParams(params): QueryParams<UserListParams>,
+) -> Result<Json<UserPage>, Problem> {
+    let search = Search::read(params.search.as_deref(), &caller)?;
+    let page = PageParams::<UserListCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()?, page.cursor()?);
-    let descending = asked.order.map_or(asked.sort != Sort::Id, |order| order == Order::Desc);
-    if asked.sort == Sort::Id && !descending && asked.state.is_none() {
-        return by_number(&site, &caller, search, after, limit).await;
+    let descending = params.order.map_or(params.sort != Sort::Id, |order| order == Order::Desc);
+    if params.sort == Sort::Id && !descending && params.state.is_none() {
+        return sorted_by_id(&site, &caller, search, after, limit).await;
     }
-    let wanted = Wanted { by: asked.sort.sorted_by(), descending, after: None, limit: limit as usize };
+    let request = PageRequest { by: params.sort.sorted_by(), descending, after: None, limit: limit as usize };
     let among = match search {
         None => None,
         Some(search) => {
-            let looking = Arc::clone(&site);
-            let searching = async move { search.ids(&looking).await };
-            Some(site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??)
+            let searched = Arc::clone(&site);
+            let searching = async move { search.ids(&searched).await };
+            Some(site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??)
         }
     };
-    let page = in_order(&site, &caller, (wanted, after), asked.state, among).await?;
+    let page = from_ranking(&site, &caller, (request, after), params.state, among).await?;
     let users = site.parts.store.users_with(&page.users).await?;
     let mut users: HashMap<UserId, User> = users.into_iter().map(|user| (user.id, user)).collect();
-    // Who was removed a moment ago is left out.
+    // Users that were removed meanwhile are omitted.
     let users = page.users.iter().filter_map(|id| users.remove(id)).collect();
-    Ok(Json(UsersShown {
+    Ok(Json(UserPage {
         items: listed(&site, &caller, users).await?,
-        next_cursor: page.next.as_ref().map(cursor_of),
+        next: page.next.as_ref().map(cursor_of),
         total: Some(page.total as u64),
     }))
 }
 
-async fn by_number(
+async fn sorted_by_id(
     site: &Arc<Site>,
     caller: &Authenticated,
     search: Option<Search>,
-    after: Option<ListPlace>,
+    after: Option<UserListCursor>,
     limit: u32,
-) -> Result<Json<UsersShown>, Problem> {
+) -> Result<Json<UserPage>, Problem> {
     let after = after.map(|place| place.id());
     let total = search.is_none().then(|| site.parts.gate.user_count() as u64);
     let mut users = match search {
         None => site.parts.store.list_users(after, limit + 1).await?,
         Some(search) => {
-            let looking = Arc::clone(site);
-            let searching = async move { search.users(&looking, after, limit + 1).await };
-            site.scans.run(Scan::Names, &site.counters.scans_refused, searching).await??
+            let searched = Arc::clone(site);
+            let searching = async move { search.users(&searched, after, limit + 1).await };
+            site.scan_limits.run(ScanKind::Names, &site.counters.scans_refused, searching).await??
         }
     };
     let is_more = users.len() > limit as usize;
     users.truncate(limit as usize);
-    let next_cursor = users.last().filter(|_| is_more).map(|user| user.id.to_string());
-    Ok(Json(UsersShown { items: listed(site, caller, users).await?, next_cursor, total }))
+    let next = users.last().filter(|_| is_more).map(|user| user.id.to_string());
+    Ok(Json(UserPage { items: listed(site, caller, users).await?, next, total }))
 }
 
-/// From the roster.
-async fn in_order(
+async fn from_ranking(
     site: &Arc<Site>,
     caller: &Authenticated,
-    (wanted, after): (Wanted, Option<ListPlace>),
+    (request, after): (PageRequest, Option<UserListCursor>),
     state: Option<UserState>,
     among: Option<HashSet<UserId>>,
-) -> Result<RosterPage, Problem> {
+) -> Result<UserRankingPage, Problem> {
     let now_ms = site.parts.clock.now_ms();
-    let roster = site.roster.get(now_ms, Roster::read(site.parts.clone())).await?;
-    // A cursor of the list by number names a user, whose place in this order is looked up.
+    let ranking = site.user_ranking.get(now_ms, UserRanking::read(site.parts.clone())).await?;
+    // A cursor of the list by id is converted to a position in this order.
     let after = after.map(|after| match after {
-        ListPlace::Valued(place) => place,
-        ListPlace::Number(id) => roster.place_of(id, wanted.by),
+        UserListCursor::Value(place) => place,
+        UserListCursor::Id(id) => ranking.cursor_of(id, request.by),
     });
-    let wanted = Wanted { after, ..wanted };
-    let needs_activity = matches!(wanted.by, SortedBy::Seeding | SortedBy::Leeching)
+    let request = PageRequest { after, ..request };
+    let needs_activity = matches!(request.by, SortedBy::Seeding | SortedBy::Leeching)
         || matches!(state, Some(UserState::Seeding | UserState::Leeching));
-    if needs_activity && !roster.has_activity {
-        return Err(Problem::unavailable(
-            "the store of the lists",
-            &"who seeds and leeches cannot be read now",
-        ));
+    if needs_activity && !ranking.has_activity {
+        return Err(Problem::unavailable("the store of the activity lists", &"activity is unavailable"));
     }
     let with_state = match state {
         Some(UserState::Online) => {
@@ -348,12 +334,12 @@ async fn in_order(
             Some(gateway_of(site)?.hub.online_users(with_hidden).into_iter().collect())
         }
         Some(UserState::HitAndRun) => {
-            Some(site.hit_and_runs_of_all().await?.of_user.keys().copied().collect())
+            Some(site.hit_and_run_list().await?.counts_by_user.keys().copied().collect())
         }
         _ => None::<HashSet<UserId>>,
     };
     let reading = tokio::task::spawn_blocking(move || {
-        roster.page(&wanted, |row| {
+        ranking.page(&request, |row| {
             let is_in = |set: &Option<HashSet<UserId>>| set.as_ref().is_none_or(|set| set.contains(&row.id));
             is_in(&among) && is_in(&with_state) && state.is_none_or(|state| fits(row, state))
         })
@@ -368,24 +354,24 @@ fn fits(row: &UserRow, state: UserState) -> bool {
         UserState::Seeding => row.active.seeding > 0,
         UserState::Leeching => row.active.leeching > 0,
         UserState::NeverAnnounced => !row.has_announced(),
-        // A set of users of its own.
+        // Filtered by a set of users.
         UserState::Online | UserState::HitAndRun => true,
     }
 }
 
-/// Users with their figures, all read at once.
-async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<UserListed>, Problem> {
+/// Adds figures and activity, one read for all users.
+async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<ListedUser>, Problem> {
     let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     let figures: HashMap<UserId, Figures> = site.parts.ledger.users(&ids).await?.into_iter().collect();
-    // The list is worth having also while the lists of torrents are not.
+    // The activity store may be unavailable.
     let active = site.parts.activity.counts_of(&passkeys).await.ok();
     let listed = users.iter().enumerate().map(|(position, user)| {
         let figures = figures.get(&user.id);
         let active: Option<Counts> = active.as_ref().and_then(|all| all.get(position)).copied();
-        UserListed {
-            user: UserShown::of(user, caller),
-            figures: figures.map(FiguresShown::of),
+        ListedUser {
+            user: UserJson::of(user, caller),
+            figures: figures.map(FiguresJson::of),
             ratio: figures.and_then(Figures::ratio),
             seeding: active.map(|counts| counts.seeding),
             leeching: active.map(|counts| counts.leeching),

@@ -1,0 +1,198 @@
+//! Metrics of the queue, the maintenance of the journal, and the consumers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use journal::consumer::DEAD_LETTERS_HELD_MAX;
+use journal::maintenance::MaintenanceCounters;
+use journal::queue::RISKS_MAX;
+use journal::{Journal, Queue};
+
+use super::{Page, Source, ViewSource};
+
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+/// The queue between tracker and journal.
+pub(super) struct QueueFigures(pub(super) Arc<Queue>);
+
+impl Source for QueueFigures {
+    fn encode(&self, page: &mut Page) {
+        let (queue, counters) = (&self.0, self.0.counters());
+        page.gauge("rollcall_queue_occupied_entries", "Announces in the queue.").is(queue.occupied());
+        page.gauge("rollcall_queue_max_entries", "Capacity of the queue (journal.queue_max).")
+            .is(queue.capacity());
+        page.gauge(
+            "rollcall_queue_append_failures_in_a_row",
+            "Consecutive failed appends. Zero while the journal accepts entries.",
+        )
+        .is(read(&counters.failures_in_a_row));
+        page.gauge("rollcall_queue_risks_waiting", "Risk events that wait to be appended.")
+            .is(queue.risks_waiting());
+        page.gauge("rollcall_queue_risks_waiting_max", "Maximum number of risk events that wait.")
+            .is(RISKS_MAX);
+        for (name, help, counter) in [
+            ("rollcall_queue_stored_total", "Announces appended to the journal.", &counters.stored),
+            ("rollcall_queue_batches_total", "Batches appended to the journal.", &counters.batches),
+            (
+                "rollcall_queue_append_failures_total",
+                "Failed appends; each is retried until it succeeds.",
+                &counters.failed_appends,
+            ),
+            (
+                "rollcall_queue_full_total",
+                "Announces refused because the queue was full; clients retry.",
+                &counters.full,
+            ),
+            (
+                "rollcall_queue_lost_total",
+                "Announces lost because the server stopped before the journal accepted them.",
+                &counters.lost,
+            ),
+            ("rollcall_risk_events_total", "Risk events appended to the journal.", &counters.risks_stored),
+            (
+                "rollcall_risk_events_dropped_total",
+                "Risk events dropped because too many waited.",
+                &counters.risks_dropped,
+            ),
+        ] {
+            page.counter(name, help).is(read(counter));
+        }
+        page.histogram("rollcall_queue_append_seconds", "Duration of an append, successful or not.")
+            .measured(&[], &counters.appends.snapshot());
+    }
+}
+
+/// Maintenance and bounds of the journal.
+pub(super) struct MaintenanceFigures {
+    pub(super) counters: Arc<MaintenanceCounters>,
+    pub(super) journal: Arc<dyn Journal>,
+}
+
+impl Source for MaintenanceFigures {
+    fn encode(&self, page: &mut Page) {
+        let (counters, bounds) = (&self.counters, self.journal.bounds_hit());
+        page.gauge(
+            "rollcall_journal_length_alarm_entries",
+            "Alarm threshold of the journal's length (journal.length_alarm). Zero before the first check.",
+        )
+        .is(read(&counters.length_alarm));
+        for (name, help, count) in [
+            (
+                "rollcall_journal_trimmed_total",
+                "Entries trimmed after every group had acknowledged them.",
+                read(&counters.trimmed),
+            ),
+            (
+                "rollcall_journal_maintenance_failures_total",
+                "Maintenance rounds that failed because the journal was unavailable.",
+                read(&counters.failures),
+            ),
+            (
+                "rollcall_journal_dead_letters_truncated_total",
+                "Dead letters truncated because they had too many fields.",
+                bounds.dead_letters_truncated,
+            ),
+            (
+                "rollcall_journal_connections_dropped_total",
+                "Idle connections closed because the pool was full.",
+                bounds.connections_dropped,
+            ),
+            (
+                "rollcall_journal_too_few_replicas_total",
+                "Times that fewer replicas than journal.wait_replicas confirmed a batch in time.",
+                bounds.too_few_replicas,
+            ),
+        ] {
+            page.counter(name, help).is(count);
+        }
+    }
+}
+
+/// Consumers of the views that this process maintains.
+pub(super) struct ViewFigures(pub(super) Vec<ViewSource>);
+
+impl Source for ViewFigures {
+    fn encode(&self, page: &mut Page) {
+        for ViewSource { view, counters, .. } in &self.0 {
+            let labels = [("view", *view)];
+            for (name, help, counter) in counted(counters) {
+                page.counter(name, help).with(&labels, read(counter));
+            }
+            let family = page.counter(
+                "rollcall_view_dead_letter_retries_total",
+                "Retries of dead letters, by number of earlier retries; the last value means that many or more.",
+            );
+            for (tried_before, counter) in counters.dead_letters_retried.iter().enumerate() {
+                let tried_before = tried_before.to_string();
+                family.with(&[("view", *view), ("tried_before", &tried_before)], read(counter));
+            }
+            page.gauge(
+                "rollcall_view_failures_in_a_row",
+                "Consecutive failed attempts to apply a batch. Zero while the view's store answers.",
+            )
+            .with(&labels, read(&counters.failures_in_a_row));
+            page.gauge("rollcall_view_dead_letters_held", "Dead letters that wait for their next retry.")
+                .with(&labels, read(&counters.dead_letters_held));
+            page.gauge(
+                "rollcall_view_dead_letters_held_max",
+                "Maximum number of waiting dead letters; further ones stay in the journal.",
+            )
+            .with(&labels, DEAD_LETTERS_HELD_MAX);
+            page.histogram("rollcall_view_apply_seconds", "Duration of applying a batch, successful or not.")
+                .measured(&labels, &counters.applies.snapshot());
+            page.gauge(
+                "rollcall_view_foreign_consumers",
+                "Consumers of other programs in the view's group: entries delivered to them are missing from the view.",
+            )
+            .with(&labels, counters.foreign_consumers.load(Ordering::Relaxed));
+        }
+    }
+}
+
+type Counted<'a> = (&'static str, &'static str, &'a AtomicU64);
+
+fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
+    [
+        ("rollcall_view_applied_total", "Applied entries.", &counters.applied),
+        (
+            "rollcall_view_dead_letters_total",
+            "Entries that the view rejected and that became dead letters.",
+            &counters.moved_to_dead_letters,
+        ),
+        (
+            "rollcall_view_skipped_total",
+            "Malformed entries skipped; the ledger makes them dead letters.",
+            &counters.skipped,
+        ),
+        (
+            "rollcall_view_skipped_old_total",
+            "Entries skipped because they are older than the installation.",
+            &counters.skipped_old,
+        ),
+        ("rollcall_view_dead_letters_applied_total", "Dead letters applied by a retry.", &counters.restored),
+        ("rollcall_view_retried_total", "Failed retries of dead letters.", &counters.retried),
+        (
+            "rollcall_view_failed_total",
+            "Dead letters that failed their last retry (journal.retry_max).",
+            &counters.failed,
+        ),
+        ("rollcall_view_taken_over_total", "Entries taken over from dead consumers.", &counters.taken_over),
+        (
+            "rollcall_view_transient_failures_total",
+            "Attempts repeated because a store was unavailable.",
+            &counters.transient_failures,
+        ),
+        (
+            "rollcall_view_fenced_total",
+            "Times that another process fenced a consumer of this process as dead.",
+            &counters.fenced,
+        ),
+        (
+            "rollcall_view_dead_letters_full_total",
+            "Times that the maximum number of waiting dead letters was reached.",
+            &counters.dead_letters_full,
+        ),
+    ]
+}

@@ -1,0 +1,254 @@
+//! `/docs`: the OpenAPI description as HTML, without scripts or external files.
+
+use std::fmt::Write as _;
+
+use serde_json::Value as Json;
+
+const STYLE: &str = include_str!("docs.css");
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// A route and method.
+struct Operation<'d> {
+    method: &'static str,
+    path: &'d str,
+    spec: &'d Json,
+}
+
+pub(super) fn render(document: &Json) -> String {
+    let operations = operations_of(document);
+    let mut page = String::with_capacity(64 * 1024);
+    let title = text(&document["info"], "title");
+    let version = text(&document["info"], "version");
+    let _ = write!(
+        page,
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{title} API</title><style>{STYLE}</style></head><body><header><h1>{title} <small>{version}</small></h1>\
+         {}<p>OpenAPI: <a href=\"/openapi.json\">openapi.json</a></p></header>",
+        paragraphs(&text(&document["info"], "description")),
+    );
+    contents(&mut page, document, &operations);
+    for tag in tags_of(document) {
+        let name = text(tag, "name");
+        let mut of_tag = operations.iter().filter(|operation| has_tag(operation.spec, &name)).peekable();
+        if of_tag.peek().is_none() {
+            continue;
+        }
+        let _ =
+            write!(page, "<section><h2 id=\"{name}\">{name}</h2>{}", paragraphs(&text(tag, "description")));
+        of_tag.for_each(|operation| write_operation(&mut page, operation, document));
+        page.push_str("</section>");
+    }
+    page.push_str("</body></html>");
+    page
+}
+
+fn operations_of(document: &Json) -> Vec<Operation<'_>> {
+    let paths = document["paths"].as_object().into_iter().flatten();
+    paths
+        .flat_map(|(path, methods)| {
+            METHODS.into_iter().filter_map(move |method| {
+                let spec = methods.get(method)?;
+                Some(Operation { method, path, spec })
+            })
+        })
+        .collect()
+}
+
+fn tags_of(document: &Json) -> impl Iterator<Item = &Json> {
+    document["tags"].as_array().into_iter().flatten()
+}
+
+fn has_tag(operation: &Json, name: &str) -> bool {
+    operation["tags"].as_array().is_some_and(|tags| tags.iter().any(|tag| tag == name))
+}
+
+/// Table of contents.
+fn contents(page: &mut String, document: &Json, operations: &[Operation<'_>]) {
+    page.push_str("<nav><ul>");
+    for tag in tags_of(document) {
+        let name = text(tag, "name");
+        if operations.iter().any(|operation| has_tag(operation.spec, &name)) {
+            let _ =
+                write!(page, "<li><a href=\"#{name}\">{name}</a> {}</li>", escape(&text(tag, "description")));
+        }
+    }
+    page.push_str("</ul></nav>");
+}
+
+fn write_operation(page: &mut String, operation: &Operation<'_>, document: &Json) {
+    let Operation { method, path, spec } = operation;
+    let scope = scope_of(spec).map_or_else(
+        || "<span class=\"scope open\">open</span>".to_owned(),
+        |scope| format!("<span class=\"scope {scope}\">{scope}</span>"),
+    );
+    let _ = write!(
+        page,
+        "<article><h3><span class=\"method {method}\">{}</span> <code>{}</code> {scope}</h3><p class=\"summary\">{}</p>{}",
+        method.to_uppercase(),
+        escape(path),
+        escape(&text(spec, "summary")),
+        paragraphs(&text(spec, "description")),
+    );
+    write_parameters(page, spec);
+    if let Some(content) = spec["requestBody"]["content"].as_object() {
+        for (kind, content) in content {
+            let _ = write!(page, "<details><summary>Body: {}</summary>", escape(kind));
+            write_schema(page, &content["schema"], document);
+            page.push_str("</details>");
+        }
+    }
+    write_responses(page, spec, document);
+    page.push_str("</article>");
+}
+
+/// Required scope; none for public routes.
+fn scope_of(spec: &Json) -> Option<String> {
+    let requirements = spec["security"].as_array()?;
+    if requirements.iter().any(|one| one.as_object().is_some_and(|one| one.is_empty())) {
+        return None;
+    }
+    Some(requirements.first()?["api_key"][0].as_str()?.to_owned())
+}
+
+fn write_parameters(page: &mut String, spec: &Json) {
+    let parameters: Vec<&Json> = spec["parameters"].as_array().into_iter().flatten().collect();
+    if parameters.is_empty() {
+        return;
+    }
+    page.push_str("<table><tr><th>parameter</th><th>in</th><th>type</th><th></th></tr>");
+    for parameter in parameters {
+        let required = if parameter["required"] == true { " <em>required</em>" } else { "" };
+        let _ = write!(
+            page,
+            "<tr><td><code>{}</code>{required}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(&text(parameter, "name")),
+            escape(&text(parameter, "in")),
+            escape(&kind_of(&parameter["schema"])),
+            with_code(&escape(&text(parameter, "description"))),
+        );
+    }
+    page.push_str("</table>");
+}
+
+fn write_responses(page: &mut String, spec: &Json, document: &Json) {
+    for (status, response) in spec["responses"].as_object().into_iter().flatten() {
+        let schema = response["content"].as_object().and_then(|content| content.values().next());
+        // Errors have the same schema everywhere.
+        let Some(schema) = schema.filter(|_| status.starts_with('2')) else { continue };
+        let _ = write!(
+            page,
+            "<details><summary>{}: {}</summary>",
+            escape(status),
+            escape(&text(response, "description"))
+        );
+        write_schema(page, &schema["schema"], document);
+        page.push_str("</details>");
+    }
+}
+
+/// A table of the fields of an object or of the items of an array; one table per alternative.
+fn write_schema(page: &mut String, schema: &Json, document: &Json) {
+    let (name, schema) = resolve(schema, document);
+    if let Some(name) = name {
+        let _ = write!(page, "<h4>{}</h4>", escape(name));
+    }
+    if let Some(alternatives) = schema["oneOf"].as_array() {
+        for alternative in alternatives {
+            let _ = write!(page, "<h4>{}</h4>", escape(&text(alternative, "title")));
+            write_schema(page, alternative, document);
+        }
+        return;
+    }
+    let Some(fields) = schema["properties"].as_object() else {
+        let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema)));
+        write_within(page, schema, document);
+        return;
+    };
+    page.push_str("<table><tr><th>field</th><th>type</th><th></th></tr>");
+    for (field, kind) in fields {
+        let _ = write!(
+            page,
+            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
+            escape(field),
+            escape(&kind_of(kind)),
+            with_code(&escape(&text(kind, "description"))),
+        );
+    }
+    page.push_str("</table>");
+    fields.values().for_each(|kind| write_within(page, kind, document));
+}
+
+/// The schema of a nested object, or of the items of an array.
+fn write_within(page: &mut String, kind: &Json, document: &Json) {
+    let items = &kind["items"];
+    if let Some(reference) = reference_of(kind).or_else(|| reference_of(items)) {
+        let named = serde_json::json!({ "$ref": reference });
+        write_schema(page, &named, document);
+    } else if items["properties"].is_object() {
+        page.push_str("<h4>each item</h4>");
+        write_schema(page, items, document);
+    }
+}
+
+fn reference_of(schema: &Json) -> Option<&str> {
+    let either = schema["oneOf"].as_array().into_iter().flatten();
+    let candidates = std::iter::once(schema).chain(either);
+    candidates.into_iter().find_map(|schema| schema["$ref"].as_str())
+}
+
+/// Follows a `$ref`.
+fn resolve<'d>(schema: &'d Json, document: &'d Json) -> (Option<&'d str>, &'d Json) {
+    let Some(name) = reference_of(schema).and_then(|reference| reference.rsplit('/').next()) else {
+        return (None, schema);
+    };
+    match document["components"]["schemas"].as_object().and_then(|schemas| schemas.get_key_value(name)) {
+        Some((name, named)) => (Some(name), named),
+        None => (None, schema),
+    }
+}
+
+/// Short name of a type.
+fn kind_of(schema: &Json) -> String {
+    if let Some(reference) = reference_of(schema) {
+        return reference.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    let kind = match &schema["type"] {
+        Json::String(kind) => kind.clone(),
+        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" or "),
+        _ => String::new(),
+    };
+    if kind.starts_with("array") {
+        return format!("list of {}", kind_of(&schema["items"]));
+    }
+    match schema["enum"].as_array() {
+        Some(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "),
+        None => kind,
+    }
+}
+
+fn text(spec: &Json, name: &str) -> String {
+    spec[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn paragraphs(text: &str) -> String {
+    text.split("\n\n")
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| format!("<p>{}</p>", with_code(&escape(part))))
+        .collect()
+}
+
+/// Converts backticks to `<code>`.
+fn with_code(text: &str) -> String {
+    let mut parts = text.split('`');
+    let mut html = parts.next().unwrap_or_default().to_owned();
+    for (position, part) in parts.enumerate() {
+        html.push_str(if position % 2 == 0 { "<code>" } else { "</code>" });
+        html.push_str(part);
+    }
+    html
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,209 @@
+//! Polls the sources that need I/O, each in its own loop, and keeps their last result.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use journal::{JournalError, Lane, LaneStatus};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::schema::{JournalOverview, ViewOverview};
+use super::window::Window;
+use super::{OverviewSources, RATE_WINDOW_S};
+use crate::api::{PresenceCount, behind_s};
+
+/// Pause between polls.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Timeout of a poll.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Pause between checks of the audit trail, which open a file.
+const AUDIT_PAUSE: Duration = Duration::from_secs(10);
+
+pub(super) struct Polled {
+    journal: Mutex<Result<JournalOverview, String>>,
+    presence: Mutex<Option<PresenceCount>>,
+    audit: Mutex<Option<AuditFailure>>,
+    has_polled: watch::Sender<bool>,
+}
+
+impl Default for Polled {
+    fn default() -> Polled {
+        Polled {
+            journal: Mutex::new(Err("not polled yet".to_owned())),
+            presence: Mutex::default(),
+            audit: Mutex::default(),
+            has_polled: watch::Sender::new(false),
+        }
+    }
+}
+
+/// State of a failing audit trail. The cause is only logged, because it contains file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AuditFailure {
+    Failing,
+    NotResponding,
+}
+
+/// Counters of the journal at one time.
+struct JournalSample {
+    appended: u64,
+    /// Acknowledged entries by view; views without a group are missing.
+    done: BTreeMap<String, u64>,
+}
+
+impl Polled {
+    /// None if the last poll failed.
+    pub(super) fn journal(&self) -> Option<JournalOverview> {
+        self.journal.lock().as_ref().ok().cloned()
+    }
+
+    /// Error of the last poll; none before the first.
+    pub(super) fn journal_error(&self) -> Option<String> {
+        let has_polled = *self.has_polled.borrow();
+        self.journal.lock().as_ref().err().filter(|_| has_polled).cloned()
+    }
+
+    pub(super) fn audit_failure(&self) -> Option<AuditFailure> {
+        *self.audit.lock()
+    }
+
+    pub(super) fn presence(&self) -> Option<PresenceCount> {
+        self.presence.lock().clone()
+    }
+
+    /// Waits for the first poll of the journal.
+    pub(super) async fn journal_polled(&self) {
+        // Cannot fail: this struct owns the sender.
+        let _ = self.has_polled.subscribe().wait_for(|looked| *looked).await;
+    }
+
+    pub(super) async fn poll_journal(&self, sources: &OverviewSources) {
+        let (since, mut window) = (Stopwatch::start(), Window::new(RATE_WINDOW_S));
+        loop {
+            let polled = match tokio::time::timeout(TIMEOUT, read_journal(sources)).await {
+                Ok(Ok(mut journal)) => {
+                    window.push(since.elapsed().as_secs_f64(), sample_of(&journal));
+                    journal.appended_per_s = window.rate(|counted| counted.appended);
+                    journal.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
+                    Ok(journal)
+                }
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+            };
+            *self.journal.lock() = polled;
+            self.has_polled.send_replace(true);
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Counts online users over all gateways.
+    pub(super) async fn poll_presence(&self, sources: &OverviewSources) {
+        let Some(gateway) = &sources.gateway else { return };
+        loop {
+            let everywhere = tokio::time::timeout(TIMEOUT, gateway.hub.online_count_everywhere()).await;
+            let count = everywhere.unwrap_or_else(|_| gateway.hub.online_count());
+            *self.presence.lock() = Some(PresenceCount::of(&count));
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Checks whether the audit trail can be written.
+    pub(super) async fn poll_audit(&self, sources: &OverviewSources) {
+        loop {
+            let mut checking = std::pin::pin!(sources.audit.check());
+            let checked = match tokio::time::timeout(TIMEOUT, &mut checking).await {
+                Ok(checked) => checked,
+                // Waits instead of starting another check, which would block one more thread on a hanging disk.
+                Err(_) => {
+                    self.set_audit(Some((AuditFailure::NotResponding, &"no answer")));
+                    checking.await
+                }
+            };
+            let failure = checked.as_ref().err();
+            self.set_audit(failure.map(|error| (AuditFailure::Failing, error as &dyn Display)));
+            sleep(AUDIT_PAUSE).await;
+        }
+    }
+
+    /// Stores the state of the audit trail; logs the cause when it starts to fail.
+    fn set_audit(&self, trouble: Option<(AuditFailure, &dyn Display)>) {
+        let found = trouble.map(|(trouble, _)| trouble);
+        let before = std::mem::replace(&mut *self.audit.lock(), found);
+        if let Some((_, reason)) = trouble.filter(|_| before != found) {
+            warn!(%reason, "audit trail not writable; changes over the API are refused");
+        }
+    }
+}
+
+async fn read_journal(sources: &OverviewSources) -> Result<JournalOverview, JournalError> {
+    let journal = &sources.journal;
+    let traffic = journal.status(Lane::Traffic).await?;
+    let paused = journal.paused().await?;
+    let now_ms = sources.clock.now_ms();
+    let mut views = Vec::with_capacity(sources.views.len());
+    for known in &sources.views {
+        let Some(group) = traffic.groups.iter().find(|group| group.name == known.group) else { continue };
+        views.push(ViewOverview {
+            view: known.view.to_owned(),
+            group: known.group.clone(),
+            lag: group.lag(),
+            behind_s: behind_s(&**journal, group, now_ms).await?,
+            rate_per_s: 0.0,
+            paused: paused.contains(known.view),
+        });
+    }
+    let LaneStatus { length, appended, .. } = traffic;
+    Ok(JournalOverview {
+        entries: length,
+        too_long: length > sources.journal_length_alarm,
+        appended,
+        appended_per_s: 0.0,
+        dlq: journal.status(Lane::Dead).await?.length,
+        failed: journal.status(Lane::Failed).await?.length,
+        risks: journal.status(Lane::Risk).await?.length,
+        views,
+    })
+}
+
+fn sample_of(journal: &JournalOverview) -> JournalSample {
+    let done =
+        journal.views.iter().map(|view| (view.view.clone(), journal.appended.saturating_sub(view.lag)));
+    JournalSample { appended: journal.appended, done: done.collect() }
+}
+
+/// Entries per second that a view acknowledges; zero until the window has two samples of it.
+fn rate_of(view: &str, window: &Window<JournalSample>) -> f64 {
+    match window.ends() {
+        Some((first, last)) if first.done.contains_key(view) && last.done.contains_key(view) => {
+            window.rate(|counted| counted.done.get(view).copied().unwrap_or(0))
+        }
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_view_does_not_depend_on_other_views() {
+        let counted = |done: &[(&str, u64)]| JournalSample {
+            appended: 1_000,
+            done: done.iter().map(|(view, done)| ((*view).to_owned(), *done)).collect(),
+        };
+        let mut window = Window::new(5.0);
+        window.push(0.0, counted(&[("activity", 100)]));
+        assert_eq!(rate_of("activity", &window), 0.0);
+        window.push(1.0, counted(&[("activity", 110), ("ledger", 900)]));
+        assert_eq!(rate_of("activity", &window), 10.0);
+        assert_eq!(rate_of("ledger", &window), 0.0, "it has one sample only");
+        window.push(6.0, counted(&[("activity", 110), ("ledger", 905)]));
+        assert_eq!(rate_of("ledger", &window), 1.0);
+        window.push(11.0, counted(&[("ledger", 915)]));
+        assert_eq!((rate_of("activity", &window), rate_of("ledger", &window)), (0.0, 2.0));
+    }
+}
