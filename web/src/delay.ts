@@ -1,10 +1,9 @@
 // How long answers to pings take, in words that are true: the server measures up to ten seconds, and what took longer is
 // "more than" that.
-import type { Schema } from "./api/types";
+import type { Delay } from "./api/types";
 import { millis } from "./format";
 import { texts } from "./i18n";
 
-type Delay = Schema<"Delay">;
 
 const t = texts({
   en: {

@@ -1,7 +1,7 @@
 // Who is signed in. The secret is in a cookie that no script can read; here is only what it allows.
 import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
-import type { SessionShown } from "./api/types";
+import type { OperatorSession } from "./api/types";
 import { link, navigate, place } from "./router";
 import { forget, keep, kept } from "./storage";
 
@@ -10,7 +10,7 @@ import { forget, keep, kept } from "./storage";
 const KEY = "rollcall.signed-in";
 
 /** The operator who is signed in: null if there is none, undefined while it is not known. */
-export const session = signal<SessionShown | null | undefined>(undefined);
+export const session = signal<OperatorSession | null | undefined>(undefined);
 
 /** Why we do not know, if the server could not be asked. */
 export const sessionProblem = signal<Problem | null>(null);
@@ -28,7 +28,7 @@ export async function findSession(): Promise<void> {
     return;
   }
   try {
-    session.value = (await request("GET", "/session")) as SessionShown;
+    session.value = (await request("GET", "/session")) as OperatorSession;
     sessionProblem.value = null;
   } catch (thrown) {
     if (thrown instanceof Problem && (thrown.status === 401 || thrown.status === 404)) {
@@ -43,7 +43,7 @@ export async function findSession(): Promise<void> {
 
 /** Signs in with an API key. A refused key leaves the present session as it is. */
 export async function signIn(key: string): Promise<void> {
-  session.value = (await request("POST", "/session", { body: { key }, isAboutBody: true })) as SessionShown;
+  session.value = (await request("POST", "/session", { body: { key }, isSignIn: true })) as OperatorSession;
   keep(KEY, "yes");
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { addressOf, api, identify, Problem, request } from "../src/api/client";
+import { addressOf, api, forgetAnswers, identify, Problem, request } from "../src/api/client";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -47,14 +47,38 @@ describe("a request", () => {
     answer(401, { code: "unauthorized", detail: "no such key" });
     const onUnauthorized = vi.fn();
     identify({ headers: () => ({}), onUnauthorized });
-    await expect(request("POST", "/session", { body: { key: "rck_x" }, isAboutBody: true })).rejects.toMatchObject({ status: 401 });
+    await expect(request("POST", "/session", { body: { key: "rck_x" }, isSignIn: true })).rejects.toMatchObject({ status: 401 });
     expect(onUnauthorized).not.toHaveBeenCalled();
   });
 
   it("says that the server is away when it cannot be reached, or something before it cannot", async () => {
     vi.stubGlobal("fetch", () => Promise.reject(new TypeError("failed")));
-    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isAway: true });
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isUnreachable: true });
     answer(502, undefined);
-    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 502, isAway: true });
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 502, isUnreachable: true });
+  });
+});
+
+describe("a repeated GET", () => {
+  afterEach(() => forgetAnswers());
+
+  it("sends the entity tag, and returns the same object on 304", async () => {
+    answer(200, { items: [] }, { etag: '"one"' });
+    const first = await api.get("/api/v1/users");
+    const fetched = vi.fn(async (_address: string, _init: RequestInit) => new Response(null, { status: 304 }));
+    vi.stubGlobal("fetch", fetched);
+    expect(await api.get("/api/v1/users")).toBe(first);
+    expect(fetched.mock.calls[0]?.[1].headers).toMatchObject({ "if-none-match": '"one"' });
+    forgetAnswers();
+    answer(200, { items: [] });
+    expect(await api.get("/api/v1/users")).not.toBe(first);
+  });
+
+  it("of another address has its own entity tag", async () => {
+    answer(200, { items: [] }, { etag: '"one"' });
+    await api.get("/api/v1/users");
+    const fetched = answer(200, { items: [] });
+    await api.get("/api/v1/users", { query: { limit: 5 } });
+    expect(fetched.mock.calls[0]?.[1].headers).not.toHaveProperty("if-none-match");
   });
 });

@@ -3,7 +3,7 @@ import { detailsOf, hrefOf, isMoment, kindOf } from "../src/pages/audit/reading"
 import { standing } from "../src/pages/access/standing";
 import { NONE, requestsFor, stillThere, toggled } from "../src/pages/pipeline/choice";
 import { newSince, ofKind } from "../src/pages/presence/events";
-import type { PresenceOccurrence } from "../src/api/types";
+import type { RecentEvent } from "../src/api/types";
 
 describe("choosing letters", () => {
   it("means all when nothing is chosen, and otherwise exactly those", () => {
@@ -25,7 +25,7 @@ describe("choosing letters", () => {
   });
 });
 
-const happened = (at_ms: number, event: PresenceOccurrence["event"]): PresenceOccurrence => ({ at_ms, user: 7, event, from: "offline", to: "online", cause: "" });
+const happened = (at_ms: number, event: RecentEvent["event"]): RecentEvent => ({ at_ms, user: 7, event, from: "offline", to: "online", cause: "" });
 
 describe("what happens to people", () => {
   const events = [happened(3, "status"), happened(2, "left"), happened(1, "joined")];

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Schema } from "../src/api/types";
+import type { RiskEvent } from "../src/api/types";
 import { setLanguage } from "../src/i18n";
 import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-words";
 
-const RISK: Schema<"Risk"> = {
+const RISK: RiskEvent = {
   id: "1-0",
   kind: "client_rate",
   user: 7,

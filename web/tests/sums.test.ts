@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Schema } from "../src/api/types";
+import type { AccountClient, Stretch } from "../src/api/types";
 import { bytesOf, isNothing, movedOf, partsOf, ratioOf, shareOf, sumOf, verdictOf } from "../src/pages/users/sums";
 
 describe("sums", () => {
@@ -36,12 +36,12 @@ describe("a share", () => {
 
 describe("the parts of a client", () => {
   const nothing = { uploaded: "0", downloaded: "0" };
-  const stretch: Schema<"Stretch"> = {
+  const stretch: Stretch = {
     first: 100, last: 200, uploaded_low: "5", uploaded_high: "18014398509481990", downloaded_low: "0", downloaded_high: "7",
     nodes: 1, is_settled: false, bridged: null,
     uploaded: "18014398509481985", downloaded: "7", withheld_uploaded: "0", withheld_downloaded: "0",
   };
-  const client = (more: Partial<Schema<"AccountClient">>): Schema<"AccountClient"> => ({
+  const client = (more: Partial<AccountClient>): AccountClient => ({
     id: "0123456789abcdef", state: "seeding", last_seen: 200, brought: nothing, settled: nothing, foreign: nothing, withheld: nothing, stretches: [], ...more,
   });
 

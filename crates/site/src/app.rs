@@ -76,7 +76,6 @@ pub fn router(site: &Arc<Site>) -> Router {
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), to_the_end))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), answered_in_time))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), take_body));
-    let feed = timed(session::feed_routes(), Scope::Read);
     let routes = Routes::new()
         .merge(verify)
         .merge(read)
@@ -85,7 +84,6 @@ pub fn router(site: &Arc<Site>) -> Router {
         .merge(uploads)
         .merge(personal)
         .merge(sessions)
-        .merge(feed)
         .merge(pages::routes())
         .merge(upgrade::routes());
     let (routes, _) = routes.split_for_parts();
@@ -111,7 +109,6 @@ pub fn description() -> Description {
         .merge(api::uploads())
         .merge(api::personal())
         .merge(session::routes())
-        .merge(session::feed_routes())
         .merge(pages::routes());
     Description::of(routes.into_openapi())
 }

@@ -11,8 +11,7 @@
 //!
 //! # Guarantees
 //!
-//! - It is written as JSON once for those who may know who hides and once for the others, for those who ask and for the
-//!   operators' feed.
+//! - It is written as JSON once for those who may know who hides and once for the others, and kept for those who ask.
 //! - Whoever asks for the overview is given bytes that are there already: a thousand who ask cost what one costs.
 //! - What does not answer holds up nothing: the overview comes every second, without what is not known, and says so.
 //! - Rates are over the last five seconds; those of the history over the ten seconds of their step.
@@ -189,17 +188,10 @@ impl Pulse {
             interval.tick().await;
             let overview = self.overview(&mut beat);
             match Published::of(overview) {
-                Ok(published) => self.publish(published),
+                Ok(published) => drop(self.latest.send_replace(Some(published))),
                 Err(reason) => error!(%reason, "the overview cannot be written"),
             }
         }
-    }
-
-    fn publish(&self, published: Published) {
-        if let Some(gateway) = &self.sources.gateway {
-            gateway.operators.publish_overview(&published.whole, &published.part);
-        }
-        self.latest.send_replace(Some(published));
     }
 
     fn overview(&self, beat: &mut Beat) -> Overview {

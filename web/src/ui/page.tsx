@@ -104,8 +104,8 @@ export function Failure(props: { problem: Problem; retry?: () => void }) {
   return (
     <div class="failure" role="alert">
       <p class="failure-title">{headline(problem)}</p>
-      {!problem.isAway && <p class="failure-detail">{problem.detail}</p>}
-      {problem.isAway && <p class="failure-detail">{words.awayHint}</p>}
+      {!problem.isUnreachable && <p class="failure-detail">{problem.detail}</p>}
+      {problem.isUnreachable && <p class="failure-detail">{words.awayHint}</p>}
       {isRefused && <p class="failure-detail">{words.refusedHint}</p>}
       {props.retry && <Button onClick={props.retry}>{words.retry}</Button>}
     </div>
@@ -113,7 +113,7 @@ export function Failure(props: { problem: Problem; retry?: () => void }) {
 }
 
 function headline(problem: Problem): string {
-  if (problem.isAway) return words.away;
+  if (problem.isUnreachable) return words.away;
   if (problem.status === 403) return words.refused;
   if (problem.status === 404) return words.missing;
   if (problem.status === 429) return words.tooMany;

@@ -24,7 +24,7 @@ export function toast(text: string, tone: Tone = "ok"): void {
 /** Says why something did not work. */
 export function toastProblem(thrown: unknown): void {
   const problem = asProblem(thrown);
-  toast(problem.isAway ? words.away : problem.detail || words.failed, "bad");
+  toast(problem.isUnreachable ? words.away : problem.detail || words.failed, "bad");
 }
 
 /** Does it, says so, or says why not. Whether it worked. */

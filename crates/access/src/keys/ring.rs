@@ -145,14 +145,6 @@ impl KeyRing {
         Some(Authenticated { key_id: key.id, scopes: key.scopes })
     }
 
-    /// A secret that belongs to a key for as long as that works, one for each purpose: every process on the same database
-    /// has the same, and whoever only knows the key's id has not.
-    pub fn secret_of(&self, id: KeyId, purpose: &str) -> Option<[u8; 32]> {
-        let working = self.working.load();
-        let place = working.binary_search_by_key(&id, |key| key.id).ok()?;
-        Some(working[place].hash.derive(purpose))
-    }
-
     /// What people call a key that works.
     pub fn name_of(&self, id: KeyId) -> Option<Arc<str>> {
         let working = self.working.load();

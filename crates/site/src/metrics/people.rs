@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gateway::GatewayCounters;
-use gateway::counters::{
-    AcceptCounters, HubCounters, Kind, OperatorCounters, SessionCounters, WebhookCounters,
-};
+use gateway::counters::{AcceptCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
 use gateway::hub::OnlineCount;
 use presence::{Cause, Platform, Status};
 
@@ -18,8 +16,6 @@ pub struct PeopleFigures {
     pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// Connections that may be open (gateway.connections_max).
     pub connections_max: usize,
-    /// Operators who may look on (gateway.operators_max).
-    pub operators_max: usize,
 }
 
 impl Source for PeopleFigures {
@@ -27,7 +23,6 @@ impl Source for PeopleFigures {
         let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")
             .is(self.connections_max);
-        page.gauge("rollcall_operators_max", "Operators who may look on at a time.").is(self.operators_max);
         let people = page.gauge(
             "rollcall_presence_users",
             "Users by status. Invisible users are left out; of offline users only watched ones count.",
@@ -59,7 +54,6 @@ impl Source for GatewayCounters {
         stored(&self.hub, page);
         followed(&self.hub, page);
         webhooks(&self.webhooks, page);
-        operators(&self.operators, page);
     }
 }
 
@@ -252,32 +246,6 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
         "Times that the history could not be read for webhooks, or the cursor not be saved.",
     )
     .is(webhooks.store_failures.get());
-}
-
-fn operators(operators: &OperatorCounters, page: &mut Page) {
-    page.gauge(
-        "rollcall_operators_connected",
-        "Operators who look on over a connection, as the dashboard does.",
-    )
-    .is(operators.here.get());
-    page.counter(
-        "rollcall_operators_connects_total",
-        "Connections of operators, by outcome; full: as many look on as may (gateway.operators_max).",
-    )
-    .with(&[("outcome", "connected")], operators.connected.get())
-    .with(&[("outcome", "full")], operators.refused.get());
-    page.counter("rollcall_operators_messages_total", "Messages put into the outboxes of operators.")
-        .is(operators.published.get());
-    page.counter(
-        "rollcall_operators_overviews_replaced_total",
-        "Overviews that a newer one replaced before an operator had read them.",
-    )
-    .is(operators.overviews_replaced.get());
-    page.counter(
-        "rollcall_operators_events_left_out_total",
-        "Joins, leaves and changes that operators were told of only by number, as too many came at once or they read slowly.",
-    )
-    .is(operators.left_out.get());
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // The tab "Clients".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ClientRule } from "../../api/types";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Empty, Failure, Loading, Name, Select, Table, TextField, type Column } from "../../ui";
@@ -10,7 +10,6 @@ import { readPrefix } from "./reading";
 import { t as all } from "./texts";
 import { t } from "./texts/clients";
 
-type Client = Schema<"Client">;
 
 /** Which programs may announce. */
 export function Clients() {
@@ -27,7 +26,7 @@ export function Clients() {
 }
 
 /** Allows or forbids, after asking where it shuts somebody out. Whether it was done. */
-async function decide(client: Client, clients: readonly Client[]): Promise<boolean> {
+async function decide(client: ClientRule, clients: readonly ClientRule[]): Promise<boolean> {
   const { prefix, name, allowed } = client;
   const isFirst = allowed && !clients.some((known) => known.allowed);
   if (isFirst && !(await confirm({ title: t.firstTitle(prefix), body: t.firstBody, action: t.allow, tone: "danger" }))) return false;
@@ -36,7 +35,7 @@ async function decide(client: Client, clients: readonly Client[]): Promise<boole
   return attempt(work, allowed ? t.allowedDone(prefix) : t.forbiddenDone(prefix));
 }
 
-function Say(props: { clients: readonly Client[]; refresh(): void }) {
+function Say(props: { clients: readonly ClientRule[]; refresh(): void }) {
   const [prefix, setPrefix] = useState("");
   const [name, setName] = useState("");
   const [verdict, setVerdict] = useState<"allow" | "forbid">("allow");
@@ -68,10 +67,10 @@ function Say(props: { clients: readonly Client[]; refresh(): void }) {
   );
 }
 
-function List(props: { clients: readonly Client[]; refresh(): void }) {
+function List(props: { clients: readonly ClientRule[]; refresh(): void }) {
   const { clients } = props;
   const allowedCount = clients.filter((client) => client.allowed).length;
-  const columns: Column<Client>[] = [
+  const columns: Column<ClientRule>[] = [
     { key: "prefix", title: t.prefix, render: (client) => <code class="nowrap">{client.prefix}</code>, phone: "title" },
     { key: "name", title: t.name, render: (client) => <Name text={client.name} />, wide: true },
     { key: "state", title: all.state, render: (client) => (client.allowed ? <Badge tone="ok">{t.allowed}</Badge> : <Badge tone="bad">{t.forbidden}</Badge>) },
@@ -87,7 +86,7 @@ function List(props: { clients: readonly Client[]; refresh(): void }) {
   );
 }
 
-function Actions(props: { client: Client; clients: readonly Client[]; refresh(): void }) {
+function Actions(props: { client: ClientRule; clients: readonly ClientRule[]; refresh(): void }) {
   const { client, clients } = props;
   const change = async () => {
     await decide({ ...client, allowed: !client.allowed }, clients);

@@ -1,7 +1,7 @@
 // The tab "API keys".
 import { useState } from "preact/hooks";
 import { api, request } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ApiKey } from "../../api/types";
 import { useResource } from "../../resource";
 import { can, findSession, session } from "../../session";
 import { attempt, Badge, Button, Card, Check, confirm, Empty, Failure, Loading, Name, Table, TextField, Time, type Column } from "../../ui";
@@ -10,7 +10,6 @@ import { NewSecret } from "./secret";
 import { t as all } from "./texts";
 import { scopeNames, t } from "./texts/keys";
 
-type KeyShown = Schema<"Key">;
 
 /** As many as the server lists at once. */
 const KEYS_MAX = 1000;
@@ -74,13 +73,13 @@ function Create(props: { refresh(): void }) {
   );
 }
 
-function isOwn(key: KeyShown): boolean {
+function isOwn(key: ApiKey): boolean {
   return String(session.value?.key_id) === String(key.id);
 }
 
-function List(props: { keys: readonly KeyShown[]; refresh(): void }) {
+function List(props: { keys: readonly ApiKey[]; refresh(): void }) {
   const { keys } = props;
-  const columns: Column<KeyShown>[] = [
+  const columns: Column<ApiKey>[] = [
     { key: "name", title: t.name, render: (key) => <KeyName shown={key} />, wide: true, phone: "title" },
     { key: "id", title: t.id, render: (key) => <code class="nowrap">{key.id}</code> },
     { key: "scopes", title: t.may, render: (key) => <Scopes scopes={key.scopes} /> },
@@ -91,7 +90,7 @@ function List(props: { keys: readonly KeyShown[]; refresh(): void }) {
   return <Table columns={columns} rows={keys} rowKey={(key) => key.id} caption={t.list} empty={<Empty title={t.none} />} />;
 }
 
-function KeyName(props: { shown: KeyShown }) {
+function KeyName(props: { shown: ApiKey }) {
   return (
     <span class="wrap">
       <Name text={props.shown.name} />
@@ -112,7 +111,7 @@ function Scopes(props: { scopes: readonly string[] }) {
   );
 }
 
-function Remove(props: { shown: KeyShown; keys: readonly KeyShown[]; refresh(): void }) {
+function Remove(props: { shown: ApiKey; keys: readonly ApiKey[]; refresh(): void }) {
   const { shown, keys } = props;
   const isLast = shown.scopes.includes("admin") && keys.filter((key) => key.scopes.includes("admin")).length === 1;
   const remove = async () => {

@@ -1,7 +1,7 @@
 // The tab "Multipliers": times in which bytes count more or less than they are.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Multiplier } from "../../api/types";
 import { nowS } from "../../clock";
 import { countExact } from "../../format";
 import { useResource } from "../../resource";
@@ -14,7 +14,6 @@ import { standing, type Scope } from "./standing";
 import { t as all } from "./texts";
 import { kindNames, scopeNames, subjectNames, subjectOf, t } from "./texts/multipliers";
 
-type Multiplier = Schema<"Multiplier">;
 type Kind = keyof typeof PERCENTS | "own";
 
 const PERCENTS = {

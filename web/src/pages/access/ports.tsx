@@ -1,7 +1,7 @@
 // The tab "Banned ports".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { BannedPorts } from "../../api/types";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, Name, Table, TextField, type Column } from "../../ui";
@@ -10,7 +10,6 @@ import { portsText, readPorts } from "./reading";
 import { t as all } from "./texts";
 import { t } from "./texts/ports";
 
-type Banned = Schema<"BannedPorts">;
 
 /** Which ports are banned, and how to ban more. */
 export function Ports() {
@@ -53,20 +52,20 @@ function Ban(props: { refresh(): void }) {
   );
 }
 
-function List(props: { banned: readonly Banned[]; refresh(): void }) {
-  const allow = async (ports: Banned) => {
+function List(props: { banned: readonly BannedPorts[]; refresh(): void }) {
+  const allow = async (ports: BannedPorts) => {
     const name = portsText(ports);
     if (!(await confirm({ title: t.allowTitle(name), body: t.allowBody, action: t.allow }))) return;
     await attempt(() => api.del("/api/v1/ports/{first}/{last}", { path: { first: ports.first, last: ports.last } }), t.allowed(name));
     props.refresh();
   };
-  const columns: Column<Banned>[] = [
+  const columns: Column<BannedPorts>[] = [
     { key: "ports", title: t.ports, render: (ports) => <span class="mono nowrap">{portsText(ports)}</span>, phone: "title" },
     { key: "many", title: t.howMany, render: (ports) => <span class="nowrap">{t.many(ports.last - ports.first + 1)}</span> },
     { key: "reason", title: t.reason, render: (ports) => <Name text={ports.reason} />, wide: true },
   ];
   if (can("admin")) {
-    const button = (ports: Banned) => (
+    const button = (ports: BannedPorts) => (
       <Button small onClick={() => allow(ports)}>
         {t.allow}
       </Button>

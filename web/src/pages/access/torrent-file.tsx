@@ -1,7 +1,7 @@
 // Adding a torrent by its .torrent file.
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Torrent } from "../../api/types";
 import { clipped, visible } from "../../names";
 import { attempt, Card, Check, confirm, Field, toast } from "../../ui";
 import { AccessForm } from "./form";
@@ -43,7 +43,7 @@ export function AddFile(props: { refresh(): void }) {
 }
 
 /** The torrent; null if it is public and not wanted as such. */
-async function addFile(file: File, approved: boolean): Promise<Schema<"Torrent"> | null> {
+async function addFile(file: File, approved: boolean): Promise<Torrent | null> {
   try {
     return await uploadTorrent(file, { approved, allowPublic: false });
   } catch (thrown) {

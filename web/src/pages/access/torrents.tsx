@@ -12,7 +12,7 @@ import { AddFile } from "./torrent-file";
 import { t as all } from "./texts";
 import { t } from "./texts/torrents";
 
-type SwarmRow = Answer<"/api/v1/swarms", "get">["items"][number];
+type ListedSwarm = Answer<"/api/v1/swarms", "get">["items"][number];
 
 const PAGE = 50;
 /** The list of swarms is made anew once a second: what was just changed shows in it after that. */
@@ -21,7 +21,7 @@ const SHOWN_AFTER_MS = 1500;
 /** Torrents that may be announced, and how to add, approve, close and remove them. */
 export function Torrents() {
   const [search, setSearch] = useState("");
-  const list = usePaged<SwarmRow>(`access torrents ${search}`, (cursor, signal) =>
+  const list = usePaged<ListedSwarm>(`access torrents ${search}`, (cursor, signal) =>
     api.get("/api/v1/swarms", { query: { sort: "added", order: "desc", limit: PAGE, ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) }, signal }),
   );
   const refresh = () => {
@@ -114,8 +114,8 @@ function Add(props: { refresh(): void }) {
   );
 }
 
-function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): void }) {
-  const columns: Column<SwarmRow>[] = [
+function List(props: { rows: readonly ListedSwarm[]; isSearch: boolean; refresh(): void }) {
+  const columns: Column<ListedSwarm>[] = [
     { key: "name", title: t.torrent, render: (row) => <TorrentName row={row} />, wide: true, phone: "title" },
     { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide", narrow: "hide" },
     { key: "size", title: t.size, narrow: "hide", render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
@@ -128,7 +128,7 @@ function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): 
   return <Table columns={columns} rows={props.rows} rowKey={(row) => row.torrent.id} caption={t.torrents} empty={empty} />;
 }
 
-function TorrentName(props: { row: SwarmRow }) {
+function TorrentName(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <a href={link(`/swarms/${torrent.id}`)}>
@@ -137,7 +137,7 @@ function TorrentName(props: { row: SwarmRow }) {
   );
 }
 
-function InSwarm(props: { row: SwarmRow }) {
+function InSwarm(props: { row: ListedSwarm }) {
   return (
     <span class="nowrap">
       <Count value={props.row.seeders} /> / <Count value={props.row.leechers} />
@@ -145,7 +145,7 @@ function InSwarm(props: { row: SwarmRow }) {
   );
 }
 
-function State(props: { row: SwarmRow }) {
+function State(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <span class="wrap">
@@ -156,12 +156,12 @@ function State(props: { row: SwarmRow }) {
 }
 
 /** A name short enough for a question. */
-function called(row: SwarmRow): string {
+function called(row: ListedSwarm): string {
   const { name, infohash } = row.torrent;
   return visible(clipped(name || infohash, 80));
 }
 
-function Actions(props: { row: SwarmRow; refresh(): void }) {
+function Actions(props: { row: ListedSwarm; refresh(): void }) {
   const { row, refresh } = props;
   const { torrent } = row;
   const name = called(row);

@@ -1,6 +1,6 @@
 // Files on their way to the server: a whole whitelist, a torrent. They are not JSON, and may take minutes: so they go past
 // the API client, with the same proof of who asks.
-import type { Schema } from "../../api/types";
+import type { Torrent } from "../../api/types";
 import { Problem } from "../../api/client";
 import { session } from "../../session";
 
@@ -10,7 +10,7 @@ export async function uploadWhitelist(file: Blob): Promise<{ before: number; aft
 }
 
 /** Adds the torrent of a .torrent file. */
-export async function uploadTorrent(file: Blob, options: { approved: boolean; allowPublic: boolean }): Promise<Schema<"Torrent">> {
+export async function uploadTorrent(file: Blob, options: { approved: boolean; allowPublic: boolean }): Promise<Torrent> {
   const query = new URLSearchParams({ approved: String(options.approved), allow_public: String(options.allowPublic) });
   return read(await send("POST", `/api/v1/torrents/file?${query}`, "application/octet-stream", file));
 }

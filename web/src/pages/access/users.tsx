@@ -1,7 +1,7 @@
 // The tab "Users and passkeys".
 import { useState } from "preact/hooks";
 import { api, Problem } from "../../api/client";
-import type { PageOf, Schema } from "../../api/types";
+import type { PageOf, User } from "../../api/types";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";
@@ -13,7 +13,6 @@ import { t as all } from "./texts";
 import { t } from "./texts/users";
 import { Whitelist } from "./whitelist";
 
-type User = Schema<"User">;
 
 const PAGE = 50;
 

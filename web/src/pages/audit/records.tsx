@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { AuditRecord } from "../../api/types";
 import { say } from "../../i18n";
 import { usePaged } from "../../resource";
 import { link, setQuery } from "../../router";
@@ -10,7 +10,6 @@ import { Badge, Button, Card, Dialog, DialogButtons, Empty, Facts, Failure, Load
 import { detailsOf, hrefOf, isMoment, kindOf, KINDS } from "./reading";
 import { actorNames, kindNames, t } from "./texts";
 
-type AuditRecord = Schema<"AuditRecord">;
 
 const PAGE = 50;
 const EVERY_MS = 5000;

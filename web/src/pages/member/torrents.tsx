@@ -1,6 +1,6 @@
 // What one seeds or downloads right now, with how far it is.
 import { useState } from "preact/hooks";
-import type { Me, MyTorrent } from "../../api/types";
+import type { Me, MemberTorrent } from "../../api/types";
 import * as format from "../../format";
 import { Button, Bytes, Card, Empty, Infohash, Name, Time } from "../../ui";
 import { Progress } from "../../ui/progress";
@@ -36,7 +36,7 @@ export function TorrentsCard(props: { title: string; none: string; torrents: Me[
   );
 }
 
-function Line(props: { torrent: MyTorrent; label: string }) {
+function Line(props: { torrent: MemberTorrent; label: string }) {
   const { torrent } = props;
   const share = shareOf(torrent.left, torrent.total_bytes);
   return (

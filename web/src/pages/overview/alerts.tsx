@@ -64,13 +64,13 @@ const PLACES: Record<string, string> = {
 /** What wants an operator; one quiet line when nothing does, and another one while that is not known. */
 export function Alerts(props: { alerts: readonly Alert[] }) {
   const { alerts } = props;
-  const isAway = connection.value === "away";
+  const isUnreachable = connection.value === "unreachable";
   return (
     <>
-      {isAway && <p class="not-known">{t.notKnown(duration(dataAgeS()))}</p>}
+      {isUnreachable && <p class="not-known">{t.notKnown(duration(dataAgeS()))}</p>}
       {/* Told once when it changes; the list itself changes with every minute that an alert grows older. */}
-      <p class={alerts.length === 0 && !isAway ? "all-well" : "visually-hidden"} role="status">
-        {alerts.length > 0 ? alerts.map(headline).join(". ") : isAway ? "" : t.allWell}
+      <p class={alerts.length === 0 && !isUnreachable ? "all-well" : "visually-hidden"} role="status">
+        {alerts.length > 0 ? alerts.map(headline).join(". ") : isUnreachable ? "" : t.allWell}
       </p>
       {alerts.length > 0 && (
         <Card title={t.alerts} flush>

@@ -19,7 +19,7 @@ export default function OverviewPage(_props: PageProps) {
   if (!now) {
     return (
       <Page title={t.title}>
-        {connection.value === "away" ? <Failure problem={new Problem(0, "unreachable", "")} /> : <Loading rows={8} />}
+        {connection.value === "unreachable" ? <Failure problem={new Problem(0, "unreachable", "")} /> : <Loading rows={8} />}
       </Page>
     );
   }
@@ -41,7 +41,7 @@ export default function OverviewPage(_props: PageProps) {
 
 function Lead(props: { now: Overview }) {
   const { node, version, started_at, at_ms } = props.now;
-  const now = connection.value === "away" ? Math.floor(at_ms / 1000) : nowS.value;
+  const now = connection.value === "unreachable" ? Math.floor(at_ms / 1000) : nowS.value;
   return (
     <>
       {t.lead(node, version)} <Duration s={Math.max(0, now - started_at)} />

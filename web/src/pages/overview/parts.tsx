@@ -1,5 +1,5 @@
 // How the parts are: the views of the journal, and what the server depends on.
-import type { Overview, ViewPulse } from "../../api/types";
+import type { Overview, ViewStatus } from "../../api/types";
 import { count, countExact } from "../../format";
 import { link } from "../../router";
 import { Badge, Card, Count, Duration, Empty, Name, Rate, Stat, Stats, Table, Time } from "../../ui";
@@ -30,7 +30,7 @@ export function Journal(props: { journal: Overview["journal"] }) {
           <Stat label={t.risks} value={count(journal.risks)} href={link("/staff", { kind: "risk" })} />
         </Stats>
       </div>
-      <Table<ViewPulse>
+      <Table<ViewStatus>
         caption={t.views}
         rows={journal.views}
         rowKey={(view) => view.group}
@@ -47,7 +47,7 @@ export function Journal(props: { journal: Overview["journal"] }) {
   );
 }
 
-function ViewState(props: { view: ViewPulse }) {
+function ViewState(props: { view: ViewStatus }) {
   if (props.view.paused) return <Badge tone="warn">{t.paused}</Badge>;
   if (props.view.behind_s > BEHIND_S) return <Badge tone="warn">{t.behindColumn}</Badge>;
   return <Badge tone="ok">{t.running}</Badge>;

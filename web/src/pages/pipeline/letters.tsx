@@ -1,7 +1,7 @@
 // Dead letters and failed entries: look, choose some or all, try again or drop.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { DeadLetter, JournalStatus } from "../../api/types";
 import { nowS } from "../../clock";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
@@ -11,13 +11,11 @@ import { NONE, requestsFor, stillThere, toggled, type Choice } from "./choice";
 import { allWellHints, lettersHints, t } from "./texts";
 
 type Lane = "dlq" | "failed";
-type Letter = Schema<"Letter">;
-type Journal = Schema<"JournalStatus">;
 
 const PAGE = 50;
 
 /** Both lanes, one of them shown. */
-export function Letters(props: { lane: Lane; journal: Journal; refreshJournal(): void }) {
+export function Letters(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const tabs = [
     { key: "dlq", label: <Counted text={t.dlq} n={journal.dlq} />, href: link("/pipeline") },
@@ -42,10 +40,10 @@ function Counted(props: { text: string; n: number }) {
   );
 }
 
-function LaneList(props: { lane: Lane; journal: Journal; refreshJournal(): void }) {
+function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const total = journal[lane];
-  const list = usePaged<Letter>(`letters ${lane}`, (cursor, signal) =>
+  const list = usePaged<DeadLetter>(`letters ${lane}`, (cursor, signal) =>
     api.get("/api/v1/letters/{lane}", { path: { lane }, query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal }),
   );
   const [chosen, setChosen] = useState<Choice>(NONE);
@@ -91,7 +89,7 @@ interface Choosing {
   choose(choice: Choice): void;
 }
 
-function columnsOf(lane: Lane, journal: Journal, choosing: Choosing | null): Column<Letter>[] {
+function columnsOf(lane: Lane, journal: JournalStatus, choosing: Choosing | null): Column<DeadLetter>[] {
   const viewOf = (group: string) => journal.groups.find((known) => known.group === group)?.view ?? (group || "–");
   return [
     { key: "reason", title: t.reason, render: (letter) => <Row letter={letter} choosing={choosing} />, wide: true, phone: "title" },
@@ -102,7 +100,7 @@ function columnsOf(lane: Lane, journal: Journal, choosing: Choosing | null): Col
   ];
 }
 
-function Row(props: { letter: Letter; choosing: Choosing | null }) {
+function Row(props: { letter: DeadLetter; choosing: Choosing | null }) {
   const { letter, choosing } = props;
   return (
     <div class="letter">
@@ -124,7 +122,7 @@ function Due(props: { lane: Lane; at: number }) {
   return props.at <= nowS.value ? <span>{t.dueNow}</span> : <Time at={props.at} />;
 }
 
-function Said(props: { letter: Letter }) {
+function Said(props: { letter: DeadLetter }) {
   const { letter } = props;
   const fields = Object.entries(letter.fields).map(([name, value]): [string, preact.ComponentChildren] => [name, <FieldValue name={name} value={value} />]);
   return (

@@ -1,20 +1,19 @@
 // Every view with its lag, and the switch that pauses it.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ConsumerGroup } from "../../api/types";
 import { say } from "../../i18n";
 import { overview } from "../../live";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Count, Duration, Empty, Rate, Table, type Column } from "../../ui";
 import { t, viewHints } from "./texts";
 
-type Group = Schema<"JournalGroup">;
 
 /** Older than this, what waits is worth a word. */
 const BEHIND_S_MAX = 10;
 
 /** The readers of the journal. */
-export function Views(props: { groups: readonly Group[]; refresh(): void }) {
-  const columns: Column<Group>[] = [
+export function Views(props: { groups: readonly ConsumerGroup[]; refresh(): void }) {
+  const columns: Column<ConsumerGroup>[] = [
     { key: "view", title: t.view, render: (group) => <ViewName group={group} />, wide: true, phone: "title" },
     { key: "state", title: t.state, render: (group) => <State group={group} /> },
     { key: "lag", title: t.lag, render: (group) => <span title={t.lagHint}><Count value={group.lag} /></span>, align: "end" },
@@ -38,7 +37,7 @@ function rateOf(group: string): number | null {
   return overview.value?.journal?.views.find((view) => view.group === group)?.rate_per_s ?? null;
 }
 
-function ViewName(props: { group: Group }) {
+function ViewName(props: { group: ConsumerGroup }) {
   const { view, group } = props.group;
   return (
     <span class="view-name">
@@ -48,7 +47,7 @@ function ViewName(props: { group: Group }) {
   );
 }
 
-function State(props: { group: Group }) {
+function State(props: { group: ConsumerGroup }) {
   const { group } = props;
   if (group.paused) return <Badge tone="warn">{t.paused}</Badge>;
   if (group.consumers === 0) return <Badge tone={group.view && group.lag > 0 ? "bad" : "plain"}>{t.stuck}</Badge>;
@@ -56,7 +55,7 @@ function State(props: { group: Group }) {
   return <Badge tone="ok">{t.running}</Badge>;
 }
 
-function Switch(props: { group: Group; refresh(): void }) {
+function Switch(props: { group: ConsumerGroup; refresh(): void }) {
   const { view, paused, lag } = props.group;
   if (!view) return null;
   const change = async () => {

@@ -1,27 +1,21 @@
 // Joins, leaves and changes of status as they happen. It can be stopped, to read; nothing is lost meanwhile.
-import { useEffect, useState } from "preact/hooks";
-import { api } from "../../api/client";
-import type { PresenceOccurrence } from "../../api/types";
-import { merged } from "../../events";
+import { useState } from "preact/hooks";
+import type { RecentEvent } from "../../api/types";
 import { absolute, clockTime, count } from "../../format";
 import { say } from "../../i18n";
-import { peopleEvents, peopleLeftOut, returns } from "../../live";
+import { eventsSkipped, recentEvents } from "../../live";
 import { link } from "../../router";
 import { Badge, Button, Card, Empty, Select, StatusDot, statusName } from "../../ui";
 import { newSince, ofKind, type Kind } from "./events";
 import { causeNames, platformNames, t } from "./texts";
 
-const KEPT_MAX = 500;
 const SHOWN_MAX = 100;
 
 /** The list of what happened, newest first. */
 export function Feed() {
   const [kind, setKind] = useState<Kind>("all");
-  const [frozen, setFrozen] = useState<readonly PresenceOccurrence[] | null>(null);
-  const back = returns.value;
-  useEffect(() => void fetchEarlier(), [back]);
-
-  const events = peopleEvents.value;
+  const [frozen, setFrozen] = useState<readonly RecentEvent[] | null>(null);
+  const events = recentEvents.value;
   const shown = ofKind(frozen ?? events, kind, SHOWN_MAX);
   const kinds: { value: Kind; label: string }[] = [
     { value: "all", label: t.feedAll },
@@ -52,22 +46,12 @@ export function Feed() {
           ))}
         </ol>
       )}
-      {peopleLeftOut.value > 0 && <p class="dim">{t.leftOut(count(peopleLeftOut.value))}</p>}
+      {eventsSkipped.value && <p class="dim">{t.eventsSkipped}</p>}
     </Card>
   );
 }
 
-// The feed tells what happens from now on; what was before is asked for once. Without it the list just starts empty.
-async function fetchEarlier(): Promise<void> {
-  try {
-    const { items } = await api.get("/api/v1/presence/events", { query: { limit: SHOWN_MAX } });
-    peopleEvents.value = merged(peopleEvents.value, items, KEPT_MAX);
-  } catch {
-    // The banner of the page says when the server is away.
-  }
-}
-
-function Occurrence(props: { event: PresenceOccurrence }) {
+function Occurrence(props: { event: RecentEvent }) {
   const { event } = props;
   return (
     <li class={`occurrence occurrence-${event.event}`}>
@@ -84,13 +68,13 @@ function Occurrence(props: { event: PresenceOccurrence }) {
   );
 }
 
-function what(event: PresenceOccurrence): string {
+function what(event: RecentEvent): string {
   if (event.event === "joined") return t.joined;
   if (event.event === "left") return t.left;
   return t.changed(statusName(event.from ?? "offline"), statusName(event.to ?? "offline"));
 }
 
-function why(event: PresenceOccurrence): string {
+function why(event: RecentEvent): string {
   const said = [event.platform ? say(platformNames, event.platform) : "", event.cause ? say(causeNames, event.cause) : ""];
   return said.filter(Boolean).join(" · ");
 }

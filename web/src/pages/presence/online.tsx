@@ -1,7 +1,7 @@
 // Who is here now: a page at a time, so that fifty thousand cost no more than a few.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { OnlinePerson, Schema } from "../../api/types";
+import type { OnlineCount, OnlineUser } from "../../api/types";
 import { say } from "../../i18n";
 import { useResource } from "../../resource";
 import { link, setQuery } from "../../router";
@@ -9,17 +9,16 @@ import { can } from "../../session";
 import { Badge, Button, Card, Count, Empty, Failure, Loading, Name, SearchField, Select, StatusDot, Table, Time, type Column } from "../../ui";
 import { platformNames, statusNames, stateNames, t } from "./texts";
 
-type PeopleCount = Schema<"PresenceCount">;
-type Status = keyof PeopleCount["people"];
-type Person = Omit<OnlinePerson, "since"> & { since?: number | null };
+type Status = keyof OnlineCount["people"];
+type Person = Omit<OnlineUser, "since"> & { since?: number | null };
 
 const PAGE = 25;
-const EVERY_MS = 3000;
+const EVERY_MS = 1000;
 const STATUSES: Status[] = ["online", "away", "busy", "invisible", "pending"];
 const PLATFORMS = ["computer", "phone", "web"] as const;
 
 /** The list, with filters whose state is in the address. `isOneOfMany`: there may be other gateways, whose people it lacks. */
-export function Online(props: { count: PeopleCount | null; query: URLSearchParams; isOneOfMany: boolean }) {
+export function Online(props: { count: OnlineCount | null; query: URLSearchParams; isOneOfMany: boolean }) {
   const status = STATUSES.find((one) => one === props.query.get("status"));
   const platform = PLATFORMS.find((one) => one === props.query.get("platform"));
   const find = (props.query.get("find") ?? "").trim();
@@ -42,7 +41,7 @@ export function Online(props: { count: PeopleCount | null; query: URLSearchParam
   );
 }
 
-function StatusFilter(props: { count: PeopleCount | null; active: Status | undefined }) {
+function StatusFilter(props: { count: OnlineCount | null; active: Status | undefined }) {
   // Who hides is shown only to those who may see them.
   const offered = STATUSES.filter((one) => one !== "invisible" || can("admin"));
   return (

@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import { asProblem, type Problem } from "../../api/client";
 import { counted } from "../../format";
 import { texts } from "../../i18n";
-import { Choices } from "../../nav";
+import { Preferences } from "../../nav";
 import { link, navigate, type PageProps } from "../../router";
 import { session, sessionProblem, signIn } from "../../session";
 import { Button, Name, TextField } from "../../ui";
@@ -136,13 +136,13 @@ export default function SignInPage(props: PageProps) {
           {t.noKey} <code>rollcall key create --name me --scope admin</code>
         </p>
       </div>
-      <Choices />
+      <Preferences />
     </main>
   );
 }
 
 function explain(problem: Problem): string {
-  if (problem.isAway) return t.away;
+  if (problem.isUnreachable) return t.away;
   if (problem.status === 401) return t.wrong;
   if (problem.status === 403) return t.noScope;
   if (problem.status === 429) return t.tooMany(problem.retryAfterS ?? 60);

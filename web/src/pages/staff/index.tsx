@@ -1,7 +1,7 @@
 // The queue of a site's staff: risks, hit-and-runs, torrents that await approval, dead letters; each with what to do.
 import "./staff.css";
 import { api } from "../../api/client";
-import type { QueueItem, Schema } from "../../api/types";
+import type { QueueCounts, QueueItem } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link, type PageProps } from "../../router";
 import { can } from "../../session";
@@ -11,7 +11,6 @@ import { t } from "./texts";
 import { About, What } from "./what";
 
 type Kind = QueueItem["kind"];
-type Counts = Schema<"QueueCounts">;
 
 const EVERY_MS = 5000;
 const KINDS: readonly Kind[] = ["risk", "hit_and_run", "approval", "dead_letter", "failed_entry"];
@@ -46,7 +45,7 @@ export default function StaffPage(props: PageProps) {
   );
 }
 
-function tabs(counts: Counts | undefined) {
+function tabs(counts: QueueCounts | undefined) {
   const of = (kind: Kind) => ({
     key: kind,
     href: link("/staff", { kind }),

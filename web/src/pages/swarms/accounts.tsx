@@ -1,6 +1,6 @@
 // Everybody who was ever on a torrent, and what they moved of it.
 import { api } from "../../api/client";
-import type { Schema, TorrentAccount } from "../../api/types";
+import type { Torrent, TorrentAccount } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
 import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
@@ -11,7 +11,7 @@ import { t } from "./texts";
 const EVERY_MS = 10_000;
 
 /** The accounts of a torrent, the latest first. */
-export function Accounts(props: { torrent: Schema<"Torrent"> }) {
+export function Accounts(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
   const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/accounts", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });
@@ -34,7 +34,7 @@ export function Accounts(props: { torrent: Schema<"Torrent"> }) {
   );
 }
 
-function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
+function columns(torrent: Torrent): Column<TorrentAccount>[] {
   return [
     { key: "user", title: t.user, phone: "title", render: (row) => <a class="nowrap" href={link(`/users/${row.user}`)}>{t.userNumber(String(row.user))}</a> },
     { key: "state", title: t.state, render: (row) => <AccountState seeding={row.seeding} leeching={row.leeching} /> },

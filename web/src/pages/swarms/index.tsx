@@ -1,7 +1,7 @@
 // All torrents with who is on them: sorted, searched, and moving by themselves.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { SwarmRow } from "../../api/types";
+import type { ListedSwarm } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link, setQuery, type PageProps } from "../../router";
 import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, Table, Time, type Column, type Sorting } from "../../ui";
@@ -44,7 +44,7 @@ export default function Swarms(props: PageProps) {
   );
 }
 
-function columns(): Column<SwarmRow>[] {
+function columns(): Column<ListedSwarm>[] {
   return [
     { key: "name", title: t.name, wide: true, phone: "title", render: (row) => <TorrentCell row={row} /> },
     { key: "size", title: t.size, align: "end", sort: "size", render: (row) => <Size value={row.torrent.total_bytes} /> },
@@ -55,7 +55,7 @@ function columns(): Column<SwarmRow>[] {
   ];
 }
 
-function TorrentCell(props: { row: SwarmRow }) {
+function TorrentCell(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <span class="torrent-cell">

@@ -1,6 +1,6 @@
 // Who is on a torrent right now.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Peer, Torrent } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
@@ -11,13 +11,12 @@ import { shareOf } from "../users/sums";
 import { clientsOf } from "./clients";
 import { t } from "./texts";
 
-type Peer = Schema<"Peer"> & { left?: string | null };
 
 const EVERY_MS = 3000;
 const CLIENTS_SHOWN = 8;
 
 /** The peers of a torrent. */
-export function Peers(props: { torrent: Schema<"Torrent"> }) {
+export function Peers(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
   const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/peers", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });

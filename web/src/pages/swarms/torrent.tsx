@@ -1,7 +1,7 @@
 // One torrent: what was moved of it, who is on it now, and everybody who ever was.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Figures, Torrent } from "../../api/types";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
@@ -41,8 +41,8 @@ export default function TorrentPage(props: PageProps) {
 }
 
 interface Shown {
-  torrent: Schema<"Torrent">;
-  figures: Schema<"Figures"> | null;
+  torrent: Torrent;
+  figures: Figures | null;
 }
 
 function SwarmStats({ torrent, figures }: Shown) {
@@ -86,7 +86,7 @@ function TorrentFacts({ torrent, figures }: Shown) {
   );
 }
 
-function figuresOf(figures: Schema<"Figures">): [string, preact.JSX.Element][] {
+function figuresOf(figures: Figures): [string, preact.JSX.Element][] {
   return [
     [t.seedingTime, <Duration s={figures.seeding_s} />],
     [t.leechingTime, <Duration s={figures.leeching_s} />],
@@ -104,7 +104,7 @@ function Hash(props: { value: string }) {
   );
 }
 
-function State({ torrent }: { torrent: Schema<"Torrent"> }) {
+function State({ torrent }: { torrent: Torrent }) {
   return (
     <span class="badges">
       {torrent.enabled && torrent.approved && <Badge tone="ok">{t.open}</Badge>}

@@ -1,14 +1,14 @@
 // What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { User, UserChange } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, TextField, words, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
 /** The buttons; none for a key that may not. */
-export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
+export function UserActions(props: { user: User; refresh(): void }) {
   const { user, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
   const [asksName, setAsksName] = useState(false);
@@ -16,12 +16,12 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
   if (!can("admin")) return null;
   const id = String(user.id);
   const path = { id: user.id };
-  const change = async (body: Schema<"UserChange">): Promise<boolean> => {
+  const change = async (body: UserChange): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/users/{id}", { path, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: Schema<"UserChange">) => {
+  const ask = async (question: Question, body: UserChange) => {
     if (await confirm(question)) await change(body);
   };
   const reset = async () => {
@@ -55,7 +55,7 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
 }
 
 /** Asks for the display name. `onSave` says whether it worked. */
-function NameDialog(props: { user: Schema<"User">; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
+function NameDialog(props: { user: User; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
   const [text, setText] = useState(props.user.name ?? "");
   const [busy, setBusy] = useState(false);
   const save = async () => {

@@ -1,6 +1,6 @@
 // What a user seeds and leeches right now, the latest announce first.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ActiveTorrent } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { Card, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
@@ -8,7 +8,6 @@ import { WhyLink } from "./figures";
 import { t } from "./texts";
 import { TorrentName, torrentWords } from "./torrent-name";
 
-type ActiveTorrent = Schema<"ActiveTorrent"> & { torrent?: number | null; name?: string | null };
 
 const EVERY_MS = 3000;
 

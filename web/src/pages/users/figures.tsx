@@ -1,7 +1,7 @@
 // What a user moved: as it was, and as it counts. Each figure leads to what made it.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Schema } from "../../api/types";
+import type { Figures, User } from "../../api/types";
 import * as format from "../../format";
 import { link } from "../../router";
 import { Button, Bytes, CopyButton, Count, Duration, Facts, Stat, Stats, Time } from "../../ui";
@@ -10,7 +10,7 @@ import { ratioOf } from "./sums";
 import { t } from "./texts";
 
 /** The figures of a user. */
-export function AccountFigures(props: { user: number; figures: Schema<"Figures"> }) {
+export function AccountFigures(props: { user: number; figures: Figures }) {
   const { user, figures } = props;
   const ratio = ratioOf(figures.credited_uploaded, figures.credited_downloaded);
   return (
@@ -49,7 +49,7 @@ export function WhyLink(props: { user: number; torrent?: number | null; label: s
 }
 
 /** What else there is to know of a user. */
-export function UserFacts(props: { user: Schema<"User">; figures: Schema<"Figures"> | null }) {
+export function UserFacts(props: { user: User; figures: Figures | null }) {
   const { user, figures } = props;
   const items: [string, ComponentChildren][] = [
     [t.slots, <Slots value={user.leech_slots} />],

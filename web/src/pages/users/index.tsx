@@ -2,7 +2,7 @@
 import "./users.css";
 import "./list.css";
 import { api } from "../../api/client";
-import type { ListedUser, Schema } from "../../api/types";
+import type { ListedUser, User, UserPresence } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { useResource } from "../../resource";
@@ -12,8 +12,6 @@ import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, P
 import { filterOf, SORTS, sortingOf, STATES, type SortKey, type StateKey } from "./listing";
 import { states, t } from "./texts";
 
-type User = Schema<"User">;
-type Person = Schema<"Person">;
 
 const EVERY_MS = 10_000;
 const PRESENCE_EVERY_MS = 3000;
@@ -62,14 +60,14 @@ export default function Users(props: PageProps) {
 }
 
 /** How the users on the page are, by number. A process without a gateway does not know, and then nothing is shown. */
-function usePeople(users: readonly ListedUser[]): Map<string, Person> {
+function usePeople(users: readonly ListedUser[]): Map<string, UserPresence> {
   const ids = users.map((user) => user.id);
   const key = ids.length === 0 ? null : ids.join(" ");
   const asked = useResource(key, (signal) => api.post("/api/v1/presence/query", { body: { users: ids }, signal }), { everyMs: PRESENCE_EVERY_MS });
   return new Map((asked.data?.users ?? []).map((person) => [person.id, person]));
 }
 
-function columns(people: Map<string, Person>): Column<ListedUser>[] {
+function columns(people: Map<string, UserPresence>): Column<ListedUser>[] {
   return [
     { key: "id", title: t.id, sort: "id", phone: "title", render: (user) => <UserCell user={user} /> },
     { key: "state", title: t.state, render: (user) => <StateCell user={user} person={people.get(String(user.id))} /> },
@@ -102,7 +100,7 @@ function Ratio(props: { value: number | null | undefined }) {
 }
 
 /** Presence, and what is out of the ordinary: most users are enabled. */
-function StateCell(props: { user: User; person: Person | undefined }) {
+function StateCell(props: { user: User; person: UserPresence | undefined }) {
   const { user, person } = props;
   return (
     <span class="user-state">

@@ -1,13 +1,12 @@
 // Where a user owes seeding, and where they took and ran.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { HitAndRun } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";
 import { t } from "./texts";
 import { TorrentName, torrentWords } from "./torrent-name";
 
-type HitAndRun = Schema<"HitAndRun">;
 
 const EVERY_MS = 10_000;
 

@@ -1,7 +1,7 @@
 // On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { PresenceEvent, PresenceSession, RemoteDevice } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { say } from "../../i18n";
 import { useResource } from "../../resource";
@@ -11,9 +11,6 @@ import { Strip } from "./strip";
 import { t } from "./texts";
 import { appStates, causes, happenings, platforms } from "./words";
 
-type Session = Schema<"Session">;
-type Elsewhere = Schema<"DeviceElsewhere">;
-type Happening = Schema<"PresenceEvent">;
 
 const EVERY_MS = 3000;
 // The strip wants all there is; the list below it only as much as somebody reads.
@@ -32,7 +29,7 @@ export function PresenceTab(props: { user: number }) {
 }
 
 /** A device, here or at another gateway: what is known of it. */
-type DeviceRow = Elsewhere & Partial<Session>;
+type DeviceRow = RemoteDevice & Partial<PresenceSession>;
 
 function Devices(props: { user: number }) {
   const { user } = props;
@@ -139,7 +136,7 @@ function History(props: { user: number }) {
   );
 }
 
-function historyColumns(): Column<Happening>[] {
+function historyColumns(): Column<PresenceEvent>[] {
   return [
     { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
     { key: "what", title: t.what, render: (row) => <What row={row} /> },
@@ -148,7 +145,7 @@ function historyColumns(): Column<Happening>[] {
   ];
 }
 
-function What(props: { row: Happening }) {
+function What(props: { row: PresenceEvent }) {
   const { event, from, to } = props.row;
   if (event === "transition" && from && to) {
     return (

@@ -1,9 +1,8 @@
-// Risk events as sentences. Each kind has its own figures; docs/dashboard.md says what each kind means.
-import type { Schema } from "../../api/types";
+// RiskEvent events as sentences. Each kind has its own figures; docs/dashboard.md says what each kind means.
+import type { RiskEvent } from "../../api/types";
 import * as format from "../../format";
 import { texts } from "../../i18n";
 
-type Risk = Schema<"Risk">;
 
 /** The kinds, in the order in which a choice offers them. */
 export const RISK_KINDS = [
@@ -16,7 +15,7 @@ export const RISK_KINDS = [
   "completed_without_download",
   "shared_address",
   "many_peer_ids",
-] as const satisfies readonly Risk["kind"][];
+] as const satisfies readonly RiskEvent["kind"][];
 
 const kinds = texts({
   en: {
@@ -80,11 +79,11 @@ const sentences = texts({
 
 /** What a kind is called. A kind that is new to us is shown as it is. */
 export function riskKind(kind: string): string {
-  return kind in kinds ? kinds[kind as Risk["kind"]] : kind;
+  return kind in kinds ? kinds[kind as RiskEvent["kind"]] : kind;
 }
 
 /** What happened, with the figures that belong to the kind; empty for a kind that is new to us. */
-export function riskSentence(risk: Risk): string {
+export function riskSentence(risk: RiskEvent): string {
   if (!(risk.kind in kinds)) return "";
   return sentences[risk.kind]({
     up: format.bytes(risk.uploaded_claimed),

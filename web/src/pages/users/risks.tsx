@@ -1,7 +1,7 @@
 // The risk events of a user: announces that look like cheating, each with what happened.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { RiskEvent } from "../../api/types";
 import * as format from "../../format";
 import { usePaged } from "../../resource";
 import { can } from "../../session";
@@ -10,14 +10,13 @@ import { RISK_KINDS, riskKind, riskSentence } from "./risk-words";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
-type Risk = Schema<"Risk">;
-type Kind = Risk["kind"] | "";
+type Kind = RiskEvent["kind"] | "";
 
 /** The risk events of a user, newest first. */
 export function Risks(props: { user: number }) {
   const { user } = props;
   const [kind, setKind] = useState<Kind>("");
-  const list = usePaged<Risk>(`${user} ${kind}`, (cursor, signal) =>
+  const list = usePaged<RiskEvent>(`${user} ${kind}`, (cursor, signal) =>
     api.get("/api/v1/users/{id}/risks", { path: { id: user }, query: { limit: 50, cursor, kind: kind || undefined }, signal }));
   const options = [{ value: "" as Kind, label: t.allKinds }, ...RISK_KINDS.map((value) => ({ value: value as Kind, label: riskKind(value) }))];
   const actions = (
@@ -46,7 +45,7 @@ export function Risks(props: { user: number }) {
   );
 }
 
-function columns(): Column<Risk>[] {
+function columns(): Column<RiskEvent>[] {
   return [
     { key: "at", title: t.when, render: (row) => <Time at={row.at} /> },
     { key: "what", title: t.what, wide: true, phone: "title", render: (row) => <What risk={row} /> },
@@ -55,7 +54,7 @@ function columns(): Column<Risk>[] {
   ];
 }
 
-function What(props: { risk: Risk }) {
+function What(props: { risk: RiskEvent }) {
   const { risk } = props;
   return (
     <div class="risk">
@@ -67,7 +66,7 @@ function What(props: { risk: Risk }) {
 }
 
 /** The client, and from where: addresses are for admins. */
-function From(props: { risk: Risk }) {
+function From(props: { risk: RiskEvent }) {
   return (
     <div class="risk risk-from">
       <ClientName peerId={props.risk.peer_id} />

@@ -1,6 +1,6 @@
 // Parts, what they come to, and what the account says.
 import type { ComponentChildren } from "preact";
-import type { Schema } from "../../api/types";
+import type { Figures } from "../../api/types";
 import { Bytes } from "../../ui";
 import { bytesOf, movedOf, sumOf, type Moved } from "./sums";
 import { t } from "./texts";
@@ -13,7 +13,7 @@ export interface SumLine extends Moved {
 }
 
 /** A sum, line by line, beside the figures that it is to explain. */
-export function SumTable(props: { lines: readonly SumLine[]; figures: Schema<"Figures"> }) {
+export function SumTable(props: { lines: readonly SumLine[]; figures: Figures }) {
   const { lines, figures } = props;
   const raw = movedOf(figures);
   const bonus = {

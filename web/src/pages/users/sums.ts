@@ -1,7 +1,7 @@
 /**
  * Sums of bytes, exact to the byte: amounts are decimal texts that may be larger than a floating-point number holds.
  */
-import type { Schema } from "../../api/types";
+import type { AccountClient, Stretch } from "../../api/types";
 
 /** Bytes both ways. */
 export interface Moved {
@@ -59,7 +59,7 @@ export interface Part extends Moved {
   readonly kind: "settled" | "foreign" | "withheld" | "bridged" | "anew" | "counters";
   readonly from: number | null;
   readonly to: number | null;
-  readonly stretch: Schema<"Stretch"> | null;
+  readonly stretch: Stretch | null;
   /** What the ceiling did not allow. */
   readonly withheld: Moved;
 }
@@ -67,7 +67,7 @@ export interface Part extends Moved {
 const NOTHING: Moved = { uploaded: 0n, downloaded: 0n };
 
 /** Everything that a client brought, the oldest first. */
-export function partsOf(client: Schema<"AccountClient">): Part[] {
+export function partsOf(client: AccountClient): Part[] {
   const parts: Part[] = [];
   const only = { from: null, to: null, stretch: null, withheld: NOTHING };
   const sums = [["settled", client.settled], ["foreign", client.foreign]] as const;
@@ -84,7 +84,7 @@ export function partsOf(client: Schema<"AccountClient">): Part[] {
   return parts;
 }
 
-function gapOf(before: Schema<"Stretch">, stretch: Schema<"Stretch">): Part {
+function gapOf(before: Stretch, stretch: Stretch): Part {
   const span = { from: before.last, to: stretch.first, stretch: null };
   const over = stretch.bridged;
   if (!over) return { ...span, kind: "anew", ...NOTHING, withheld: NOTHING };

@@ -1,13 +1,12 @@
 // Every torrent that a user was ever on, with what they moved of it.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Account } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";
 import { t } from "./texts";
 import { TorrentName, torrentWords } from "./torrent-name";
 
-type Account = Schema<"Account">;
 
 const EVERY_MS = 10_000;
 

@@ -1,7 +1,7 @@
 // Why an account on one torrent is what it is: its clients, each with its counters.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Entry, Schema } from "../../api/types";
+import type { AccountClient, AccountClients, Entry } from "../../api/types";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link } from "../../router";
@@ -11,8 +11,6 @@ import { isNothing, isSame, movedOf, partsOf, sumOf, type Part } from "./sums";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
-type Explained = Schema<"AccountClients">;
-type Client = Schema<"AccountClient">;
 
 /** The clients of an account, and what they come to. */
 export function WhyAccount(props: { user: number; torrent: number; entries: readonly Entry[]; refreshed(): void }) {
@@ -23,7 +21,7 @@ export function WhyAccount(props: { user: number; torrent: number; entries: read
     found.refresh();
     props.refreshed();
   };
-  const nameOf = (client: Client) => props.entries.find((entry) => entry.client_id === client.id)?.peer_id ?? null;
+  const nameOf = (client: AccountClient) => props.entries.find((entry) => entry.client_id === client.id)?.peer_id ?? null;
   return (
     <>
       <Card title={t.whyTitle} actions={<Button small onClick={refresh}>{t.refresh}</Button>}>
@@ -41,7 +39,7 @@ export function WhyAccount(props: { user: number; torrent: number; entries: read
   );
 }
 
-function Sum(props: { explained: Explained; nameOf(client: Client): string | null }) {
+function Sum(props: { explained: AccountClients; nameOf(client: AccountClient): string | null }) {
   const { account, clients, complete } = props.explained;
   if (!account) return <p class="note">{t.neverHeardTorrent}</p>;
   const lines: SumLine[] = clients.map((client) => ({ key: client.id, label: <ClientLabel client={client} peerId={props.nameOf(client)} />, ...sumOf(partsOf(client)) }));
@@ -60,7 +58,7 @@ function Sum(props: { explained: Explained; nameOf(client: Client): string | nul
 }
 
 /** Which client: the program, where an announce of it is at hand, and its number. */
-function ClientLabel(props: { client: Client; peerId: string | null }) {
+function ClientLabel(props: { client: AccountClient; peerId: string | null }) {
   return (
     <span class="client-label">
       {props.peerId ? <ClientName peerId={props.peerId} /> : t.client} <code class="hash" title={props.client.id}>{props.client.id.slice(0, 8)}</code>
@@ -68,7 +66,7 @@ function ClientLabel(props: { client: Client; peerId: string | null }) {
   );
 }
 
-function Clients(props: { clients: readonly Client[]; nameOf(client: Client): string | null }) {
+function Clients(props: { clients: readonly AccountClient[]; nameOf(client: AccountClient): string | null }) {
   return (
     <Card flush title={t.clients}>
       <p class="note">{t.clientsLead}</p>
@@ -77,7 +75,7 @@ function Clients(props: { clients: readonly Client[]; nameOf(client: Client): st
   );
 }
 
-function ClientParts(props: { client: Client; peerId: string | null; isFirst: boolean }) {
+function ClientParts(props: { client: AccountClient; peerId: string | null; isFirst: boolean }) {
   const { client } = props;
   // There may be thousands of rows in all: those that nobody looks at are not made.
   const [isOpen, setOpen] = useState(props.isFirst);

@@ -4,7 +4,7 @@
 // nothing moved is a difference one.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Account, Figures } from "../../api/types";
 import { useResource } from "../../resource";
 import { Button, Card, Failure, Loading } from "../../ui";
 import { WhyLink } from "./figures";
@@ -13,8 +13,6 @@ import { isSame, movedOf, sumOf, verdictOf, type Moved, type Verdict } from "./s
 import { t } from "./texts";
 import { TorrentName, torrentWords } from "./torrent-name";
 
-type Account = Schema<"Account">;
-type Figures = Schema<"Figures">;
 
 const ACCOUNTS_A_PAGE = 1000;
 const PAGES_MAX = 20;
