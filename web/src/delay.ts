@@ -1,6 +1,6 @@
 // How long answers to pings take, in words that are true: the server measures up to ten seconds, and what took longer is
 // "more than" that.
-import type { Delay } from "./api/types";
+import type { HeartbeatDelay } from "./api/types";
 import { millis } from "./format";
 import { texts } from "./i18n";
 
@@ -17,11 +17,11 @@ const t = texts({
 });
 
 /** Half of them take no longer. */
-export function medianWords(delay: Delay): string {
+export function medianWords(delay: HeartbeatDelay): string {
   return `${delay.p50_exceeds ? "> " : ""}${millis(delay.p50)}`;
 }
 
 /** How long nearly all of them take, or how many take longer than can be told. */
-export function slowestWords(delay: Delay): string {
+export function slowestWords(delay: HeartbeatDelay): string {
   return delay.p99_exceeds ? t.few(millis(delay.p99)) : t.most(millis(delay.p99));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { detailsOf, hrefOf, isMoment, kindOf } from "../src/pages/audit/reading";
-import { standing } from "../src/pages/access/standing";
+import { detailsOf, hrefOf, isTime, kindOf } from "../src/pages/audit/record";
+import { multiplierState } from "../src/pages/access/multiplier-state";
 import { NONE, requestsFor, stillThere, toggled } from "../src/pages/pipeline/choice";
 import { newSince, ofKind } from "../src/pages/presence/events";
 import type { RecentEvent } from "../src/api/types";
@@ -56,8 +56,8 @@ describe("a record of the audit trail", () => {
   });
 
   it("knows moments, kinds and the pages of its subjects", () => {
-    expect(isMoment("terms.ends_at", "1794900000")).toBe(true);
-    expect(isMoment("count", "1794900000")).toBe(false);
+    expect(isTime("terms.ends_at", "1794900000")).toBe(true);
+    expect(isTime("count", "1794900000")).toBe(false);
     expect([kindOf("user.add"), kindOf("user."), kindOf("")]).toEqual(["user", "user", ""]);
     expect(hrefOf("user", "7")).toBe("#/users/7");
     expect(hrefOf("user", "7/../x")).toBeNull();

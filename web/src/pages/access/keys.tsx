@@ -10,12 +10,10 @@ import { NewSecret } from "./secret";
 import { t as all } from "./texts";
 import { scopeNames, t } from "./texts/keys";
 
-
-/** As many as the server lists at once. */
+/** The limit of one page. */
 const KEYS_MAX = 1000;
 const SCOPES = ["verify", "read", "admin"] as const;
 
-/** Who may use the API, and for what. */
 export function Keys() {
   if (!can("admin")) return <Empty title={all.needAdmin} />;
   return <AllKeys />;
@@ -56,7 +54,7 @@ function Create(props: { refresh(): void }) {
       <p class="dim">{t.rule}</p>
       <AccessForm action={t.createDo} onSubmit={submit}>
         <TextField label={t.name} hint={t.nameHint} value={name} onInput={setName} error={errors.name} maxLength={100} />
-        <fieldset class="access-choices">
+        <fieldset class="access-scopes">
           <legend>{t.scopes}</legend>
           {SCOPES.map((scope) => (
             <Check key={scope} label={scopeNames[scope]} checked={scopes.includes(scope)} onChange={(isChosen) => toggle(scope, isChosen)} />
@@ -82,10 +80,10 @@ function List(props: { keys: readonly ApiKey[]; refresh(): void }) {
   const columns: Column<ApiKey>[] = [
     { key: "name", title: t.name, render: (key) => <KeyName shown={key} />, wide: true, phone: "title" },
     { key: "id", title: t.id, render: (key) => <code class="nowrap">{key.id}</code> },
-    { key: "scopes", title: t.may, render: (key) => <Scopes scopes={key.scopes} /> },
+    { key: "scopes", title: t.scopesColumn, render: (key) => <Scopes scopes={key.scopes} /> },
     { key: "since", title: t.since, render: (key) => <Time at={key.created_at} /> },
     { key: "used", title: t.used, render: (key) => (key.last_used_at ? <Time at={key.last_used_at} /> : <span class="dim">{t.unused}</span>) },
-    { key: "action", title: all.actions, render: (key) => <Remove shown={key} keys={keys} refresh={props.refresh} />, align: "end" },
+    { key: "action", title: all.actions, render: (key) => <Revoke shown={key} keys={keys} refresh={props.refresh} />, align: "end" },
   ];
   return <Table columns={columns} rows={keys} rowKey={(key) => key.id} caption={t.list} empty={<Empty title={t.none} />} />;
 }
@@ -111,17 +109,17 @@ function Scopes(props: { scopes: readonly string[] }) {
   );
 }
 
-function Remove(props: { shown: ApiKey; keys: readonly ApiKey[]; refresh(): void }) {
+function Revoke(props: { shown: ApiKey; keys: readonly ApiKey[]; refresh(): void }) {
   const { shown, keys } = props;
   const isLast = shown.scopes.includes("admin") && keys.filter((key) => key.scopes.includes("admin")).length === 1;
   const remove = async () => {
-    const isSure = await confirm(
+    const isConfirmed = await confirm(
       isLast
         ? { title: t.lastTitle, body: t.lastBody, action: all.remove, tone: "danger", typed: t.removeTyped }
         : { title: t.removeTitle(shown.name), body: isOwn(shown) ? t.removeOwnBody : t.removeBody, action: all.remove, tone: "danger" },
     );
-    if (!isSure) return;
-    // What to force was said and confirmed above.
+    if (!isConfirmed) return;
+    // `force` is confirmed by the dialog above.
     const query = isLast || isOwn(shown) ? { force: true } : {};
     const isDone = await attempt(() => request("DELETE", "/api/v1/keys/{id}", { path: { id: shown.id }, query }), t.removed(shown.name));
     if (isDone && isOwn(shown)) await findSession();

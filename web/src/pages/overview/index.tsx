@@ -1,4 +1,4 @@
-// The whole at a glance: what moves, what is wrong, and the last hour. Everything here moves by itself.
+// The Overview page: alerts, figures, the last hour, journal and component health.
 import type { Overview } from "../../api/types";
 import { nowS } from "../../clock";
 import { medianWords, slowestWords } from "../../delay";
@@ -9,11 +9,10 @@ import { Duration, Failure, Loading, Page, Stat, Stats } from "../../ui";
 import { Problem } from "../../api/client";
 import { Alerts } from "./alerts";
 import "./overview.css";
-import { Health, Journal } from "./parts";
-import { Plots } from "./plots";
+import { Charts } from "./charts";
+import { Health, Journal } from "./components";
 import { t } from "./texts";
 
-/** The whole at a glance. */
 export default function OverviewPage(_props: PageProps) {
   const now = overview.value;
   if (!now) {
@@ -25,13 +24,13 @@ export default function OverviewPage(_props: PageProps) {
   }
   return (
     <Page title={t.title} lead={<Lead now={now} />}>
-      <Alerts alerts={now.alerts} />
+      <Alerts now={now} />
       <Figures now={now} />
       <section aria-labelledby="last-hour" class="stack-small">
         <h2 id="last-hour">{t.lastHour}</h2>
-        <Plots now={now} />
+        <Charts now={now} />
       </section>
-      <div class="overview-parts">
+      <div class="overview-columns">
         <Journal journal={now.journal} />
         <Health health={now.health} />
       </div>

@@ -1,17 +1,16 @@
-// Every view with its lag, and the switch that pauses it.
+// Views with their lag; pause and resume.
 import { api } from "../../api/client";
 import type { ConsumerGroup } from "../../api/types";
 import { say } from "../../i18n";
 import { overview } from "../../live";
+import { componentName } from "../../server-texts";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Count, Duration, Empty, Rate, Table, type Column } from "../../ui";
 import { t, viewHints } from "./texts";
 
-
-/** Older than this, what waits is worth a word. */
+/** From here on a view is shown as behind. */
 const BEHIND_S_MAX = 10;
 
-/** The readers of the journal. */
 export function Views(props: { groups: readonly ConsumerGroup[]; refresh(): void }) {
   const columns: Column<ConsumerGroup>[] = [
     { key: "view", title: t.view, render: (group) => <ViewName group={group} />, wide: true, phone: "title" },
@@ -23,7 +22,7 @@ export function Views(props: { groups: readonly ConsumerGroup[]; refresh(): void
     { key: "consumers", title: t.consumers, render: (group) => <Count value={group.consumers} />, align: "end" },
   ];
   if (can("admin")) {
-    columns.push({ key: "action", title: t.action, render: (group) => <Switch group={group} refresh={props.refresh} />, align: "end" });
+    columns.push({ key: "action", title: t.action, render: (group) => <PauseButton group={group} refresh={props.refresh} />, align: "end" });
   }
   const empty = <Empty title={t.noViews}>{t.noViewsHint}</Empty>;
   return (
@@ -41,7 +40,7 @@ function ViewName(props: { group: ConsumerGroup }) {
   const { view, group } = props.group;
   return (
     <span class="view-name">
-      <strong>{view ?? group}</strong>
+      <strong>{view ? componentName(view) : group}</strong>
       <span class="dim">{view ? say(viewHints, view) : t.otherProgram}</span>
     </span>
   );
@@ -55,22 +54,23 @@ function State(props: { group: ConsumerGroup }) {
   return <Badge tone="ok">{t.running}</Badge>;
 }
 
-function Switch(props: { group: ConsumerGroup; refresh(): void }) {
+function PauseButton(props: { group: ConsumerGroup; refresh(): void }) {
   const { view, paused, lag } = props.group;
   if (!view) return null;
+  const name = componentName(view);
   const change = async () => {
-    const isSure = await confirm(
+    const isConfirmed = await confirm(
       paused
-        ? { title: t.resumeTitle(view), body: t.resumeBody(lag), action: t.resume }
-        : { title: t.pauseTitle(view), body: t.pauseBody(say(viewHints, view)), action: t.pause, tone: "danger" },
+        ? { title: t.resumeTitle(name), body: t.resumeBody(lag), action: t.resume }
+        : { title: t.pauseTitle(name), body: t.pauseBody(say(viewHints, view)), action: t.pause, tone: "danger" },
     );
-    if (!isSure) return;
+    if (!isConfirmed) return;
     const work = () => api.patch("/api/v1/journal/views/{view}", { path: { view }, body: { paused: !paused } });
-    await attempt(work, paused ? t.resumedDone(view) : t.pausedDone(view));
+    await attempt(work, paused ? t.resumedDone(name) : t.pausedDone(name));
     props.refresh();
   };
   return (
-    <Button small tone={paused ? "primary" : "plain"} onClick={change} label={`${paused ? t.resume : t.pause}: ${view}`}>
+    <Button small tone={paused ? "primary" : "plain"} onClick={change} label={`${paused ? t.resume : t.pause}: ${name}`}>
       {paused ? t.resume : t.pause}
     </Button>
   );

@@ -1,7 +1,7 @@
 // What an operator can do to a torrent. Each asks first, and each lands in the audit trail.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Torrent, TorrentChange } from "../../api/types";
+import type { Torrent, UpdateTorrent } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
@@ -12,12 +12,12 @@ export function TorrentActions(props: { torrent: Torrent; refresh(): void }) {
   const { torrent, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
   if (!can("admin")) return null;
-  const change = async (body: TorrentChange): Promise<boolean> => {
+  const change = async (body: UpdateTorrent): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/torrents/{id}", { path: { id: String(torrent.id) }, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: TorrentChange) => {
+  const ask = async (question: Question, body: UpdateTorrent) => {
     if (await confirm(question)) await change(body);
   };
   return (

@@ -1,7 +1,7 @@
 // What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { User, UserChange } from "../../api/types";
+import type { User, UpdateUser } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, TextField, words, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
@@ -16,12 +16,12 @@ export function UserActions(props: { user: User; refresh(): void }) {
   if (!can("admin")) return null;
   const id = String(user.id);
   const path = { id: user.id };
-  const change = async (body: UserChange): Promise<boolean> => {
+  const change = async (body: UpdateUser): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/users/{id}", { path, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: UserChange) => {
+  const ask = async (question: Question, body: UpdateUser) => {
     if (await confirm(question)) await change(body);
   };
   const reset = async () => {

@@ -1,7 +1,7 @@
 // One user: what they moved, what they do right now, what they owe, when they were here, and why each figure is what it is.
 import "./users.css";
 import { api } from "../../api/client";
-import type { UserWithAccounts } from "../../api/types";
+import type { UserDetails } from "../../api/types";
 import { visible } from "../../names";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
@@ -57,7 +57,7 @@ function tabName(key: TabKey): string {
   return names[key];
 }
 
-function TabBody(props: { tab: TabKey; user: number; shown: UserWithAccounts; query: URLSearchParams }) {
+function TabBody(props: { tab: TabKey; user: number; shown: UserDetails; query: URLSearchParams }) {
   const { tab, user } = props;
   switch (tab) {
     case "now":

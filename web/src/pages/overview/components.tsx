@@ -1,14 +1,14 @@
-// How the parts are: the views of the journal, and what the server depends on.
-import type { Overview, ViewStatus } from "../../api/types";
+// The journal with its views, and the health of the components that the server depends on.
+import type { Overview, ViewOverview } from "../../api/types";
 import { count, countExact } from "../../format";
 import { link } from "../../router";
+import { componentName } from "../../server-texts";
 import { Badge, Card, Count, Duration, Empty, Name, Rate, Stat, Stats, Table, Time } from "../../ui";
 import { t } from "./texts";
 
-// From here on a view is behind enough to be looked at. The server's alerts come later.
+// From here on a view is marked as lagging. The alert of the server has a higher threshold.
 const BEHIND_S = 10;
 
-/** The journal: its figures, and each view with how far it is. */
 export function Journal(props: { journal: Overview["journal"] }) {
   const { journal } = props;
   const actions = <a href={link("/pipeline")}>{t.toPipeline} →</a>;
@@ -30,13 +30,13 @@ export function Journal(props: { journal: Overview["journal"] }) {
           <Stat label={t.risks} value={count(journal.risks)} href={link("/staff", { kind: "risk" })} />
         </Stats>
       </div>
-      <Table<ViewStatus>
+      <Table<ViewOverview>
         caption={t.views}
         rows={journal.views}
         rowKey={(view) => view.group}
         empty={<Empty title={t.noViews} />}
         columns={[
-          { key: "view", title: t.view, phone: "title", render: (view) => <Name text={view.view} /> },
+          { key: "view", title: t.view, phone: "title", render: (view) => <Name text={componentName(view.view)} /> },
           { key: "lag", title: t.lagColumn, align: "end", render: (view) => <Count value={view.lag} /> },
           { key: "behind", title: t.behindColumn, align: "end", render: (view) => <Duration s={view.behind_s} /> },
           { key: "rate", title: t.rate, align: "end", render: (view) => <Rate value={view.rate_per_s} /> },
@@ -47,28 +47,27 @@ export function Journal(props: { journal: Overview["journal"] }) {
   );
 }
 
-function ViewState(props: { view: ViewStatus }) {
+function ViewState(props: { view: ViewOverview }) {
   if (props.view.paused) return <Badge tone="warn">{t.paused}</Badge>;
   if (props.view.behind_s > BEHIND_S) return <Badge tone="warn">{t.behindColumn}</Badge>;
   return <Badge tone="ok">{t.running}</Badge>;
 }
 
-/** What the server depends on. */
 export function Health(props: { health: Overview["health"] }) {
   return (
     <Card title={t.health} flush>
       {props.health.length === 0 ? (
-        <Empty title={t.noParts} tone="ok" />
+        <Empty title={t.noComponents} tone="ok" />
       ) : (
-        <ul class="parts">
-          {props.health.map((part) => (
-            <li key={part.name} class="part">
-              <Badge tone={part.state === "ok" ? "ok" : part.state === "failing" ? "bad" : "plain"}>{stateName(part.state)}</Badge>
-              <span class="part-name">{part.name}</span>
-              <span class="dim part-since">
-                <Time at={part.since} />
+        <ul class="components">
+          {props.health.map((component) => (
+            <li key={component.name} class="component">
+              <Badge tone={component.state === "ok" ? "ok" : component.state === "failing" ? "bad" : "plain"}>{stateName(component.state)}</Badge>
+              <span class="component-name">{componentName(component.name)}</span>
+              <span class="dim component-since">
+                <Time at={component.since} />
               </span>
-              {part.reason && <p class="part-reason">{causeOf(props.health, part) ?? part.reason}</p>}
+              {component.reason && <p class="component-reason">{causeOf(props.health, component) ?? component.reason}</p>}
             </li>
           ))}
         </ul>
@@ -77,10 +76,10 @@ export function Health(props: { health: Overview["health"] }) {
   );
 }
 
-/** What is said of a part that fails because of another: the reason is beside that one. */
-function causeOf(health: Overview["health"], part: Overview["health"][number]): string | null {
-  const needed = health.find((other) => other.name === part.needs);
-  return needed?.state === "failing" ? t.needs(needed.name) : null;
+/** Names the cause if a component fails because of another: the reason is shown there. */
+function causeOf(health: Overview["health"], component: Overview["health"][number]): string | null {
+  const needed = health.find((other) => other.name === component.needs);
+  return needed?.state === "failing" ? t.needs(componentName(needed.name)) : null;
 }
 
 function stateName(state: string): string {

@@ -1,31 +1,31 @@
-// Dead letters and failed entries: look, choose some or all, try again or drop.
+// Dead letters and failed entries: list, select, replay, drop.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { DeadLetter, JournalStatus } from "../../api/types";
 import { nowS } from "../../clock";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
+import { componentName, deadLetterReason } from "../../server-texts";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Count, Empty, Facts, Failure, Loading, MoreButton, Name, Table, Tabs, Time, toast, type Column } from "../../ui";
-import { NONE, requestsFor, stillThere, toggled, type Choice } from "./choice";
-import { allWellHints, lettersHints, t } from "./texts";
+import { listedOnly, NONE, requestsFor, toggled, type Selection } from "./selection";
+import { emptyLaneHints, laneHints, t } from "./texts";
 
 type Lane = "dlq" | "failed";
 
 const PAGE = 50;
 
-/** Both lanes, one of them shown. */
-export function Letters(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
+export function DeadLetters(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const tabs = [
     { key: "dlq", label: <Counted text={t.dlq} n={journal.dlq} />, href: link("/pipeline") },
     { key: "failed", label: <Counted text={t.failed} n={journal.failed} />, href: link("/pipeline", { lane: "failed" }) },
   ];
   return (
-    <Card title={t.letters} flush>
+    <Card title={t.rejected} flush>
       <div class="letter-head">
-        <Tabs tabs={tabs} active={lane} label={t.letters} />
-        <p class="dim">{lettersHints[lane]}</p>
+        <Tabs tabs={tabs} active={lane} label={t.rejected} />
+        <p class="dim">{laneHints[lane]}</p>
       </div>
       <LaneList key={lane} {...props} />
     </Card>
@@ -43,20 +43,20 @@ function Counted(props: { text: string; n: number }) {
 function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const total = journal[lane];
-  const list = usePaged<DeadLetter>(`letters ${lane}`, (cursor, signal) =>
+  const list = usePaged<DeadLetter>(`dead letters ${lane}`, (cursor, signal) =>
     api.get("/api/v1/letters/{lane}", { path: { lane }, query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal }),
   );
-  const [chosen, setChosen] = useState<Choice>(NONE);
+  const [selected, setSelected] = useState<Selection>(NONE);
   const ids = list.items.map((letter) => letter.id);
-  const choice = stillThere(chosen, ids);
+  const selection = listedOnly(selected, ids);
 
-  // The first page follows what happens. Whoever has loaded more reads in peace.
+  // Only the first page is refreshed, so that rows do not move while more is read.
   useEffect(() => {
     if (!list.loading && list.items.length <= PAGE) list.refresh();
   }, [total]);
 
   const after = () => {
-    setChosen(NONE);
+    setSelected(NONE);
     list.refresh();
     props.refreshJournal();
   };
@@ -64,55 +64,55 @@ function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal():
   if (list.loading) return <Loading rows={4} />;
   if (list.items.length === 0) {
     return (
-      <Empty title={t.allWell} tone="ok">
-        {allWellHints[lane]}
+      <Empty title={t.noProblems} tone="ok">
+        {emptyLaneHints[lane]}
       </Empty>
     );
   }
-  const mayChange = can("admin");
+  const canChange = can("admin");
   return (
     <>
-      {mayChange ? <Doings lane={lane} choice={choice} ids={ids} total={total} choose={setChosen} after={after} /> : <p class="dim letter-doings">{t.readOnly}</p>}
+      {canChange ? <LaneActions lane={lane} selection={selection} ids={ids} total={total} select={setSelected} after={after} /> : <p class="dim letter-actions">{t.readOnly}</p>}
       <Table
-        columns={columnsOf(lane, journal, mayChange ? { choice, choose: setChosen } : null)}
+        columns={columnsOf(lane, journal, canChange ? { selection, select: setSelected } : null)}
         rows={list.items}
         rowKey={(letter) => letter.id}
-        caption={t.letters}
+        caption={t.rejected}
       />
       <MoreButton list={list} />
     </>
   );
 }
 
-interface Choosing {
-  choice: Choice;
-  choose(choice: Choice): void;
+interface SelectionState {
+  selection: Selection;
+  select(selection: Selection): void;
 }
 
-function columnsOf(lane: Lane, journal: JournalStatus, choosing: Choosing | null): Column<DeadLetter>[] {
+function columnsOf(lane: Lane, journal: JournalStatus, selectable: SelectionState | null): Column<DeadLetter>[] {
   const viewOf = (group: string) => journal.groups.find((known) => known.group === group)?.view ?? (group || "–");
   return [
-    { key: "reason", title: t.reason, render: (letter) => <Row letter={letter} choosing={choosing} />, wide: true, phone: "title" },
-    { key: "view", title: t.of, render: (letter) => viewOf(letter.group) },
+    { key: "reason", title: t.reason, render: (letter) => <Row letter={letter} selectable={selectable} />, wide: true, phone: "title" },
+    { key: "view", title: t.view, render: (letter) => componentName(viewOf(letter.group)) },
     { key: "failed", title: t.failedAt, render: (letter) => <Time at={letter.failed_at} /> },
-    { key: "tries", title: t.tries, render: (letter) => <Count value={letter.retry} />, align: "end" },
+    { key: "retries", title: t.retries, render: (letter) => <Count value={letter.retry} />, align: "end" },
     { key: "due", title: t.due, render: (letter) => <Due lane={lane} at={letter.due_at} /> },
   ];
 }
 
-function Row(props: { letter: DeadLetter; choosing: Choosing | null }) {
-  const { letter, choosing } = props;
+function Row(props: { letter: DeadLetter; selectable: SelectionState | null }) {
+  const { letter, selectable } = props;
   return (
     <div class="letter">
-      {choosing && (
+      {selectable && (
         <input
           type="checkbox"
-          aria-label={t.choose(letter.id)}
-          checked={choosing.choice.has(letter.id)}
-          onChange={(event) => choosing.choose(toggled(choosing.choice, letter.id, event.currentTarget.checked))}
+          aria-label={t.select(letter.id)}
+          checked={selectable.selection.has(letter.id)}
+          onChange={(event) => selectable.select(toggled(selectable.selection, letter.id, event.currentTarget.checked))}
         />
       )}
-      <Said letter={letter} />
+      <EntryDetails letter={letter} />
     </div>
   );
 }
@@ -122,15 +122,15 @@ function Due(props: { lane: Lane; at: number }) {
   return props.at <= nowS.value ? <span>{t.dueNow}</span> : <Time at={props.at} />;
 }
 
-function Said(props: { letter: DeadLetter }) {
+function EntryDetails(props: { letter: DeadLetter }) {
   const { letter } = props;
   const fields = Object.entries(letter.fields).map(([name, value]): [string, preact.ComponentChildren] => [name, <FieldValue name={name} value={value} />]);
   return (
-    <div class="letter-said">
-      <Name text={letter.reason} wrap most={300} />
+    <div class="letter-entry">
+      <Name text={deadLetterReason(letter.reason)} wrap most={300} />
       <details>
         <summary>{t.fields}</summary>
-        <Facts items={[[t.letterId, <code>{letter.id}</code>], [t.origin, <code>{letter.origin}</code>], ...fields]} />
+        <Facts items={[[t.deadLetterId, <code>{letter.id}</code>], [t.origin, <code>{letter.origin}</code>], ...fields]} />
       </details>
     </div>
   );
@@ -143,40 +143,40 @@ function FieldValue(props: { name: string; value: string }) {
   return text;
 }
 
-function Doings(props: { lane: Lane; choice: Choice; ids: string[]; total: number; choose(choice: Choice): void; after(): void }) {
-  const { lane, choice, ids } = props;
-  const isAll = choice.size === 0;
-  const n = isAll ? props.total : choice.size;
+function LaneActions(props: { lane: Lane; selection: Selection; ids: string[]; total: number; select(selection: Selection): void; after(): void }) {
+  const { lane, selection, ids } = props;
+  const isAll = selection.size === 0;
+  const n = isAll ? props.total : selection.size;
 
-  const doIt = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: (n: number) => string) => {
+  const run = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: (n: number) => string) => {
     let handled = 0;
     const work = async () => {
-      for (const body of requestsFor(choice)) handled += (await api.post(path, { path: { lane }, body })).count;
+      for (const body of requestsFor(selection)) handled += (await api.post(path, { path: { lane }, body })).count;
     };
-    if (await attempt(work)) toast(handled > 0 ? done(handled) : t.goneAlready, handled > 0 ? "ok" : "info");
+    if (await attempt(work)) toast(handled > 0 ? done(handled) : t.notFound, handled > 0 ? "ok" : "info");
     props.after();
   };
   const replay = async () => {
     if (await confirm({ title: t.replayTitle(n), body: t.replayBody, action: t.replay })) {
-      await doIt("/api/v1/letters/{lane}/replay", t.replayed);
+      await run("/api/v1/letters/{lane}/replay", t.replayed);
     }
   };
   const drop = async () => {
     const question = { title: t.dropTitle(n), body: t.dropBody, action: t.drop, tone: "danger" as const };
-    if (await confirm(isAll ? { ...question, typed: t.dropTyped } : question)) await doIt("/api/v1/letters/{lane}/drop", t.dropped);
+    if (await confirm(isAll ? { ...question, typed: t.dropTyped } : question)) await run("/api/v1/letters/{lane}/drop", t.dropped);
   };
   return (
-    <div class="letter-doings">
+    <div class="letter-actions">
       <label class="check">
         <input
           type="checkbox"
-          checked={choice.size === ids.length}
-          onChange={(event) => props.choose(event.currentTarget.checked ? new Set(ids) : NONE)}
+          checked={selection.size === ids.length}
+          onChange={(event) => props.select(event.currentTarget.checked ? new Set(ids) : NONE)}
         />
-        <span>{t.chooseShown}</span>
+        <span>{t.selectShown}</span>
       </label>
       <span class="dim" aria-live="polite">
-        {isAll ? t.noneChosen : t.chosen(choice.size)}
+        {isAll ? t.noneSelected : t.selected(selection.size)}
       </span>
       <span class="letter-buttons">
         <Button small onClick={replay}>

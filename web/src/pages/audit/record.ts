@@ -1,7 +1,7 @@
-// What a record of the trail says, made ready to be shown.
+// Audit records, prepared for display.
 import { link } from "../../router";
 
-/** The kinds of actions that there are: what stands before the dot. */
+/** Kinds of actions: the part before the dot. */
 export const KINDS: readonly string[] = [
   "client",
   "dlq",
@@ -20,13 +20,13 @@ export const KINDS: readonly string[] = [
   "view",
 ];
 
-/** The kind that an action is of: `user` of `user.add` and of `user.`. */
+/** `user` of `user.add` and of `user.`. */
 export function kindOf(action: string): string {
   const dot = action.indexOf(".");
   return dot < 0 ? action : action.slice(0, dot);
 }
 
-/** Names and values as text. What is inside of something is named with it: `terms.note`. */
+/** Names and values as text; nested names are joined: `terms.note`. */
 export function detailsOf(details: unknown, within = ""): [name: string, value: string][] {
   if (typeof details !== "object" || details === null) return [];
   return Object.entries(details).flatMap(([key, value]): [string, string][] => {
@@ -42,12 +42,12 @@ function plain(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Whether a detail is a moment in seconds since 1970. */
-export function isMoment(name: string, value: string): boolean {
+/** Whether a detail is a time in seconds since 1970. */
+export function isTime(name: string, value: string): boolean {
   return name.endsWith("_at") && /^[1-9]\d{8,9}$/.test(value);
 }
 
-/** The page about a subject, if there is one. */
+/** The page of a subject, if it has one. */
 export function hrefOf(subjectType: string, subjectId: string): string | null {
   if (subjectType === "user" && /^[1-9]\d*$/.test(subjectId)) return link(`/users/${subjectId}`);
   if (subjectType === "torrent" && /^([1-9]\d*|[0-9a-f]{40})$/.test(subjectId)) return link(`/swarms/${subjectId}`);
