@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { counted } from "./format";
 import { language, setLanguage, texts, type Language } from "./i18n";
 import { connection, overview } from "./live";
-import { place } from "./router";
+import { route } from "./router";
 import { can, session, signOut } from "./session";
 import { setTheme, theme, type Theme } from "./theme";
 import { attempt, Button, Name, Select } from "./ui";
@@ -80,7 +80,7 @@ const PAGES: { name: PageName; href: string; icon: IconName; scope: "read" | "ad
 
 export function Nav() {
   const isOpen = useSignal(false);
-  const { path } = place.value;
+  const { path } = route.value;
   useEffect(() => {
     isOpen.value = false;
   }, [path]);

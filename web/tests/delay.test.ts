@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { medianWords, slowestWords } from "../src/delay";
+import { medianText, p99Text } from "../src/delay";
 import { counted } from "../src/format";
 import { setLanguage } from "../src/i18n";
 
@@ -9,16 +9,16 @@ describe("delays of heartbeats", () => {
   const quick = { p50: 0.4, p99: 850, p50_exceeds: false, p99_exceeds: false };
 
   it("say within what time nearly all of them were", () => {
-    expect(medianWords(quick)).toBe("0.4 ms");
-    expect(slowestWords(quick)).toBe("99 of 100 within 850 ms");
+    expect(medianText(quick)).toBe("0.4 ms");
+    expect(p99Text(quick)).toBe("99 of 100 within 850 ms");
   });
 
   it("do not call within ten seconds what took longer than can be measured", () => {
     const slow = { ...quick, p99: 10_000, p99_exceeds: true };
-    expect(slowestWords(slow)).toBe("more than 1 of 100 over 10 s");
+    expect(p99Text(slow)).toBe("more than 1 of 100 over 10 s");
     setLanguage("zh");
-    expect(slowestWords(slow)).toBe("超过 1% 多于 10 s");
-    expect(medianWords({ ...slow, p50: 10_000, p50_exceeds: true })).toBe("> 10 s");
+    expect(p99Text(slow)).toBe("超过 1% 多于 10 s");
+    expect(medianText({ ...slow, p50: 10_000, p50_exceeds: true })).toBe("> 10 s");
   });
 });
 

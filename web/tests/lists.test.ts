@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
-import { gather, type Asked } from "../src/live-list";
+import { gather, type PageQuery } from "../src/live-list";
 import { sorted } from "../src/pages/member/presence";
 import { clientsOf } from "../src/pages/swarms/clients";
 import { sortingOf } from "../src/pages/swarms/sorting";
-import { readSlots } from "../src/ui/slots";
+import { parseSlots } from "../src/ui/slots";
 
-/** A list of so many rows, as the API would page it; and what it was asked. */
+/** A list of so many rows, as the API would page it; and what it was query. */
 function listOf(rows: number, most = 1000) {
-  const asked: Asked[] = [];
-  const load = async (question: Asked) => {
-    asked.push(question);
+  const query: PageQuery[] = [];
+  const load = async (question: PageQuery) => {
+    query.push(question);
     const from = Number(question.cursor ?? 0);
     const to = Math.min(from + Math.min(question.limit, most), rows);
     const items = Array.from({ length: to - from }, (_, index) => from + index);
     return { items, next_cursor: to < rows ? String(to) : null };
   };
-  return { asked, load };
+  return { query, load };
 }
 
 describe("a list that stays current", () => {
@@ -24,7 +24,7 @@ describe("a list that stays current", () => {
     const found = await gather(50, list.load);
     expect(found.items.length).toBe(50);
     expect(found.cursor).toBe("50");
-    expect(list.asked).toEqual([{ limit: 50 }]);
+    expect(list.query).toEqual([{ limit: 50 }]);
   });
 
   it("goes on where one page does not hold all that is wanted", async () => {
@@ -72,10 +72,10 @@ describe("clients of a swarm", () => {
 
 describe("leech slots", () => {
   it("are a number, any number, or as configured", () => {
-    expect(readSlots(" 3 ")).toBe(3);
-    expect(readSlots("-1")).toBe(-1);
-    expect(readSlots("")).toBeNull();
-    for (const text of ["-2", "1.5", "ten", "1000001", "99999999"]) expect(readSlots(text)).toBeUndefined();
+    expect(parseSlots(" 3 ")).toBe(3);
+    expect(parseSlots("-1")).toBe(-1);
+    expect(parseSlots("")).toBeNull();
+    for (const text of ["-2", "1.5", "ten", "1000001", "99999999"]) expect(parseSlots(text)).toBeUndefined();
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { AHEAD_S, Renewal } from "../src/pages/member/renewal";
-import { claimsOf, isOver, takeToken, type Keep } from "../src/pages/member/token";
+import { AHEAD_S, TokenRenewal } from "../src/pages/member/token-renewal";
+import { claimsOf, isExpired, takeToken, type TabStorage } from "../src/pages/member/token";
 
 const jwt = (claims: object) => `e30.${btoa(JSON.stringify(claims)).replace(/=+$/, "")}.sig`;
 
-function keepOf(): Keep & { readonly kept: Map<string, string> } {
+function keepOf(): TabStorage & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>();
   return {
     kept,
@@ -37,7 +37,7 @@ describe("a member's token", () => {
   });
 
   it("is there although nothing may be kept", () => {
-    const refusing: Keep = {
+    const refusing: TabStorage = {
       getItem: () => {
         throw new Error("denied");
       },
@@ -52,8 +52,8 @@ describe("a member's token", () => {
   it("says whose it is and when it ends", () => {
     expect(claimsOf(jwt({ sub: "7", exp: 100 }))).toEqual({ sub: "7", exp: 100 });
     expect(claimsOf(jwt({ sub: "7" }))).toEqual({ sub: "7", exp: null });
-    expect(isOver({ sub: "7", exp: 100 }, 100)).toBe(true);
-    expect(isOver({ sub: "7", exp: null }, 100)).toBe(false);
+    expect(isExpired({ sub: "7", exp: 100 }, 100)).toBe(true);
+    expect(isExpired({ sub: "7", exp: null }, 100)).toBe(false);
   });
 
   it("is none where it is something else", () => {
@@ -66,35 +66,35 @@ describe("a member's token", () => {
 describe("a new token", () => {
   const asking = () => {
     const asked = { times: 0 };
-    return { asked, renewal: new Renewal(() => void (asked.times += 1)) };
+    return { asked, renewal: new TokenRenewal(() => void (asked.times += 1)) };
   };
   const claims = { sub: "7", exp: 1000 };
 
   it("is asked for once, whenever the moment to ask has passed", () => {
     const { asked, renewal } = asking();
-    renewal.look("a", claims, 1000 - AHEAD_S - 1);
+    renewal.check("a", claims, 1000 - AHEAD_S - 1);
     expect(asked.times).toBe(0);
     // A tab in the background may have slept through the exact second, and through the end.
-    renewal.look("a", claims, 1000 - AHEAD_S + 7);
-    renewal.look("a", claims, 1001);
+    renewal.check("a", claims, 1000 - AHEAD_S + 7);
+    renewal.check("a", claims, 1001);
     expect(asked.times).toBe(1);
-    renewal.look("b", { sub: "7", exp: 1500 }, 1100);
+    renewal.check("b", { sub: "7", exp: 1500 }, 1100);
     expect(asked.times).toBe(1);
-    renewal.look("b", { sub: "7", exp: 1500 }, 1450);
+    renewal.check("b", { sub: "7", exp: 1500 }, 1450);
     expect(asked.times).toBe(2);
   });
 
   it("is asked for again by whoever comes back to one that ended", () => {
     const { asked, renewal } = asking();
-    renewal.look("a", claims, 950);
-    renewal.lookAgain("a", claims, 2000);
+    renewal.check("a", claims, 950);
+    renewal.checkAgain("a", claims, 2000);
     expect(asked.times).toBe(2);
   });
 
   it("is never asked for where the old one does not end", () => {
     const { asked, renewal } = asking();
-    renewal.lookAgain("a", { sub: "7", exp: null }, 1e9);
-    renewal.lookAgain(null, null, 1e9);
+    renewal.checkAgain("a", { sub: "7", exp: null }, 1e9);
+    renewal.checkAgain(null, null, 1e9);
     expect(asked.times).toBe(0);
   });
 });

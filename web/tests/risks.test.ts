@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { RiskEvent } from "../src/api/types";
 import { setLanguage } from "../src/i18n";
-import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-words";
+import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-texts";
 
 const RISK: RiskEvent = {
   id: "1-0",

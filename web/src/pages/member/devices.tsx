@@ -1,11 +1,10 @@
-// One's own devices, and signing the others out.
+// The member's devices; signing others out.
 import { say } from "../../i18n";
 import { attempt, Button, Card, confirm, Empty, StatusDot } from "../../ui";
-import { appStates, platforms } from "../users/words";
+import { appStates, platforms } from "../users/names";
 import { connectionState, me, signOutDevice, thisDevice } from "./presence";
 import { t } from "./texts";
 
-/** One's own devices. */
 export function DevicesCard() {
   const devices = me.value?.devices ?? [];
   const others = devices.filter((device) => device.id !== thisDevice.value);

@@ -1,4 +1,4 @@
-// What one seeds or downloads right now, with how far it is.
+// Torrents that the member seeds or leeches, latest announce first.
 import { useState } from "preact/hooks";
 import type { Me, MemberTorrent } from "../../api/types";
 import * as format from "../../format";
@@ -7,10 +7,9 @@ import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
 
-/** In a frame there is little room. */
+/** Few, for small frames. */
 const SHOWN_AT_FIRST = 8;
 
-/** A list of torrents, the latest announce first. */
 export function TorrentsCard(props: { title: string; none: string; torrents: Me["seeding"] }) {
   const [isAll, setAll] = useState(false);
   const { count, items } = props.torrents;
@@ -49,7 +48,7 @@ function Line(props: { torrent: MemberTorrent; label: string }) {
               <Bytes value={torrent.total_bytes} /> ·{" "}
             </>
           )}
-          {t.heard} <Time at={torrent.last_announce} />
+          {t.announced} <Time at={torrent.last_announce} />
         </span>
       </span>
       {share !== null && share < 1 && <Progress share={share} label={torrent.name ?? props.label} none="" />}

@@ -1,7 +1,7 @@
 // The Overview page: alerts, figures, the last hour, journal and component health.
 import type { Overview } from "../../api/types";
 import { nowS } from "../../clock";
-import { medianWords, slowestWords } from "../../delay";
+import { medianText, p99Text } from "../../delay";
 import { bytes, byteRate, bytesExact, count, countExact, duration, rate } from "../../format";
 import { connection, overview } from "../../live";
 import { link, type PageProps } from "../../router";
@@ -73,7 +73,7 @@ function Figures(props: { now: Overview }) {
           href={link("/pipeline")}
         />
       )}
-      {delay && <Stat label={t.heartbeat} value={medianWords(delay)} note={slowestWords(delay)} href={link("/presence")} />}
+      {delay && <Stat label={t.heartbeat} value={medianText(delay)} note={p99Text(delay)} href={link("/presence")} />}
     </Stats>
   );
 }

@@ -1,4 +1,4 @@
-// Everybody who was ever on a torrent, and what they moved of it.
+// Accounts of a torrent, latest announce first.
 import { api } from "../../api/client";
 import type { Torrent, TorrentAccount } from "../../api/types";
 import { useLiveList } from "../../live-list";
@@ -10,7 +10,6 @@ import { t } from "./texts";
 
 const EVERY_MS = 10_000;
 
-/** The accounts of a torrent, the latest first. */
 export function Accounts(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
@@ -43,7 +42,7 @@ function columns(torrent: Torrent): Column<TorrentAccount>[] {
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
     { key: "completed", title: t.completed, align: "end", narrow: "hide", render: (row) => <Time at={row.completed_at} /> },
-    { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.whyColumn, render: (row) => <Why user={row.user} torrent={torrent.id} /> },
   ];
 }
@@ -56,9 +55,8 @@ function Why(props: { user: number; torrent: number }) {
   );
 }
 
-/** Whether somebody is there, as what. */
 export function AccountState(props: { seeding: boolean; leeching: boolean }) {
   if (props.seeding) return <Badge tone="ok">{t.seeding}</Badge>;
   if (props.leeching) return <Badge tone="info">{t.leeching}</Badge>;
-  return <Badge>{t.gone}</Badge>;
+  return <Badge>{t.inactive}</Badge>;
 }

@@ -1,4 +1,4 @@
-// What an operator can do to a torrent. Each asks first, and each lands in the audit trail.
+// Actions on a torrent. Each asks for confirmation.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Torrent, UpdateTorrent } from "../../api/types";
@@ -7,7 +7,7 @@ import { attempt, Button, confirm, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
-/** The buttons; none for a key that may not. */
+/** Empty without the scope admin. */
 export function TorrentActions(props: { torrent: Torrent; refresh(): void }) {
   const { torrent, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);

@@ -1,4 +1,4 @@
-// All torrents with who is on them: sorted, searched, and moving by themselves.
+// The Swarms page: all torrents with their peers, sorted and searched.
 import "./swarms.css";
 import { api } from "../../api/client";
 import type { ListedSwarm } from "../../api/types";
@@ -10,7 +10,6 @@ import { t } from "./texts";
 
 const EVERY_MS = 3000;
 
-/** All torrents. */
 export default function Swarms(props: PageProps) {
   const search = props.query.get("search") ?? "";
   const sort = sortingOf(props.query);
@@ -62,18 +61,18 @@ function TorrentCell(props: { row: ListedSwarm }) {
       <a href={link(`/swarms/${torrent.id}`)}>
         <Name text={torrent.name || t.torrentNumber(String(torrent.id))} />
       </a>
-      {!torrent.approved && <Badge tone="warn">{t.awaiting}</Badge>}
+      {!torrent.approved && <Badge tone="warn">{t.pending}</Badge>}
       {!torrent.enabled && <Badge tone="bad">{t.disabled}</Badge>}
     </span>
   );
 }
 
-/** A size; 0 means that nobody said. */
+/** 0 means unknown. */
 export function Size(props: { value: string }) {
   return props.value === "0" ? <span class="dim">{t.unknown}</span> : <Bytes value={props.value} />;
 }
 
-/** On a phone a table has no headings to press. */
+/** On a phone the table has no column headings. */
 function PhoneSort(props: { by: SortKey; order: "asc" | "desc" }) {
   const names: Record<SortKey, string> = { seeders: t.seeders, leechers: t.leechers, snatches: t.snatches, size: t.size, added: t.added };
   const options = SORTS.flatMap((key) => [

@@ -1,4 +1,4 @@
-// One torrent: what was moved of it, who is on it now, and everybody who ever was.
+// The page of one torrent: figures, current peers, accounts.
 import "./swarms.css";
 import { api } from "../../api/client";
 import type { Figures, Torrent } from "../../api/types";
@@ -15,7 +15,7 @@ import { t } from "./texts";
 
 const EVERY_MS = 3000;
 
-/** One torrent, by its number or its infohash. */
+/** By number or infohash. */
 export default function TorrentPage(props: PageProps) {
   const id = props.params["id"] ?? "";
   const found = useResource(id, (signal) => api.get("/api/v1/torrents/{id}", { path: { id }, signal }), { everyMs: EVERY_MS });
@@ -107,8 +107,8 @@ function Hash(props: { value: string }) {
 function State({ torrent }: { torrent: Torrent }) {
   return (
     <span class="badges">
-      {torrent.enabled && torrent.approved && <Badge tone="ok">{t.open}</Badge>}
-      {!torrent.approved && <Badge tone="warn">{t.awaiting}</Badge>}
+      {torrent.enabled && torrent.approved && <Badge tone="ok">{t.approved}</Badge>}
+      {!torrent.approved && <Badge tone="warn">{t.pending}</Badge>}
       {!torrent.enabled && <Badge tone="bad">{t.disabled}</Badge>}
     </span>
   );

@@ -1,4 +1,4 @@
-// What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
+// Actions on a user. Each asks for confirmation.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { User, UpdateUser } from "../../api/types";
@@ -7,7 +7,7 @@ import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, TextField,
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
-/** The buttons; none for a key that may not. */
+/** Empty without the scope admin. */
 export function UserActions(props: { user: User; refresh(): void }) {
   const { user, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
@@ -54,7 +54,7 @@ export function UserActions(props: { user: User; refresh(): void }) {
   );
 }
 
-/** Asks for the display name. `onSave` says whether it worked. */
+/** `onSave` returns whether it succeeded. */
 function NameDialog(props: { user: User; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
   const [text, setText] = useState(props.user.name ?? "");
   const [busy, setBusy] = useState(false);

@@ -1,4 +1,4 @@
-// What a user seeds and leeches right now, the latest announce first.
+// Torrents that a user seeds and leeches, latest announce first.
 import { api } from "../../api/client";
 import type { ActiveTorrent } from "../../api/types";
 import * as format from "../../format";
@@ -6,12 +6,11 @@ import { useLiveList } from "../../live-list";
 import { Card, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";
 import { t } from "./texts";
-import { TorrentName, torrentWords } from "./torrent-name";
+import { TorrentName, torrentText } from "./torrent-name";
 
 
 const EVERY_MS = 3000;
 
-/** Both lists. */
 export function Active(props: { user: number }) {
   return (
     <div class="two">
@@ -46,11 +45,11 @@ function ActiveList(props: { user: number; what: "seeding" | "leeching" }) {
 function columns(user: number): Column<ActiveTorrent>[] {
   return [
     { key: "torrent", title: t.torrent, wide: true, phone: "title", render: (row) => <TorrentName {...row} /> },
-    { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.last_announce} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (row) => <Time at={row.last_announce} /> },
     {
       key: "why",
       title: t.entries,
-      render: (row) => (row.torrent == null ? null : <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentWords(row))} />),
+      render: (row) => (row.torrent == null ? null : <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentText(row))} />),
     },
   ];
 }

@@ -1,4 +1,4 @@
-// What a user moved: as it was, and as it counts. Each figure leads to what made it.
+// Figures of a user, raw and credited, with links to their parts.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Figures, User } from "../../api/types";
@@ -9,7 +9,6 @@ import { Slots } from "../../ui/slots";
 import { ratioOf } from "./sums";
 import { t } from "./texts";
 
-/** The figures of a user. */
 export function AccountFigures(props: { user: number; figures: Figures }) {
   const { user, figures } = props;
   const ratio = ratioOf(figures.credited_uploaded, figures.credited_downloaded);
@@ -39,7 +38,7 @@ function Amount(props: { label: string; raw: string; credited: string; user: num
   );
 }
 
-/** The way from a figure to the entries that made it. */
+/** Link from a figure to its parts. */
 export function WhyLink(props: { user: number; torrent?: number | null; label: string; children?: ComponentChildren }) {
   return (
     <a href={link(`/users/${props.user}`, { tab: "why", torrent: props.torrent })} aria-label={props.label} title={props.label}>
@@ -48,7 +47,6 @@ export function WhyLink(props: { user: number; torrent?: number | null; label: s
   );
 }
 
-/** What else there is to know of a user. */
 export function UserFacts(props: { user: User; figures: Figures | null }) {
   const { user, figures } = props;
   const items: [string, ComponentChildren][] = [
@@ -64,7 +62,7 @@ export function UserFacts(props: { user: User; figures: Figures | null }) {
   );
 }
 
-/** A secret: shown when asked for. */
+/** Hidden until requested. */
 function Passkey(props: { value: string }) {
   const [isShown, setShown] = useState(false);
   return (

@@ -1,4 +1,4 @@
-// On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
+// Devices and presence history of a user. Only for admins: both reveal invisible users.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { PresenceEvent, PresenceSession, RemoteDevice } from "../../api/types";
@@ -7,17 +7,15 @@ import { say } from "../../i18n";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, MoreButton, StatusDot, Table, Time, toast, type Column } from "../../ui";
-import { Strip } from "./strip";
+import { PresenceStrip } from "./presence-strip";
 import { t } from "./texts";
-import { appStates, causes, happenings, platforms } from "./words";
-
+import { appStates, causes, presenceEvents, platforms } from "./names";
 
 const EVERY_MS = 3000;
-// The strip wants all there is; the list below it only as much as somebody reads.
+// The strip needs the whole history; the list below shows fewer rows at first.
 const HISTORY_ROWS = 200;
 const LISTED_ROWS = 25;
 
-/** Devices and history. */
 export function PresenceTab(props: { user: number }) {
   if (!can("admin")) return <Card><Empty title={t.devicesAdmin} /></Card>;
   return (
@@ -28,7 +26,7 @@ export function PresenceTab(props: { user: number }) {
   );
 }
 
-/** A device, here or at another gateway: what is known of it. */
+/** A session on this gateway, or a device on another. */
 type DeviceRow = RemoteDevice & Partial<PresenceSession>;
 
 function Devices(props: { user: number }) {
@@ -69,9 +67,9 @@ function deviceColumns(end: (device: string) => Promise<void>, rows: readonly De
     { key: "app", title: t.appState, render: (row) => <span class="nowrap">{say(appStates, row.state)}</span> },
     { key: "connection", title: t.connection, render: (row) => <span class="nowrap">{row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly}</span> },
     { key: "since", title: t.sinceWhen, align: "end", narrow: "hide", render: (row) => <Time at={row.since} /> },
-    { key: "beats", title: t.beats, align: "end", render: (row) => <Beats beats={row.heartbeats_ms ?? []} /> },
+    { key: "heartbeats", title: t.heartbeats, align: "end", render: (row) => <Heartbeats beats={row.heartbeats_ms ?? []} /> },
   ];
-  // With a single gateway its name says nothing.
+  // Not needed with a single gateway.
   if (rows.some((row) => row.node)) columns.push({ key: "node", title: t.node, render: (row) => row.node });
   columns.push({
     key: "end",
@@ -85,15 +83,15 @@ function deviceColumns(end: (device: string) => Promise<void>, rows: readonly De
   return columns;
 }
 
-/** The last heartbeat, and before it the others as marks: even gaps mean a healthy connection. */
-function Beats(props: { beats: readonly number[] }) {
+/** The last heartbeat, and the earlier ones as marks: even gaps mean a healthy connection. */
+function Heartbeats(props: { beats: readonly number[] }) {
   const { beats } = props;
   const [latest] = beats;
   const first = beats[beats.length - 1];
   if (latest === undefined || first === undefined) return <span class="dim">–</span>;
   const length = Math.max(latest - first, 1);
   return (
-    <span class="beats" title={t.beatsCount(beats.length)}>
+    <span class="beats" title={t.heartbeatsCount(beats.length)}>
       {beats.length > 1 && (
         <svg class="beats-marks" viewBox="0 0 64 12" width="64" height="12" aria-hidden="true">
           {beats.map((at) => (
@@ -127,7 +125,7 @@ function History(props: { user: number }) {
       {list.loading && <Loading rows={4} />}
       {!list.loading && (list.items.length > 0 || !list.error) && (
         <>
-          {list.items.length > 0 && <Strip happenings={list.items} isWhole={!list.hasMore} />}
+          {list.items.length > 0 && <PresenceStrip events={list.items} isComplete={!list.hasMore} />}
           <Table columns={historyColumns()} rows={list.items.slice(0, listed)} rowKey={(row) => row.id} caption={t.timeline} empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>} />
         </>
       )}
@@ -139,13 +137,13 @@ function History(props: { user: number }) {
 function historyColumns(): Column<PresenceEvent>[] {
   return [
     { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
-    { key: "what", title: t.what, render: (row) => <What row={row} /> },
+    { key: "event", title: t.eventColumn, render: (row) => <Event row={row} /> },
     { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? say(causes, row.cause) : "–"}</span> },
     { key: "device", title: t.device, wide: true, render: (row) => <span class="name mono" title={row.device ?? ""}>{row.device ?? "–"}</span> },
   ];
 }
 
-function What(props: { row: PresenceEvent }) {
+function Event(props: { row: PresenceEvent }) {
   const { event, from, to } = props.row;
   if (event === "transition" && from && to) {
     return (
@@ -154,5 +152,5 @@ function What(props: { row: PresenceEvent }) {
       </span>
     );
   }
-  return <span>{say(happenings, event)}</span>;
+  return <span>{say(presenceEvents, event)}</span>;
 }

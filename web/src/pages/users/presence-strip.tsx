@@ -1,38 +1,37 @@
-// When somebody was here, drawn: a strip of the last hours or days, and in words how long each status lasted.
+// Presence history as a strip of the last hours or days, with the total time of each status.
 import { useState } from "preact/hooks";
 import { nowS } from "../../clock";
 import * as format from "../../format";
 import { Duration, Select, StatusDot, statusName } from "../../ui";
 import { t } from "./texts";
-import { stretchesOf, totalsOf, type Happening, type Stretch } from "./timeline";
+import { periodsOf, totalsOf, type HistoryEvent, type Period } from "./presence-periods";
 
 const RANGES = { hour: 1, hours6: 6, day: 24, week: 24 * 7 } as const;
 type Range = keyof typeof RANGES;
 
 const WIDTH = 1000;
 const HEIGHT = 26;
-/** What is shorter than this would not be seen. */
+/** Shorter periods would be invisible. */
 const WIDTH_MIN = 1.5;
-// A strip that moves each second would be redrawn for nothing.
+// Redrawn every five seconds only.
 const STEP_S = 5;
 
-/** The strip of a person. */
-export function Strip(props: { happenings: readonly Happening[]; isWhole: boolean }) {
-  const [chosen, setRange] = useState<Range | null>(null);
+export function PresenceStrip(props: { events: readonly HistoryEvent[]; isComplete: boolean }) {
+  const [selected, setRange] = useState<Range | null>(null);
   const to_ms = Math.ceil(nowS.value / STEP_S) * STEP_S * 1000;
-  const range = chosen ?? rangeFor(props.happenings, props.isWhole, to_ms);
+  const range = selected ?? rangeFor(props.events, props.isComplete, to_ms);
   const span = { from_ms: to_ms - RANGES[range] * 3_600_000, to_ms };
-  const stretches = stretchesOf(props.happenings, span, props.isWhole);
-  const isUnknown = stretches[0]?.status === "unknown" && !props.isWhole;
+  const periods = periodsOf(props.events, span, props.isComplete);
+  const isUnknown = periods[0]?.status === "unknown" && !props.isComplete;
   return (
     <div class="strip">
       <div class="strip-head">
-        <Totals stretches={stretches} />
+        <Totals periods={periods} />
         <Select bare label={t.range} value={range} onChange={(next: Range) => setRange(next)} options={rangeOptions()} />
       </div>
       <svg class="strip-drawing" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={labelOf(span.from_ms, span.to_ms)}>
-        {stretches.map((stretch) => (
-          <Piece key={stretch.from_ms} stretch={stretch} from_ms={span.from_ms} length_ms={span.to_ms - span.from_ms} />
+        {periods.map((period) => (
+          <PeriodRect key={period.from_ms} period={period} from_ms={span.from_ms} length_ms={span.to_ms - span.from_ms} />
         ))}
       </svg>
       <div class="strip-times" aria-hidden="true">
@@ -45,12 +44,12 @@ export function Strip(props: { happenings: readonly Happening[]; isWhole: boolea
   );
 }
 
-/** The shortest range that shows all there is, up to a day. */
-function rangeFor(happenings: readonly Happening[], isWhole: boolean, to_ms: number): Range {
-  const oldest = happenings[happenings.length - 1]?.at_ms ?? to_ms;
+/** The shortest range that shows the whole history, up to a day. */
+function rangeFor(events: readonly HistoryEvent[], isComplete: boolean, to_ms: number): Range {
+  const oldest = events[events.length - 1]?.at_ms ?? to_ms;
   const hours = (to_ms - oldest) / 3_600_000;
-  if (isWhole && hours <= 1) return "hour";
-  return isWhole && hours > 6 ? "day" : "hours6";
+  if (isComplete && hours <= 1) return "hour";
+  return isComplete && hours > 6 ? "day" : "hours6";
 }
 
 function rangeOptions(): { value: Range; label: string }[] {
@@ -62,24 +61,24 @@ function rangeOptions(): { value: Range; label: string }[] {
   ];
 }
 
-function Piece(props: { stretch: Stretch; from_ms: number; length_ms: number }) {
-  const { stretch, from_ms, length_ms } = props;
-  const x = ((stretch.from_ms - from_ms) / length_ms) * WIDTH;
-  const width = Math.max(((stretch.to_ms - stretch.from_ms) / length_ms) * WIDTH, WIDTH_MIN);
-  const lasted = format.duration(Math.round((stretch.to_ms - stretch.from_ms) / 1000));
-  // Besides colour, height tells: a full piece is here, a low one is not.
-  const height = HEIGHTS[stretch.status] ?? 3;
+function PeriodRect(props: { period: Period; from_ms: number; length_ms: number }) {
+  const { period, from_ms, length_ms } = props;
+  const x = ((period.from_ms - from_ms) / length_ms) * WIDTH;
+  const width = Math.max(((period.to_ms - period.from_ms) / length_ms) * WIDTH, WIDTH_MIN);
+  const lasted = format.duration(Math.round((period.to_ms - period.from_ms) / 1000));
+  // Height repeats what the colour shows.
+  const height = HEIGHTS[period.status] ?? 3;
   return (
-    <rect class={`piece piece-${stretch.status}`} x={x} y={HEIGHT - height} width={width} height={height}>
-      <title>{`${nameOf(stretch.status)} · ${lasted} · ${format.absolute(stretch.from_ms / 1000)}`}</title>
+    <rect class={`period period-${period.status}`} x={x} y={HEIGHT - height} width={width} height={height}>
+      <title>{`${nameOf(period.status)} · ${lasted} · ${format.absolute(period.from_ms / 1000)}`}</title>
     </rect>
   );
 }
 
 const HEIGHTS: Record<string, number> = { online: HEIGHT, busy: HEIGHT, away: HEIGHT * 0.65, invisible: HEIGHT * 0.45, pending: HEIGHT * 0.3 };
 
-function Totals(props: { stretches: readonly Stretch[] }) {
-  const totals = [...totalsOf(props.stretches)].sort(([, a], [, b]) => b - a);
+function Totals(props: { periods: readonly Period[] }) {
+  const totals = [...totalsOf(props.periods)].sort(([, a], [, b]) => b - a);
   return (
     <ul class="strip-totals">
       {totals.map(([status, ms]) => (

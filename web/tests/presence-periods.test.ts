@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { stretchesOf, totalsOf, type Happening } from "../src/pages/users/timeline";
+import { periodsOf, totalsOf, type HistoryEvent } from "../src/pages/users/presence-periods";
 
 const span = { from_ms: 1000, to_ms: 2000 };
-const statuses = (newestFirst: Happening[], isWhole = true) =>
-  stretchesOf(newestFirst, span, isWhole).map(({ from_ms, to_ms, status }) => [from_ms, to_ms, status]);
+const statuses = (newestFirst: HistoryEvent[], isWhole = true) =>
+  periodsOf(newestFirst, span, isWhole).map(({ from_ms, to_ms, status }) => [from_ms, to_ms, status]);
 
 describe("a timeline", () => {
   it("without a history is offline, or unknown where there is more of it", () => {
@@ -54,7 +54,7 @@ describe("a timeline", () => {
       { at_ms: 1700, event: "transition", from: "away", to: "online" },
       { at_ms: 1400, event: "transition", from: "online", to: "away" },
     ];
-    const totals = totalsOf(stretchesOf(happenings, span, true));
+    const totals = totalsOf(periodsOf(happenings, span, true));
     expect(Object.fromEntries(totals)).toEqual({ online: 700, away: 300 });
   });
 });

@@ -1,7 +1,6 @@
-// Words of the server that the user pages translate. With `say` a word that is new to us is shown as it is.
+// Display names of values that the API returns. `say` shows unknown values unchanged.
 import { texts } from "../../i18n";
 
-/** Kinds of devices. */
 export const platforms = texts({
   en: {
     web: "web",
@@ -15,74 +14,71 @@ export const platforms = texts({
   },
 });
 
-/** Whether somebody looks at an app. */
 export const appStates = texts({
   en: {
-    foreground: "in front",
-    background: "in the background",
-    inactive: "nobody looks",
+    foreground: "foreground",
+    background: "background",
+    inactive: "inactive",
   },
   zh: {
     foreground: "前台",
     background: "后台",
-    inactive: "无人操作",
+    inactive: "不活跃",
   },
 });
 
-/** Why somebody came, went or changed. */
 export const causes = texts({
   en: {
     connect: "connected",
     close: "closed",
-    goodbye: "said goodbye",
-    drop: "connection broke",
-    silence: "silent",
+    goodbye: "closed by the client",
+    drop: "connection lost",
+    silence: "no heartbeat",
     signed_out: "signed out",
-    declared: "said so",
-    app_state: "app in front or not",
-    until: "what was declared ended",
+    declared: "set by user",
+    app_state: "app to foreground or background",
+    until: "set status expired",
     restart: "server restarted",
-    pending_over: "did not come back",
+    pending_over: "did not reconnect",
     heartbeat: "heartbeat",
   },
   zh: {
     connect: "已连接",
     close: "正常关闭",
-    goodbye: "告别",
+    goodbye: "客户端关闭",
     drop: "连接中断",
-    silence: "没有响应",
+    silence: "没有心跳",
     signed_out: "被登出",
-    declared: "自己设置",
+    declared: "用户设置",
     app_state: "应用切换前后台",
     until: "设置到期",
     restart: "服务器重启",
-    pending_over: "没有回来",
+    pending_over: "没有重连",
     heartbeat: "心跳",
   },
 });
 
-/** What happens to people. */
-export const happenings = texts({
+export const presenceEvents = texts({
   en: {
-    arrived: "came",
-    left: "went",
+    arrived: "joined",
+    left: "left",
     transition: "changed",
   },
   zh: {
-    arrived: "来了",
-    left: "走了",
+    arrived: "上线",
+    left: "下线",
     transition: "变化",
   },
 });
 
-/** What an announce tells. */
+/** Events of announces, and causes of entries without one. */
 export const announces = texts({
   en: {
     none: "regular",
     started: "started",
     completed: "completed",
     stopped: "stopped",
-    timeout: "fell silent",
+    timeout: "timed out",
     removal: "removed",
   },
   zh: {
@@ -90,7 +86,7 @@ export const announces = texts({
     started: "开始",
     completed: "完成",
     stopped: "停止",
-    timeout: "失联",
+    timeout: "超时",
     removal: "被移除",
   },
 });

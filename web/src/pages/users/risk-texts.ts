@@ -1,10 +1,9 @@
-// RiskEvent events as sentences. Each kind has its own figures; docs/dashboard.md says what each kind means.
+// Risk events as sentences; docs/accounting.md describes each kind.
 import type { RiskEvent } from "../../api/types";
 import * as format from "../../format";
 import { texts } from "../../i18n";
 
-
-/** The kinds, in the order in which a choice offers them. */
+/** In the order of the filter. */
 export const RISK_KINDS = [
   "client_rate",
   "user_rate",
@@ -57,9 +56,9 @@ const sentences = texts({
     client_rate: (f: Figures) => `A client claimed ${f.up} up and ${f.down} down within ${f.within}, more than ${f.ceiling} allows. Credited: ${f.upCredited} up, ${f.downCredited} down.`,
     user_rate: (f: Figures) => `All clients together claimed ${f.up} up and ${f.down} down within ${f.within}, more than ${f.ceiling} allows. Credited: ${f.upCredited} up, ${f.downCredited} down.`,
     upload_without_leechers: (f: Figures) => `Claimed ${f.up} of upload within ${f.within}, while no other user leeched the torrent. Credited: ${f.upCredited}.`,
-    upload_after_stop: (f: Figures) => `Claimed ${f.up} of upload after having stopped. Nothing of it is credited.`,
-    upload_ahead_of_download: (f: Figures) => `On this torrent ${f.upCredited} of upload is credited, but only ${f.downCredited} of download. This user claimed most of it last: ${f.up}.`,
-    left_without_download: (f: Figures) => `What is left fell by ${f.down} within ${f.within}, but only ${f.downCredited} was downloaded.`,
+    upload_after_stop: (f: Figures) => `Claimed ${f.up} of upload after it had stopped. None of it is credited.`,
+    upload_ahead_of_download: (f: Figures) => `On this torrent ${f.upCredited} of upload is credited, but only ${f.downCredited} of download. This user claimed the most recently: ${f.up}.`,
+    left_without_download: (f: Figures) => `The amount left fell by ${f.down} within ${f.within}, but only ${f.downCredited} was downloaded.`,
     completed_without_download: () => "Completed the torrent without downloading it.",
     shared_address: (f: Figures) => `At least ${format.counted(f.count, "user")} announced from this address within an hour.`,
     many_peer_ids: (f: Figures) => `Used ${format.counted(f.count, "peer id")} on this torrent within an hour.`,
@@ -77,12 +76,12 @@ const sentences = texts({
   },
 });
 
-/** What a kind is called. A kind that is new to us is shown as it is. */
+/** Unknown kinds are shown unchanged. */
 export function riskKind(kind: string): string {
   return kind in kinds ? kinds[kind as RiskEvent["kind"]] : kind;
 }
 
-/** What happened, with the figures that belong to the kind; empty for a kind that is new to us. */
+/** Empty for unknown kinds. */
 export function riskSentence(risk: RiskEvent): string {
   if (!(risk.kind in kinds)) return "";
   return sentences[risk.kind]({

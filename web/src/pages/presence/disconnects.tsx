@@ -1,11 +1,10 @@
-// How connections ended since the process started, the most frequent first.
+// Disconnects by cause since the process started, most frequent first.
 import { percent } from "../../format";
 import { say } from "../../i18n";
 import { Card, Count, Empty } from "../../ui";
 import { endingNames, t } from "./texts";
 
-/** A bar for each cause that occurred. */
-export function Causes(props: { counts: readonly { cause: string; count: number }[] }) {
+export function Disconnects(props: { counts: readonly { cause: string; count: number }[] }) {
   const known = props.counts.filter((one) => one.count > 0).sort((a, b) => b.count - a.count);
   const all = known.reduce((sum, one) => sum + one.count, 0);
   const most = known[0]?.count ?? 1;
