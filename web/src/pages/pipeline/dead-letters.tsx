@@ -1,9 +1,9 @@
 // Dead letters and failed entries: list, select, replay, drop.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { DeadLetter, JournalStatus } from "../../api/types";
 import { nowS } from "../../clock";
-import { usePaged } from "../../resource";
+import { useLiveList } from "../../live-list";
 import { link } from "../../router";
 import { componentName, deadLetterReason } from "../../server-texts";
 import { can } from "../../session";
@@ -13,7 +13,7 @@ import { emptyLaneHints, laneHints, t } from "./texts";
 
 type Lane = "dlq" | "failed";
 
-const PAGE = 50;
+const EVERY_MS = 2000;
 
 export function DeadLetters(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
@@ -43,17 +43,10 @@ function Counted(props: { text: string; n: number }) {
 function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const total = journal[lane];
-  const list = usePaged<DeadLetter>(`dead letters ${lane}`, (cursor, signal) =>
-    api.get("/api/v1/letters/{lane}", { path: { lane }, query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal }),
-  );
+  const list = useLiveList(`dead letters ${lane}`, (query, signal) => api.get("/api/v1/letters/{lane}", { path: { lane }, query, signal }), { everyMs: EVERY_MS });
   const [selected, setSelected] = useState<Selection>(NONE);
   const ids = list.items.map((letter) => letter.id);
   const selection = listedOnly(selected, ids);
-
-  // Only the first page is refreshed, so that rows do not move while more is read.
-  useEffect(() => {
-    if (!list.loading && list.items.length <= PAGE) list.refresh();
-  }, [total]);
 
   const after = () => {
     setSelected(NONE);
@@ -63,11 +56,7 @@ function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal():
   if (list.error && list.items.length === 0) return <Failure problem={list.error} retry={list.refresh} />;
   if (list.loading) return <Loading rows={4} />;
   if (list.items.length === 0) {
-    return (
-      <Empty title={t.noProblems} tone="ok">
-        {emptyLaneHints[lane]}
-      </Empty>
-    );
+    return <Empty title={emptyLaneHints[lane]} tone="ok" />;
   }
   const canChange = can("admin");
   return (

@@ -52,7 +52,6 @@ export const t = texts({
     chartEmpty: "The first points appear within half a minute.",
 
     rejected: "Rejected entries",
-    noProblems: "None",
     reason: "Reason",
     failedAt: "Failed",
     retries: "Retries",
@@ -130,7 +129,6 @@ export const t = texts({
     chartEmpty: "半分钟内会有第一批数据。",
 
     rejected: "被拒绝的记录",
-    noProblems: "没有",
     reason: "原因",
     failedAt: "失败时间",
     retries: "已重试",

@@ -1,27 +1,26 @@
-// What is in the server that tests share: a few users, torrents and announces, with figures that tests can know. Tests that
-// change something use numbers of their own (from 100 on), so that they do not disturb each other.
+// Data of the shared server: a few users, torrents and announces with known figures. Tests that change data use their own
+// numbers from 100 on.
 import type { Server } from "./server";
 
-/** The torrent with the most seeders, and its users. */
+/** Most seeders. */
 export const FILM = { id: 1, name: "A film about a lighthouse", bytes: 4_000_000_000 } as const;
-/** The torrent with most leechers. */
+/** Most leechers. */
 export const ALBUM = { id: 2, name: "An album of field recordings", bytes: 300_000_000 } as const;
-/** The torrent that awaits approval. */
-export const BOOK = { id: 3, name: "A book that nobody has looked at" } as const;
-/** A name in Chinese. */
+/** Pending approval. */
+export const BOOK = { id: 3, name: "A book that is not approved" } as const;
+/** Chinese name. */
 export const SONG = { id: 4, name: "夜航船 🚢 全集" } as const;
 
-/** What user 1 has moved of the film: uploaded and downloaded. */
+/** Bytes of user 1 on the film. */
 export const MOVED = { uploaded: 2_500_000_000, downloaded: 4_000_000_000 } as const;
 
-/** Fills it. */
-export async function fill(server: Server): Promise<void> {
+export async function addTestData(server: Server): Promise<void> {
   await Promise.all([1, 2, 3, 4].map((user) => server.addUser(user)));
   await server.addTorrent(FILM.id, FILM.name, FILM.bytes);
   await server.addTorrent(ALBUM.id, ALBUM.name, ALBUM.bytes);
   await server.ask("POST", "/api/v1/torrents", { id: BOOK.id, infohash: "b".repeat(40), name: BOOK.name, approved: false });
   await server.addTorrent(SONG.id, SONG.name);
-  // User 1 takes the film whole, and gives some of it back, to user 3.
+  // User 1 downloads the film and uploads some of it to user 3.
   await server.announce(3, FILM.id, { left: FILM.bytes / 2 });
   await server.announce(1, FILM.id, { left: FILM.bytes });
   await server.announce(1, FILM.id, { ...MOVED, left: 0, event: "completed" });

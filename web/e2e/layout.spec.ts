@@ -1,12 +1,12 @@
-// How it looks and how it is used: language, theme, a phone, the keyboard, and what axe-core finds.
+// Layout and accessibility: language, theme, phone, keyboard, axe-core.
 import axe from "axe-core";
 import type { Page } from "@playwright/test";
-import { FILM } from "./fill";
+import { FILM } from "./test-data";
 import { expect, figure, goTo, test } from "./fixtures";
 import type { Server } from "./server";
 
-/** Every page, and the heading by which one knows that it is there. */
-const PLACES: [path: string, heading: string | RegExp][] = [
+/** Every page with its heading. */
+const ROUTES: [path: string, heading: string | RegExp][] = [
   ["/", "Overview"],
   ["/swarms", "Swarms"],
   [`/swarms/${FILM.id}`, FILM.name],
@@ -28,18 +28,17 @@ const PLACES: [path: string, heading: string | RegExp][] = [
   ["/audit", "Audit trail"],
 ];
 
-/** Shows a page, whole. */
-async function show(page: Page, server: Server, [path, heading]: (typeof PLACES)[number]): Promise<void> {
+async function show(page: Page, server: Server, [path, heading]: (typeof ROUTES)[number]): Promise<void> {
   await goTo(page, server, path);
   await expect(page.getByRole("heading", { name: heading, level: 1 })).toBeVisible();
 }
 
-/** How far the page can be moved sideways. */
-function sidewaysPx(page: Page): Promise<number> {
+/** Horizontal overflow of the page. */
+function overflowPx(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
-/** What reaches beyond the right edge of the window, outside of frames that scroll. */
+/** Elements beyond the right edge, outside of scrolling frames. */
 function tooWide(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const scrolls = (element: Element | null): boolean =>
@@ -50,7 +49,7 @@ function tooWide(page: Page): Promise<string[]> {
   });
 }
 
-/** Words of a table's cells that are broken over several lines, though none is longer than a line. */
+/** Words that are broken over several lines. */
 function brokenWords(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const broken: string[] = [];
@@ -69,14 +68,14 @@ function brokenWords(page: Page): Promise<string[]> {
   });
 }
 
-test("the language is switched, kept, and used for everything", async ({ open, server }) => {
+test("the language is switched, stored and used on all pages", async ({ open, server }) => {
   const page = await open("/");
   await page.getByLabel("Language").selectOption("中文");
   await expect(page.getByRole("heading", { name: "总览", level: 1 })).toBeVisible();
   await page.reload();
   await expect(page.getByRole("heading", { name: "总览", level: 1 })).toBeVisible();
   await expect(page.locator("html")).toHaveAttribute("lang", "zh-CN");
-  for (const [path, heading] of [["/swarms", "种子群"], ["/users", "用户"], ["/staff", "管理"], ["/presence", "在线状态"], ["/pipeline", "流水线"], ["/access/users", "访问控制"], ["/audit", "审计记录"]]) {
+  for (const [path, heading] of [["/swarms", "种子群"], ["/users", "用户"], ["/staff", "管理"], ["/presence", "在线状态"], ["/pipeline", "流水线"], ["/access/users", "访问控制"], ["/audit", "审计日志"]]) {
     await page.goto(`${server.url}/#${path}`);
     await expect(page.getByRole("heading", { name: heading!, level: 1 })).toBeVisible();
   }
@@ -86,13 +85,13 @@ test("the language is switched, kept, and used for everything", async ({ open, s
 
 test.describe("with a browser that asks for Chinese", () => {
   test.use({ locale: "zh-CN" });
-  test("the page speaks it from the start", async ({ page, server }) => {
+  test("the first page is Chinese", async ({ page, server }) => {
     await page.goto(server.url);
     await expect(page.getByRole("heading", { name: "登录" })).toBeVisible();
   });
 });
 
-test("the theme is switched and kept, and follows the system until then", async ({ open }) => {
+test("the theme follows the system until it is switched, and is stored", async ({ open }) => {
   const page = await open("/");
   const brightness = () =>
     page.evaluate(() => {
@@ -114,17 +113,17 @@ test("the theme is switched and kept, and follows the system until then", async 
 test.describe("on a phone", () => {
   test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
 
-  test("no page scrolls sideways", async ({ open, server }) => {
+  test("no page scrolls horizontally", async ({ open, server }) => {
     const page = await open("/");
-    for (const place of PLACES) {
-      await show(page, server, place);
-      expect.soft(await sidewaysPx(page), place[0]).toBe(0);
-      expect.soft(await tooWide(page), place[0]).toEqual([]);
-      expect.soft(await brokenWords(page), place[0]).toEqual([]);
+    for (const route of ROUTES) {
+      await show(page, server, route);
+      expect.soft(await overflowPx(page), route[0]).toBe(0);
+      expect.soft(await tooWide(page), route[0]).toEqual([]);
+      expect.soft(await brokenWords(page), route[0]).toEqual([]);
     }
   });
 
-  test("a torrent with many peers shows the first ten, and the rest when asked", async ({ open, ownServer }) => {
+  test("a torrent with many peers shows ten at first", async ({ open, ownServer }) => {
     const server = await ownServer();
     await server.addTorrent(113, "A torrent with many peers");
     for (let user = 120; user < 132; user += 1) {
@@ -134,13 +133,13 @@ test.describe("on a phone", () => {
     const page = await open("/swarms/113", server);
     const peers = page.getByRole("table", { name: "Peers" });
     await expect(figure(page, "Leechers")).toHaveText("12");
-    // One row is the heading.
+    // Including the heading.
     await expect(peers.getByRole("row")).toHaveCount(11);
     await page.getByRole("button", { name: "Show 2 more" }).first().click();
     await expect(peers.getByRole("row")).toHaveCount(13);
   });
 
-  test("the menu leads to every page", async ({ open }) => {
+  test("the menu links to every page", async ({ open }) => {
     const page = await open("/");
     await expect(page.getByRole("link", { name: "Swarms" })).toBeHidden();
     for (const name of ["Swarms", "Users", "Staff", "Presence", "Pipeline", "Access"]) {
@@ -150,27 +149,27 @@ test.describe("on a phone", () => {
     }
   });
 
-  test("signing in and the member's page do not scroll sideways either", async ({ page, server }) => {
+  test("sign-in and member's page do not scroll horizontally", async ({ page, server }) => {
     await page.goto(server.url);
     await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
-    expect(await sidewaysPx(page)).toBe(0);
+    expect(await overflowPx(page)).toBe(0);
     await page.goto(`${server.url}/me#token=${server.token(1)}`);
     await expect(page.getByRole("heading", { name: "My friends" })).toBeVisible();
-    expect(await sidewaysPx(page)).toBe(0);
+    expect(await overflowPx(page)).toBe(0);
   });
 });
 
 test.describe("in a window of 1024 px", () => {
   test.use({ viewport: { width: 1024, height: 800 } });
 
-  test("no word is broken, and names have room", async ({ open, server }) => {
+  test("no word is broken, and names are wide enough", async ({ open, server }) => {
     const page = await open("/");
-    for (const place of PLACES) {
-      await show(page, server, place);
-      expect.soft(await tooWide(page), place[0]).toEqual([]);
-      expect.soft(await brokenWords(page), place[0]).toEqual([]);
+    for (const route of ROUTES) {
+      await show(page, server, route);
+      expect.soft(await tooWide(page), route[0]).toEqual([]);
+      expect.soft(await brokenWords(page), route[0]).toEqual([]);
       const scrolls = (frames: Element[]) => frames.filter((frame) => frame.scrollWidth > frame.clientWidth).map((frame) => frame.textContent?.slice(0, 80));
-      expect.soft(await page.locator(".table-frame").evaluateAll(scrolls), `${place[0]}: tables that are wider than their frame`).toEqual([]);
+      expect.soft(await page.locator(".table-frame").evaluateAll(scrolls), `${route[0]}: tables that are wider than their frame`).toEqual([]);
     }
     await goTo(page, server, "/access/torrents");
     const name = await page.getByRole("link", { name: FILM.name }).boundingBox();
@@ -178,7 +177,7 @@ test.describe("in a window of 1024 px", () => {
   });
 });
 
-test("the marks of a chart are told apart, and what is counted is whole", async ({ open }) => {
+test("chart ticks are distinct, and counts are whole numbers", async ({ open }) => {
   const page = await open("/");
   const charts = page.locator(".chart-frame[data-ticks]");
   await expect(charts).toHaveCount(6);
@@ -186,8 +185,8 @@ test("the marks of a chart are told apart, and what is counted is whole", async 
     const labels = ticks.split("|");
     expect(new Set(labels).size, ticks).toBe(labels.length);
   }
-  const people = page.getByRole("img", { name: "People online" });
-  await expect(people).toHaveAttribute("data-ticks", /^\d[\d,]*(\|\d[\d,]*)+$/);
+  const users = page.getByRole("img", { name: "Users online" });
+  await expect(users).toHaveAttribute("data-ticks", /^\d[\d,]*(\|\d[\d,]*)+$/);
 });
 
 test("the keyboard alone: sign in, swarms, a torrent, sign out", async ({ page, server }) => {
@@ -208,7 +207,7 @@ test("the keyboard alone: sign in, swarms, a torrent, sign out", async ({ page, 
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
 });
 
-/** Presses Tab until the focus is on what has this text, and checks that the focus can be seen there. */
+/** Presses Tab until the element with this text has the focus, and checks that the focus is visible. */
 async function tabTo(page: Page, text: string, key = "Tab"): Promise<void> {
   for (let presses = 0; presses < 80; presses += 1) {
     await page.keyboard.press(key);
@@ -219,21 +218,21 @@ async function tabTo(page: Page, text: string, key = "Tab"): Promise<void> {
       return { text: (element.textContent ?? "").trim(), isMarked: style.outlineStyle !== "none" || style.boxShadow !== "none" };
     });
     if (focused?.text === text) {
-      expect(focused.isMarked, `the focus on “${text}” can be seen`).toBe(true);
+      expect(focused.isMarked, `the focus on “${text}” is visible`).toBe(true);
       return;
     }
   }
-  throw new Error(`no way to “${text}” with ${key}`);
+  throw new Error(`“${text}” is not reachable with ${key}`);
 }
 
-// In parts, so that they can run side by side.
+// In parts, to run in parallel.
 for (const part of [0, 1, 2, 3]) {
   test(`axe-core finds nothing serious in either theme, part ${part + 1} of 4`, async ({ open, page, server }) => {
-    const places = PLACES.filter((_, at) => at % 4 === part);
+    const routes = ROUTES.filter((_, at) => at % 4 === part);
     await open("/");
-    for (const place of places) {
-      await show(page, server, place);
-      expect.soft(await violationsInBothThemes(page), place[0]).toEqual([]);
+    for (const route of routes) {
+      await show(page, server, route);
+      expect.soft(await violationsInBothThemes(page), route[0]).toEqual([]);
     }
     if (part === 2) {
       await page.goto(`${server.url}/me#token=${server.token(1)}`);
@@ -248,7 +247,7 @@ for (const part of [0, 1, 2, 3]) {
   });
 }
 
-/** What axe-core calls serious or critical, and where. Only colours differ between the themes. */
+/** Serious and critical violations. Only colours differ between the themes. */
 async function violationsInBothThemes(page: Page): Promise<string[]> {
   await page.emulateMedia({ colorScheme: "light" });
   const light = await violations(page, null);
@@ -259,7 +258,7 @@ async function violationsInBothThemes(page: Page): Promise<string[]> {
 }
 
 async function violations(page: Page, rules: string[] | null): Promise<string[]> {
-  // Into the page past its Content-Security-Policy, once a load.
+  // `evaluate` bypasses the Content-Security-Policy.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   const found = await page.evaluate(async (only) => {
     const runner = (window as unknown as { axe: typeof axe }).axe;
