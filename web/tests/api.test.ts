@@ -13,14 +13,14 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
 }
 
 describe("an address", () => {
-  it("has its parts filled in, and only the query that there is", () => {
+  it("has its path parameters, and no empty query parameters", () => {
     expect(addressOf("/api/v1/clients/{prefix}", { path: { prefix: "-q/?#" } })).toBe("/api/v1/clients/-q%2F%3F%23");
     expect(addressOf("/api/v1/users", { query: { limit: 5, cursor: undefined, search: "", order: null } })).toBe("/api/v1/users?limit=5");
   });
 });
 
 describe("a request", () => {
-  it("carries who is asking, and its body as JSON", async () => {
+  it("has the caller's headers, and a JSON body", async () => {
     const fetched = answer(200, {});
     identify({ headers: (method): Record<string, string> => (method === "GET" ? {} : { "x-csrf-token": "c" }), onUnauthorized: () => {} });
     await api.patch("/api/v1/users/{id}", { path: { id: 7 }, body: { enabled: false } });
@@ -30,12 +30,12 @@ describe("a request", () => {
     expect(init?.body).toBe('{"enabled":false}');
   });
 
-  it("fails with the server's own words", async () => {
+  it("fails with the code and detail of the server", async () => {
     answer(429, { code: "too_many", detail: "wait a little" }, { "retry-after": "12" });
     await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 429, code: "too_many", detail: "wait a little", retryAfterS: 12 });
   });
 
-  it("tells when nobody is known any more", async () => {
+  it("calls onUnauthorized on 401", async () => {
     answer(401, { code: "no_session", detail: "sign in" });
     const onUnauthorized = vi.fn();
     identify({ headers: () => ({}), onUnauthorized });
@@ -43,7 +43,7 @@ describe("a request", () => {
     expect(onUnauthorized).toHaveBeenCalledOnce();
   });
 
-  it("with a wrong key to sign in with says nothing of who is signed in", async () => {
+  it("does not call onUnauthorized when a sign-in fails", async () => {
     answer(401, { code: "unauthorized", detail: "no such key" });
     const onUnauthorized = vi.fn();
     identify({ headers: () => ({}), onUnauthorized });
@@ -51,7 +51,7 @@ describe("a request", () => {
     expect(onUnauthorized).not.toHaveBeenCalled();
   });
 
-  it("says that the server is away when it cannot be reached, or something before it cannot", async () => {
+  it("is unreachable if the server or a proxy does not answer", async () => {
     vi.stubGlobal("fetch", () => Promise.reject(new TypeError("failed")));
     await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isUnreachable: true });
     answer(502, undefined);

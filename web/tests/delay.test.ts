@@ -5,15 +5,15 @@ import { setLanguage } from "../src/i18n";
 
 afterEach(() => setLanguage("en"));
 
-describe("delays of heartbeats", () => {
+describe("heartbeat delays", () => {
   const quick = { p50: 0.4, p99: 850, p50_exceeds: false, p99_exceeds: false };
 
-  it("say within what time nearly all of them were", () => {
+  it("show the 99th percentile", () => {
     expect(medianText(quick)).toBe("0.4 ms");
     expect(p99Text(quick)).toBe("99 of 100 within 850 ms");
   });
 
-  it("do not call within ten seconds what took longer than can be measured", () => {
+  it("show delays above the measured range as more than it", () => {
     const slow = { ...quick, p99: 10_000, p99_exceeds: true };
     expect(p99Text(slow)).toBe("more than 1 of 100 over 10 s");
     setLanguage("zh");
@@ -22,7 +22,7 @@ describe("delays of heartbeats", () => {
   });
 });
 
-describe("a number of things", () => {
+describe("counted", () => {
   it("has no plural for one", () => {
     expect(counted(1, "torrent")).toBe("1 torrent");
     expect(counted("1", "entry", "entries")).toBe("1 entry");

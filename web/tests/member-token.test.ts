@@ -23,20 +23,20 @@ function barOf(hash: string) {
 }
 
 describe("a member's token", () => {
-  it("is taken out of the address, and the rest of it stays", () => {
+  it("is removed from the address, and the rest stays", () => {
     const bar = barOf("#token=a.b.c&lang=zh");
     expect(takeToken(bar, keepOf())).toBe("a.b.c");
     expect(bar.hash).toBe("lang=zh");
   });
 
-  it("outlives a reload", () => {
+  it("survives a reload", () => {
     const keep = keepOf();
     takeToken(barOf("#token=a.b.c"), keep);
     expect(takeToken(barOf(""), keep)).toBe("a.b.c");
     expect(takeToken(barOf(""), keepOf())).toBeNull();
   });
 
-  it("is there although nothing may be kept", () => {
+  it("works without storage", () => {
     const refusing: TabStorage = {
       getItem: () => {
         throw new Error("denied");
@@ -49,14 +49,14 @@ describe("a member's token", () => {
     expect(takeToken(barOf(""), refusing)).toBeNull();
   });
 
-  it("says whose it is and when it ends", () => {
+  it("has user and expiry", () => {
     expect(claimsOf(jwt({ sub: "7", exp: 100 }))).toEqual({ sub: "7", exp: 100 });
     expect(claimsOf(jwt({ sub: "7" }))).toEqual({ sub: "7", exp: null });
     expect(isExpired({ sub: "7", exp: 100 }, 100)).toBe(true);
     expect(isExpired({ sub: "7", exp: null }, 100)).toBe(false);
   });
 
-  it("is none where it is something else", () => {
+  it("is null for other texts", () => {
     for (const text of ["", "a", "a.b", "a.!!.c", jwt({ exp: 1 }), jwt({ sub: 7 }), "a.b.c.d"]) {
       expect(claimsOf(text)).toBeNull();
     }
@@ -70,11 +70,11 @@ describe("a new token", () => {
   };
   const claims = { sub: "7", exp: 1000 };
 
-  it("is asked for once, whenever the moment to ask has passed", () => {
+  it("is requested once before the expiry", () => {
     const { asked, renewal } = asking();
     renewal.check("a", claims, 1000 - AHEAD_S - 1);
     expect(asked.times).toBe(0);
-    // A tab in the background may have slept through the exact second, and through the end.
+    // Timers of background tabs may skip the exact second and the expiry.
     renewal.check("a", claims, 1000 - AHEAD_S + 7);
     renewal.check("a", claims, 1001);
     expect(asked.times).toBe(1);
@@ -84,14 +84,14 @@ describe("a new token", () => {
     expect(asked.times).toBe(2);
   });
 
-  it("is asked for again by whoever comes back to one that ended", () => {
+  it("is requested again when the tab becomes visible", () => {
     const { asked, renewal } = asking();
     renewal.check("a", claims, 950);
     renewal.checkAgain("a", claims, 2000);
     expect(asked.times).toBe(2);
   });
 
-  it("is never asked for where the old one does not end", () => {
+  it("is not requested for a token without expiry", () => {
     const { asked, renewal } = asking();
     renewal.checkAgain("a", { sub: "7", exp: null }, 1e9);
     renewal.checkAgain(null, null, 1e9);

@@ -5,13 +5,13 @@ const span = { from_ms: 1000, to_ms: 2000 };
 const statuses = (newestFirst: HistoryEvent[], isWhole = true) =>
   periodsOf(newestFirst, span, isWhole).map(({ from_ms, to_ms, status }) => [from_ms, to_ms, status]);
 
-describe("a timeline", () => {
-  it("without a history is offline, or unknown where there is more of it", () => {
+describe("presence periods", () => {
+  it("are offline without events, or unknown if the history is incomplete", () => {
     expect(statuses([])).toEqual([[1000, 2000, "offline"]]);
     expect(statuses([], false)).toEqual([[1000, 2000, "unknown"]]);
   });
 
-  it("goes from one transition to the next", () => {
+  it("follow the transitions", () => {
     const happenings = [
       { at_ms: 1900, event: "left" },
       { at_ms: 1500, event: "transition", from: "online", to: "away" },
@@ -26,7 +26,7 @@ describe("a timeline", () => {
     ]);
   });
 
-  it("an arrival does not undo the status that came beside it", () => {
+  it("keep the status of a transition beside an arrival", () => {
     const happenings = [
       { at_ms: 1200, event: "arrived" },
       { at_ms: 1200, event: "transition", from: "offline", to: "busy" },
@@ -34,7 +34,7 @@ describe("a timeline", () => {
     expect(statuses(happenings)).toEqual([[1000, 1200, "offline"], [1200, 2000, "busy"]]);
   });
 
-  it("knows what was before the span began, and leaves out what is after it", () => {
+  it("are clipped to the span", () => {
     const happenings = [
       { at_ms: 5000, event: "left" },
       { at_ms: 10, event: "transition", from: "offline", to: "online" },
@@ -42,14 +42,14 @@ describe("a timeline", () => {
     expect(statuses(happenings)).toEqual([[1000, 2000, "online"]]);
   });
 
-  it("says that it does not know what was before somebody left", () => {
+  it("are unknown before a departure", () => {
     expect(statuses([{ at_ms: 1500, event: "left" }], false)).toEqual([
       [1000, 1500, "unknown"],
       [1500, 2000, "offline"],
     ]);
   });
 
-  it("adds up to the span", () => {
+  it("add up to the span", () => {
     const happenings = [
       { at_ms: 1700, event: "transition", from: "away", to: "online" },
       { at_ms: 1400, event: "transition", from: "online", to: "away" },

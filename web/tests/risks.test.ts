@@ -24,7 +24,7 @@ const RISK: RiskEvent = {
 afterEach(() => setLanguage("en"));
 
 describe("a risk event", () => {
-  it("is a sentence of its own for each kind, in both languages", () => {
+  it("has a sentence per kind in both languages", () => {
     for (const language of ["en", "zh"] as const) {
       setLanguage(language);
       const said = RISK_KINDS.map((kind) => `${riskKind(kind)}: ${riskSentence({ ...RISK, kind })}`);
@@ -33,14 +33,14 @@ describe("a risk event", () => {
     }
   });
 
-  it("has the figures that belong to its kind", () => {
+  it("has the figures of its kind", () => {
     expect(riskSentence({ ...RISK, kind: "upload_without_leechers" })).toMatch(/5\.00 GiB.*30.*0 B/);
     expect(riskSentence({ ...RISK, kind: "left_without_download" })).toMatch(/2\.00 GiB.*1\.00 MiB/);
     expect(riskSentence({ ...RISK, kind: "shared_address" })).toContain("At least 12 users");
     expect(riskSentence({ ...RISK, kind: "many_peer_ids" })).toContain("12 peer ids");
   });
 
-  it("of a kind that is new is shown by its name", () => {
+  it("of an unknown kind is shown by name", () => {
     const risk = { ...RISK, kind: "later_kind" as never };
     expect([riskKind(risk.kind), riskSentence(risk)]).toEqual(["later_kind", ""]);
   });

@@ -2,22 +2,22 @@ import { describe, expect, it } from "vitest";
 import { isOfKey, targetRoute } from "../src/pages/sign-in/target";
 import { link, match, parseRoute } from "../src/router";
 
-describe("a place", () => {
-  it("is the path and the query after the #", () => {
+describe("a route", () => {
+  it("is path and query after the #", () => {
     const place = parseRoute("#/users/7?tab=risks&x=%26");
     expect(place.path).toBe("/users/7");
     expect(place.query.get("tab")).toBe("risks");
     expect(place.query.get("x")).toBe("&");
   });
 
-  it("is the overview for nothing at all, and forgives slashes", () => {
+  it("is the overview if empty, and ignores extra slashes", () => {
     expect(parseRoute("").path).toBe("/");
     expect(parseRoute("#").path).toBe("/");
     expect(parseRoute("#//swarms//").path).toBe("/swarms");
     expect(parseRoute("#main").path).toBe("/main");
   });
 
-  it("comes back from its own link", () => {
+  it("is parsed from its own link", () => {
     const place = parseRoute(link("/swarms", { search: "a&b=c #?", sort: undefined, cursor: null, limit: 5 }));
     expect(place.path).toBe("/swarms");
     expect(Object.fromEntries(place.query)).toEqual({ search: "a&b=c #?", limit: "5" });
@@ -25,7 +25,7 @@ describe("a place", () => {
 });
 
 describe("a pattern", () => {
-  it("names parts of a path", () => {
+  it("has named parts", () => {
     expect(match("/users/:id", "/users/7")).toEqual({ id: "7" });
     expect(match("/users/:id", "/users/a%2Fb")).toEqual({ id: "a/b" });
     expect(match("/users", "/users")).toEqual({});
@@ -39,8 +39,8 @@ describe("a pattern", () => {
   });
 });
 
-describe("the way back after signing in", () => {
-  it("leads to places of our own only", () => {
+describe("the target after the sign-in", () => {
+  it("is a route of the dashboard only", () => {
     expect(targetRoute("/users/7?tab=risks")).toBe("/users/7?tab=risks");
     expect(targetRoute(null)).toBe("/");
     expect(targetRoute("https://evil.example/")).toBe("/");
@@ -49,7 +49,7 @@ describe("the way back after signing in", () => {
     expect(targetRoute("/sign-in?to=/sign-in")).toBe("/");
   });
 
-  it("is not needed by whoever is signed in with that very key", () => {
+  it("recognises the key of the session", () => {
     expect(isOfKey("rck_b857d463_5b588685", "b857d463")).toBe(true);
     expect(isOfKey("rck_b857d464_5b588685", "b857d463")).toBe(false);
     expect(isOfKey("b857d463", "b857d463")).toBe(false);
