@@ -1,4 +1,4 @@
-// Merges polled presence events into the list that is kept.
+// Merges polled presence events into the stored list.
 import type { RecentEvent } from "./api/types";
 
 /** `isComplete` is false if events between `known` and `polled` were not in the answer: it held `limit` events, all new. */

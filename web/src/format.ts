@@ -3,16 +3,16 @@
 // Bytes are decimal strings that may exceed a double: exact forms do not convert them.
 import { locale } from "./i18n";
 
-const made = new Map<string, unknown>();
+const formatters = new Map<string, unknown>();
 
 // Creating an Intl formatter is slow; using one is not.
 function once<T>(name: string, make: (tag: string) => T): T {
   const tag = locale();
   const key = `${tag} ${name}`;
-  let known = made.get(key) as T | undefined;
+  let known = formatters.get(key) as T | undefined;
   if (known === undefined) {
     known = make(tag);
-    made.set(key, known);
+    formatters.set(key, known);
   }
   return known;
 }
@@ -159,15 +159,15 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds >= 0.05 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
   let rest = Math.max(0, Math.round(seconds));
   const lengths = [86_400, 3600, 60, 1];
-  const said: string[] = [];
+  const parts: string[] = [];
   for (const [index, length] of lengths.entries()) {
     const whole = Math.floor(rest / length);
     rest -= whole * length;
-    if (whole > 0) said.push(`${whole}${names[index]}`);
-    else if (said.length > 0) break;
-    if (said.length === 2) break;
+    if (whole > 0) parts.push(`${whole}${names[index]}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
   }
-  return said.length > 0 ? said.join(" ") : `0${names[3]}`;
+  return parts.length > 0 ? parts.join(" ") : `0${names[3]}`;
 }
 
 /** Nearest double; null if missing or not a number. */

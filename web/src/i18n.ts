@@ -9,7 +9,7 @@
 // Reading a text reads the language signal, so components render again when the language changes. Do not keep a text in a
 // constant outside of a component.
 import { effect, signal } from "@preact/signals";
-import { keep, kept } from "./storage";
+import { load, save } from "./storage";
 
 export type Language = "en" | "zh";
 
@@ -25,7 +25,7 @@ export function languageFor(wanted: readonly string[]): Language {
 }
 
 function chosen(): Language {
-  const before = kept(KEY);
+  const before = load(KEY);
   if (before === "en" || before === "zh") return before;
   return languageFor(typeof navigator === "undefined" ? [] : (navigator.languages ?? [navigator.language]));
 }
@@ -35,7 +35,7 @@ export const language = signal<Language>(chosen());
 /** Stored in this browser. */
 export function setLanguage(next: Language): void {
   language.value = next;
-  keep(KEY, next);
+  save(KEY, next);
 }
 
 /** BCP 47 tag of the current language. */
@@ -61,6 +61,6 @@ export function texts<T extends Record<string, Text>>(both: { en: T; zh: NoInfer
 }
 
 /** The text for a value of the API; unknown values are returned unchanged. */
-export function say<T extends Record<string, string>>(t: T, word: string): string {
+export function translate<T extends Record<string, string>>(t: T, word: string): string {
   return word in t ? (t[word] as string) : word;
 }

@@ -1,5 +1,5 @@
 // Display texts for names and reasons that the server sends in English. Unknown ones are shown unchanged.
-import { language, say, texts } from "./i18n";
+import { language, translate, texts } from "./i18n";
 
 const components = texts({
   en: {
@@ -30,7 +30,7 @@ const components = texts({
 
 /** Name of a dependency or a view. */
 export function componentName(name: string): string {
-  return say(components, name);
+  return translate(components, name);
 }
 
 const EXPECTED_ZH: Record<string, string> = {

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
 import type { OperatorSession } from "./api/types";
 import { link, navigate, route } from "./router";
-import { forget, keep, kept } from "./storage";
+import { load, remove, save } from "./storage";
 
 // Whether this browser signed in before: scripts cannot see the cookie, and a request without a session logs an error in
 // the console.
@@ -22,7 +22,7 @@ export function can(scope: "read" | "verify" | "admin"): boolean {
 }
 
 export async function findSession(): Promise<void> {
-  if (kept(KEY) === null) {
+  if (load(KEY) === null) {
     session.value = null;
     return;
   }
@@ -33,7 +33,7 @@ export async function findSession(): Promise<void> {
     if (thrown instanceof Problem && (thrown.status === 401 || thrown.status === 404)) {
       session.value = null;
       sessionProblem.value = null;
-      forget(KEY);
+      remove(KEY);
     } else {
       sessionProblem.value = thrown as Problem;
     }
@@ -43,12 +43,12 @@ export async function findSession(): Promise<void> {
 /** A refused key leaves the current session unchanged. */
 export async function signIn(key: string): Promise<void> {
   session.value = (await request("POST", "/session", { body: { key }, isSignIn: true })) as OperatorSession;
-  keep(KEY, "yes");
+  save(KEY, "yes");
 }
 
 export async function signOut(): Promise<void> {
   await request("DELETE", "/session");
-  forget(KEY);
+  remove(KEY);
   navigate("/sign-in", { replace: true });
   session.value = null;
 }

@@ -2,7 +2,7 @@
 
 const remembered = new Map<string, string>();
 
-export function kept(name: string): string | null {
+export function load(name: string): string | null {
   try {
     return localStorage.getItem(name) ?? remembered.get(name) ?? null;
   } catch {
@@ -10,7 +10,7 @@ export function kept(name: string): string | null {
   }
 }
 
-export function keep(name: string, value: string): void {
+export function save(name: string, value: string): void {
   remembered.set(name, value);
   try {
     localStorage.setItem(name, value);
@@ -19,7 +19,7 @@ export function keep(name: string, value: string): void {
   }
 }
 
-export function forget(name: string): void {
+export function remove(name: string): void {
   remembered.delete(name);
   try {
     localStorage.removeItem(name);

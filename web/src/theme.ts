@@ -1,11 +1,11 @@
 // Light, dark or system theme.
 import { effect, signal } from "@preact/signals";
-import { keep, kept } from "./storage";
+import { load, save } from "./storage";
 
 export type Theme = "system" | "light" | "dark";
 
 const KEY = "rollcall.theme";
-const before = kept(KEY);
+const before = load(KEY);
 const systemIsDark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
 const system = signal(systemIsDark?.matches ?? false);
 systemIsDark?.addEventListener("change", (event) => {
@@ -17,7 +17,7 @@ export const theme = signal<Theme>(before === "light" || before === "dark" ? bef
 /** Stored in this browser. */
 export function setTheme(next: Theme): void {
   theme.value = next;
-  keep(KEY, next);
+  save(KEY, next);
 }
 
 export function isDark(): boolean {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { language, languageFor, locale, say, setLanguage, texts } from "../src/i18n";
+import { language, languageFor, locale, translate, setLanguage, texts } from "../src/i18n";
 
 afterEach(() => setLanguage("en"));
 
@@ -21,8 +21,8 @@ describe("texts", () => {
 
   it("return unknown values of the server unchanged", () => {
     const causes = texts({ en: { dropped: "lost" }, zh: { dropped: "断线" } });
-    expect(say(causes, "dropped")).toBe("lost");
-    expect(say(causes, "brand_new")).toBe("brand_new");
+    expect(translate(causes, "dropped")).toBe("lost");
+    expect(translate(causes, "brand_new")).toBe("brand_new");
   });
 });
 

@@ -35,28 +35,28 @@ export function Chart(props: { series: readonly Series[]; times: readonly number
   const dark = isDark();
   const tag = language.value;
   // Theme or series changes create a new chart; data changes update it.
-  const look = `${dark} ${tag} ${props.unit} ${height} ${props.series.map((one) => `${one.label}/${one.colour ?? ""}/${one.fill ?? ""}`).join("|")}`;
+  const chartKey = `${dark} ${tag} ${props.unit} ${height} ${props.series.map((one) => `${one.label}/${one.colour ?? ""}/${one.fill ?? ""}`).join("|")}`;
 
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
-    const made = new uPlot(optionsFor(props, box, height, setIndex), dataOf(props), box);
-    plot.current = made;
-    const resized = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height }));
+    const created = new uPlot(optionsFor(props, box, height, setIndex), dataOf(props), box);
+    plot.current = created;
+    const resized = new ResizeObserver(() => created.setSize({ width: box.clientWidth, height }));
     resized.observe(box);
     return () => {
       resized.disconnect();
-      made.destroy();
+      created.destroy();
       plot.current = null;
     };
-  }, [look]);
+  }, [chartKey]);
 
   useEffect(() => {
     plot.current?.setData(dataOf(props));
   }, [props.times, props.series]);
 
   const at = index ?? lastKnown(props);
-  const say = FORMATS[props.unit];
+  const formatValue = FORMATS[props.unit];
   return (
     <figure class="chart">
       <figcaption class="legend">
@@ -65,7 +65,7 @@ export function Chart(props: { series: readonly Series[]; times: readonly number
           return (
             <span key={one.label} class="legend-item">
               <span class={`legend-key series-${one.colour ?? place + 1}`} aria-hidden="true" />
-              {one.label} <strong class="number">{value === null ? format.NOTHING : say(value)}</strong>
+              {one.label} <strong class="number">{value === null ? format.NOTHING : formatValue(value)}</strong>
             </span>
           );
         })}

@@ -52,15 +52,15 @@ export interface Question {
   typed?: string;
 }
 
-const asked = signal<{ question: Question; answer(yes: boolean): void } | null>(null);
+const pending = signal<{ question: Question; answer(yes: boolean): void } | null>(null);
 
 export function confirm(question: Question): Promise<boolean> {
-  asked.value?.answer(false);
+  pending.value?.answer(false);
   return new Promise((resolve) => {
-    asked.value = {
+    pending.value = {
       question,
       answer: (yes) => {
-        asked.value = null;
+        pending.value = null;
         resolve(yes);
       },
     };
@@ -69,7 +69,7 @@ export function confirm(question: Question): Promise<boolean> {
 
 /** Renders the dialog of `confirm`; once per page. */
 export function Confirm() {
-  const open = asked.value;
+  const open = pending.value;
   if (!open) return null;
   return (
     <Dialog open title={open.question.title} onClose={() => open.answer(false)}>

@@ -120,20 +120,20 @@ export function SearchField(props: { value: string; onSearch(value: string): voi
   const id = useId();
   const [text, setText] = useState(props.value);
   const timer = useRef<ReturnType<typeof setTimeout>>();
-  const told = useRef(props.value);
+  const reported = useRef(props.value);
   // The value may change from outside, as by the back button.
   useEffect(() => {
-    if (props.value !== told.current) {
-      told.current = props.value;
+    if (props.value !== reported.current) {
+      reported.current = props.value;
       setText(props.value);
     }
   }, [props.value]);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  const tell = (value: string) => {
+  const report = (value: string) => {
     clearTimeout(timer.current);
-    if (value === told.current) return;
-    told.current = value;
+    if (value === reported.current) return;
+    reported.current = value;
     props.onSearch(value);
   };
   return (
@@ -142,7 +142,7 @@ export function SearchField(props: { value: string; onSearch(value: string): voi
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        tell(text.trim());
+        report(text.trim());
       }}
     >
       <label class="visually-hidden" for={id}>
@@ -160,7 +160,7 @@ export function SearchField(props: { value: string; onSearch(value: string): voi
           const value = event.currentTarget.value;
           setText(value);
           clearTimeout(timer.current);
-          timer.current = setTimeout(() => tell(value.trim()), props.waitMs ?? 300);
+          timer.current = setTimeout(() => report(value.trim()), props.waitMs ?? 300);
         }}
       />
     </form>

@@ -35,7 +35,7 @@ function Create(props: { refresh(): void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly string[]>(["read"]);
   const [errors, setErrors] = useState<{ name?: string; scopes?: string }>({});
-  const [made, setMade] = useState<{ name: string; key: string } | null>(null);
+  const [created, setCreated] = useState<{ name: string; key: string } | null>(null);
   const submit = async () => {
     const found = { ...(name.trim() ? {} : { name: t.nameMissing }), ...(scopes.length > 0 ? {} : { scopes: t.scopeMissing }) };
     setErrors(found);
@@ -43,7 +43,7 @@ function Create(props: { refresh(): void }) {
     if (scopes.includes("admin") && !(await confirm({ title: t.adminTitle, body: t.adminBody, action: t.createDo, tone: "danger" }))) return;
     const isDone = await attempt(async () => {
       const answer = await api.post("/api/v1/keys", { body: { name: name.trim(), scopes: SCOPES.filter((scope) => scopes.includes(scope)) } });
-      setMade({ name: answer.name, key: answer.key });
+      setCreated({ name: answer.name, key: answer.key });
     });
     props.refresh();
     if (isDone) setName("");
@@ -66,7 +66,7 @@ function Create(props: { refresh(): void }) {
           )}
         </fieldset>
       </AccessForm>
-      {made && <NewSecret title={t.created(made.name)} warning={t.once} value={made.key} onClose={() => setMade(null)} />}
+      {created && <NewSecret title={t.created(created.name)} warning={t.once} value={created.key} onClose={() => setCreated(null)} />}
     </Card>
   );
 }

@@ -69,7 +69,7 @@ function Add(props: { refresh(): void }) {
   const [passkey, setPasskey] = useState("");
   const [name, setName] = useState("");
   const [errors, setErrors] = useState<{ id?: string; passkey?: string }>({});
-  const [made, setMade] = useState<{ id: string; passkey: string } | null>(null);
+  const [created, setCreated] = useState<{ id: string; passkey: string } | null>(null);
   const submit = async () => {
     const idNumber = parseId(id);
     const passkeyText = parsePasskey(passkey);
@@ -81,7 +81,7 @@ function Add(props: { refresh(): void }) {
     if (Object.keys(faults).length > 0) return;
     const isDone = await attempt(async () => {
       const user = await api.post("/api/v1/users", { body: { id: idNumber, passkey: passkeyText, name: name.trim() || null } });
-      setMade({ id: String(user.id), passkey: user.passkey ?? "" });
+      setCreated({ id: String(user.id), passkey: user.passkey ?? "" });
     });
     if (!isDone) return;
     props.refresh();
@@ -96,7 +96,7 @@ function Add(props: { refresh(): void }) {
         <TextField label={t.passkey} hint={t.passkeyHint} value={passkey} onInput={setPasskey} error={errors.passkey} mono maxLength={64} />
         <TextField label={t.name} hint={t.nameHint} value={name} onInput={setName} maxLength={100} />
       </AccessForm>
-      {made && <NewSecret title={`${t.added(made.id)}. ${t.passkeyOf(made.id)}:`} warning={t.passkeyWarning} value={made.passkey} onClose={() => setMade(null)} />}
+      {created && <NewSecret title={`${t.added(created.id)}. ${t.passkeyOf(created.id)}:`} warning={t.passkeyWarning} value={created.passkey} onClose={() => setCreated(null)} />}
     </Card>
   );
 }
@@ -175,8 +175,8 @@ function ReplacePasskey(props: { user: User; close(): void; refresh(): void }) {
   const id = String(props.user.id);
   const [text, setText] = useState("");
   const [error, setError] = useState("");
-  const [made, setMade] = useState<string | null>(null);
-  if (made !== null) return <NewSecret title={t.replaced(id)} warning={t.passkeyWarning} value={made} onClose={props.close} />;
+  const [created, setCreated] = useState<string | null>(null);
+  if (created !== null) return <NewSecret title={t.replaced(id)} warning={t.passkeyWarning} value={created} onClose={props.close} />;
   const replace = async () => {
     const passkey = parsePasskey(text);
     const isBad = text.trim() !== "" && passkey === null;
@@ -184,7 +184,7 @@ function ReplacePasskey(props: { user: User; close(): void; refresh(): void }) {
     if (isBad) return;
     await attempt(async () => {
       const user = await api.post("/api/v1/users/{id}/passkey", { path: { id: props.user.id }, body: { passkey } });
-      setMade(user.passkey ?? "");
+      setCreated(user.passkey ?? "");
       props.refresh();
     });
   };

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { AuditRecord } from "../../api/types";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { usePaged } from "../../resource";
 import { link, setQuery } from "../../router";
 import { Badge, Button, Card, Dialog, DialogButtons, Empty, Facts, Failure, Loading, MoreButton, Name, SearchField, Select, Table, Time, words, type Column } from "../../ui";
@@ -55,7 +55,7 @@ export function Records(props: { action: string; onNewest(hash: string | null): 
 function Filter(props: { action: string }) {
   const kind = kindOf(props.action);
   const isKind = props.action === "" || props.action.endsWith(".");
-  const options = [{ value: "", label: t.all }, ...KINDS.map((one) => ({ value: one, label: say(kindNames, one) }))];
+  const options = [{ value: "", label: t.all }, ...KINDS.map((one) => ({ value: one, label: translate(kindNames, one) }))];
   if (kind !== "" && !KINDS.includes(kind)) options.push({ value: kind, label: kind });
   return (
     <div class="audit-filter">
@@ -115,7 +115,7 @@ function Actor(props: { actor: string }) {
   if (name === "") return <Name text={props.actor} most={24} />;
   return (
     <span>
-      <span class="dim">{say(actorNames, kind)}</span> {kind === "key" ? <a href={link("/access/keys")}>{name}</a> : <Name text={name} most={24} />}
+      <span class="dim">{translate(actorNames, kind)}</span> {kind === "key" ? <a href={link("/access/keys")}>{name}</a> : <Name text={name} most={24} />}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 // Views with their lag; pause and resume.
 import { api } from "../../api/client";
 import type { ConsumerGroup } from "../../api/types";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { overview } from "../../live";
 import { componentName } from "../../server-texts";
 import { can } from "../../session";
@@ -41,7 +41,7 @@ function ViewName(props: { group: ConsumerGroup }) {
   return (
     <span class="view-name">
       <strong>{view ? componentName(view) : group}</strong>
-      <span class="dim">{view ? say(viewHints, view) : t.otherProgram}</span>
+      <span class="dim">{view ? translate(viewHints, view) : t.otherProgram}</span>
     </span>
   );
 }
@@ -62,7 +62,7 @@ function PauseButton(props: { group: ConsumerGroup; refresh(): void }) {
     const isConfirmed = await confirm(
       paused
         ? { title: t.resumeTitle(name), body: t.resumeBody(lag), action: t.resume }
-        : { title: t.pauseTitle(name), body: t.pauseBody(say(viewHints, view)), action: t.pause, tone: "danger" },
+        : { title: t.pauseTitle(name), body: t.pauseBody(translate(viewHints, view)), action: t.pause, tone: "danger" },
     );
     if (!isConfirmed) return;
     const work = () => api.patch("/api/v1/journal/views/{view}", { path: { view }, body: { paused: !paused } });

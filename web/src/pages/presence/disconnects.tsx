@@ -1,8 +1,8 @@
 // Disconnects by cause since the process started, most frequent first.
 import { percent } from "../../format";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { Card, Count, Empty } from "../../ui";
-import { endingNames, t } from "./texts";
+import { disconnectNames, t } from "./texts";
 
 export function Disconnects(props: { counts: readonly { cause: string; count: number }[] }) {
   const known = props.counts.filter((one) => one.count > 0).sort((a, b) => b.count - a.count);
@@ -17,7 +17,7 @@ export function Disconnects(props: { counts: readonly { cause: string; count: nu
           <ul class="causes">
             {known.map((one) => (
               <li key={one.cause} title={`${one.cause}: ${percent(one.count / all, 1)}`}>
-                <span class="cause-name">{say(endingNames, one.cause)}</span>
+                <span class="cause-name">{translate(disconnectNames, one.cause)}</span>
                 <Count value={one.count} />
                 <span class="cause-bar" aria-hidden="true" style={{ width: `${Math.max(1, (100 * one.count) / most)}%` }} />
               </li>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { OnlineCount, OnlineUser } from "../../api/types";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { useResource } from "../../resource";
 import { link, setQuery } from "../../router";
 import { can } from "../../session";
@@ -158,8 +158,8 @@ function Devices(props: { devices: readonly { platform: string; state: string; s
   return (
     <span class="devices">
       {props.devices.map((device, index) => (
-        <Badge key={index} tone={device.status === "online" ? "ok" : "plain"} title={say(stateNames, device.state)}>
-          {say(platformNames, device.platform)}
+        <Badge key={index} tone={device.status === "online" ? "ok" : "plain"} title={translate(stateNames, device.state)}>
+          {translate(platformNames, device.platform)}
         </Badge>
       ))}
     </span>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { RecentEvent } from "../../api/types";
 import { absolute, clockTime, count } from "../../format";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { eventsSkipped, recentEvents } from "../../live";
 import { link } from "../../router";
 import { Badge, Button, Card, Empty, Select, StatusDot, statusName } from "../../ui";
@@ -74,6 +74,6 @@ function eventText(event: RecentEvent): string {
 }
 
 function causeText(event: RecentEvent): string {
-  const parts = [event.platform ? say(platformNames, event.platform) : "", event.cause ? say(causeNames, event.cause) : ""];
+  const parts = [event.platform ? translate(platformNames, event.platform) : "", event.cause ? translate(causeNames, event.cause) : ""];
   return parts.filter(Boolean).join(" · ");
 }

@@ -185,7 +185,7 @@ export const causeNames = texts({
   },
 });
 
-export const endingNames = texts({
+export const disconnectNames = texts({
   en: {
     clean: "closed by the client",
     dropped: "connection lost",

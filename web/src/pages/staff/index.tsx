@@ -19,7 +19,7 @@ export default function StaffPage(props: PageProps) {
   const kind = KINDS.find((one) => one === props.query.get("kind"));
   const list = useLiveList(
     `queue ${kind ?? ""}`,
-    (asked, signal) => api.get("/api/v1/staff/queue", { query: { ...asked, ...(kind ? { kind } : {}) }, signal }),
+    (page, signal) => api.get("/api/v1/staff/queue", { query: { ...page, ...(kind ? { kind } : {}) }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
   const counts = list.first?.counts;

@@ -13,7 +13,7 @@ const EVERY_MS = 10_000;
 export function Accounts(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
-  const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/accounts", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(id, (page, signal) => api.get("/api/v1/torrents/{id}/accounts", { path: { id }, query: page, signal }), { everyMs: EVERY_MS });
   return (
     <Card flush title={t.history} actions={<span class="dim">{t.historyHint}</span>}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}

@@ -15,7 +15,7 @@ export default function Swarms(props: PageProps) {
   const sort = sortingOf(props.query);
   const list = useLiveList(
     `${sort.by} ${sort.order} ${search}`,
-    (asked, signal) => api.get("/api/v1/swarms", { query: { ...asked, sort: sort.by, order: sort.order, search }, signal }),
+    (page, signal) => api.get("/api/v1/swarms", { query: { ...page, sort: sort.by, order: sort.order, search }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
   const onSort = ({ by, order }: Sorting) => setQuery({ sort: by, order });

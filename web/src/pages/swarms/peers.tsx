@@ -18,7 +18,7 @@ const CLIENTS_SHOWN = 8;
 export function Peers(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
-  const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/peers", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(id, (page, signal) => api.get("/api/v1/torrents/{id}/peers", { path: { id }, query: page, signal }), { everyMs: EVERY_MS });
   const now = torrent.swarm ? torrent.swarm.seeders + torrent.swarm.leechers : null;
   return (
     <Card flush title={t.peers} actions={now !== null && <span class="dim">{t.peersNow(format.countExact(now))}</span>}>

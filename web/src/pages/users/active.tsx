@@ -22,7 +22,7 @@ export function Active(props: { user: number }) {
 
 function ActiveList(props: { user: number; what: "seeding" | "leeching" }) {
   const { user, what } = props;
-  const list = useLiveList(`${what} ${user}`, (asked, signal) => api.get(`/api/v1/users/{id}/${what}`, { path: { id: user }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(`${what} ${user}`, (page, signal) => api.get(`/api/v1/users/{id}/${what}`, { path: { id: user }, query: page, signal }), { everyMs: EVERY_MS });
   const count = list.first?.count;
   return (
     <Card flush title={what === "seeding" ? t.seeding : t.leeching} actions={count !== undefined && <span class="dim number">{format.countExact(count)}</span>}>

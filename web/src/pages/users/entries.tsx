@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Entry } from "../../api/types";
 import * as format from "../../format";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { usePaged, type Paged } from "../../resource";
 import { can } from "../../session";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
@@ -93,7 +93,7 @@ function Event(props: { entry: Entry }) {
   // The tracker writes stopped for peers that timed out or were removed.
   const word = cause === "timeout" || cause === "removal" ? cause : event || "none";
   const tone = word === "completed" ? "ok" : word === "started" ? "info" : word === "timeout" ? "warn" : "plain";
-  return <Badge tone={tone}>{say(announces, word)}</Badge>;
+  return <Badge tone={tone}>{translate(announces, word)}</Badge>;
 }
 
 /** Raw bytes and, if different, credited bytes. */

@@ -11,7 +11,7 @@ const EVERY_MS = 10_000;
 
 export function HitAndRuns(props: { user: number }) {
   const { user } = props;
-  const list = useLiveList(String(user), (asked, signal) => api.get("/api/v1/users/{id}/hit-and-runs", { path: { id: user }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(String(user), (page, signal) => api.get("/api/v1/users/{id}/hit-and-runs", { path: { id: user }, query: page, signal }), { everyMs: EVERY_MS });
   return (
     <Card flush title={t.tabHitAndRun}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}

@@ -21,7 +21,7 @@ export default function Users(props: PageProps) {
   const state = filterOf(props.query);
   const list = useLiveList(
     `users ${sort.by} ${sort.order} ${state} ${search}`,
-    (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search, sort: sort.by, order: sort.order, ...(state === "all" ? {} : { state }) }, signal }),
+    (page, signal) => api.get("/api/v1/users", { query: { ...page, search, sort: sort.by, order: sort.order, ...(state === "all" ? {} : { state }) }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
   const presences = usePresence(list.items);

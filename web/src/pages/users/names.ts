@@ -1,4 +1,4 @@
-// Display names of values that the API returns. `say` shows unknown values unchanged.
+// Display names of values that the API returns. `translate` shows unknown values unchanged.
 import { texts } from "../../i18n";
 
 export const platforms = texts({

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { PresenceEvent, PresenceSession, RemoteDevice } from "../../api/types";
 import { useLiveList } from "../../live-list";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, MoreButton, StatusDot, Table, Time, toast, type Column } from "../../ui";
@@ -62,9 +62,9 @@ function Devices(props: { user: number }) {
 function deviceColumns(end: (device: string) => Promise<void>, rows: readonly DeviceRow[]): Column<DeviceRow>[] {
   const columns: Column<DeviceRow>[] = [
     { key: "device", title: t.device, wide: true, phone: "title", render: (row) => <span class="name mono" title={row.device}>{row.device}</span> },
-    { key: "platform", title: t.platform, render: (row) => say(platforms, row.platform) },
+    { key: "platform", title: t.platform, render: (row) => translate(platforms, row.platform) },
     { key: "status", title: t.state, render: (row) => <StatusDot status={row.status} /> },
-    { key: "app", title: t.appState, render: (row) => <span class="nowrap">{say(appStates, row.state)}</span> },
+    { key: "app", title: t.appState, render: (row) => <span class="nowrap">{translate(appStates, row.state)}</span> },
     { key: "connection", title: t.connection, render: (row) => <span class="nowrap">{row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly}</span> },
     { key: "since", title: t.sinceWhen, align: "end", narrow: "hide", render: (row) => <Time at={row.since} /> },
     { key: "heartbeats", title: t.heartbeats, align: "end", render: (row) => <Heartbeats beats={row.heartbeats_ms ?? []} /> },
@@ -106,7 +106,7 @@ function Heartbeats(props: { beats: readonly number[] }) {
 
 function History(props: { user: number }) {
   const { user } = props;
-  const list = useLiveList(`history ${user}`, (asked, signal) => api.get("/api/v1/users/{id}/presence/history", { path: { id: user }, query: asked, signal }), {
+  const list = useLiveList(`history ${user}`, (page, signal) => api.get("/api/v1/users/{id}/presence/history", { path: { id: user }, query: page, signal }), {
     everyMs: EVERY_MS,
     rows: HISTORY_ROWS,
   });
@@ -138,7 +138,7 @@ function historyColumns(): Column<PresenceEvent>[] {
   return [
     { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
     { key: "event", title: t.eventColumn, render: (row) => <Event row={row} /> },
-    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? say(causes, row.cause) : "–"}</span> },
+    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? translate(causes, row.cause) : "–"}</span> },
     { key: "device", title: t.device, wide: true, render: (row) => <span class="name mono" title={row.device ?? ""}>{row.device ?? "–"}</span> },
   ];
 }
@@ -152,5 +152,5 @@ function Event(props: { row: PresenceEvent }) {
       </span>
     );
   }
-  return <span>{say(presenceEvents, event)}</span>;
+  return <span>{translate(presenceEvents, event)}</span>;
 }

@@ -12,7 +12,7 @@ const EVERY_MS = 10_000;
 
 export function UserTorrents(props: { user: number }) {
   const { user } = props;
-  const list = useLiveList(String(user), (asked, signal) => api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(String(user), (page, signal) => api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: page, signal }), { everyMs: EVERY_MS });
   return (
     <Card flush title={t.tabTorrents}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}

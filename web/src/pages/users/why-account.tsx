@@ -77,7 +77,7 @@ function ClientParts(props: { client: AccountClient; peerId: string | null; isFi
   const { client } = props;
   // There may be thousands of rows: closed ones are not rendered.
   const [isOpen, setOpen] = useState(props.isFirst);
-  const brought = parseSums(client.brought);
+  const sums = parseSums(client.brought);
   const tone: Tone = client.state === "seeding" ? "ok" : client.state === "leeching" ? "info" : "plain";
   const state = client.state === "seeding" ? t.seedingNow : client.state === "leeching" ? t.leechingNow : t.inactive;
   return (
@@ -85,7 +85,7 @@ function ClientParts(props: { client: AccountClient; peerId: string | null; isFi
       <summary>
         <ClientLabel client={client} peerId={props.peerId} /> <Badge tone={tone}>{state}</Badge>{" "}
         <span class="dim"><Time at={client.last_seen} /></span>{" "}
-        <span class="client-brought">↑ <Bytes value={brought.uploaded} /> ↓ <Bytes value={brought.downloaded} /></span>
+        <span class="client-sums">↑ <Bytes value={sums.uploaded} /> ↓ <Bytes value={sums.downloaded} /></span>
       </summary>
       {isOpen && <Table columns={columns()} rows={partsOf(client)} rowKey={(part) => `${part.kind} ${part.from} ${part.to} ${part.stretch?.uploaded_low} ${part.stretch?.downloaded_low}`} caption={t.partsOf(client.id)} />}
     </details>
