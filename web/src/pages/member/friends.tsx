@@ -1,6 +1,6 @@
 // The member's friends, online ones first.
 import { useState } from "preact/hooks";
-import { isHere, type User } from "rollcall-presence";
+import { isOnline, type User } from "rollcall-presence";
 import * as format from "../../format";
 import { Button, Card, Empty, Name, StatusDot, Time } from "../../ui";
 import { friends } from "./presence";
@@ -11,7 +11,7 @@ const SHOWN_AT_FIRST = 12;
 export function FriendsCard() {
   const [isAll, setAll] = useState(false);
   const all = friends.value;
-  const online = all.filter(isHere).length;
+  const online = all.filter(isOnline).length;
   const shown = isAll ? all : all.slice(0, SHOWN_AT_FIRST);
   const count = <span class="dim" aria-live="polite">{t.friendsOnline(format.countExact(online), format.countExact(all.length))}</span>;
   return (
@@ -49,7 +49,7 @@ function Friend(props: { friend: User }) {
         )}
       </span>
       <span class="dim line-end">
-        {isHere(friend) ? counts.join(" · ") : friend.last_seen ? <Time at={friend.last_seen} /> : null}
+        {isOnline(friend) ? counts.join(" · ") : friend.last_seen ? <Time at={friend.last_seen} /> : null}
       </span>
     </li>
   );

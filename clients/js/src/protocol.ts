@@ -1,24 +1,17 @@
-/**
- * The words of the wire: what the server says of people, and what it can be asked. Nothing here does anything but
- * refuse what is not such a word.
- */
+/** Types of the messages of the server. */
 
-/** What is shown of a person. `invisible` only ever of oneself; others see `offline`. */
+/** `invisible` only for the user's own devices; others see `offline`. */
 export type Status = "offline" | "pending" | "away" | "online" | "busy" | "invisible";
 
-/** What a person can say of themselves. `online` means: whatever follows from the devices. */
+/** A status that a user can set. `online`: derived from the devices. */
 export type DeclaredStatus = "online" | "away" | "busy" | "invisible";
 
-/** Whether somebody looks at the app. */
 export type AppState = "foreground" | "background" | "inactive";
 
-/** What kind of device it is. */
 export type Platform = "phone" | "computer" | "web";
 
-/** To whom something is shown. */
 export type Visibility = "everyone" | "friends" | "nobody";
 
-/** One device of a person. */
 export interface Device {
   readonly id: string;
   readonly platform: Platform;
@@ -26,42 +19,40 @@ export interface Device {
   readonly status: Status;
 }
 
-/** What is known of a person. */
 export interface User {
   readonly id: string;
   readonly status: Status;
-  /** Grows with each change. 0 of somebody who may not be seen. */
+  /** Increases with each change. 0 if the user is not visible. */
   readonly version: number;
-  /** When this change happened, in unix milliseconds; absent in a snapshot. */
+  /** Time of the change in milliseconds since 1970; absent in a snapshot. */
   readonly at_ms?: number;
-  /** Unix seconds; absent where it may not be seen. */
+  /** Seconds since 1970; absent if not visible. */
   readonly last_seen?: number | null;
   readonly devices?: readonly Device[] | null;
-  /** A text beside the status. */
+  /** Status text. */
   readonly text?: string | null;
-  /** When a declared status ends by itself, in unix seconds. */
+  /** Expiry of a set status, in seconds since 1970. */
   readonly until?: number | null;
-  /** How many torrents their clients seed and leech right now. */
+  /** Number of torrents. */
   readonly seeding?: number;
   readonly leeching?: number;
-  /** Set on the one who looks. */
+  /** Set on the connected user. */
   readonly self?: boolean;
 }
 
-/** A device as its owner sees it, by `devices()`: what others see, and perhaps more. */
+/** A device as returned by `devices()`. */
 export interface OwnDevice extends Device {
   readonly [more: string]: unknown;
 }
 
-/** Who may see what. */
 export interface Privacy {
   readonly status: Visibility;
   readonly last_seen: Visibility;
-  /** Who never sees anything. */
+  /** Users to whom nothing is visible. */
   readonly never: readonly string[];
 }
 
-/** What comes over the personal feed. `more`: a snapshot that is too long for one message goes on in the next. */
+/** Messages of the feed. `more`: the snapshot continues in the next message. */
 export type FeedMessage =
   | { readonly type: "snapshot"; readonly users: readonly User[]; readonly more?: boolean }
   | {
@@ -69,7 +60,7 @@ export type FeedMessage =
       readonly users: readonly User[];
       readonly removed?: readonly string[];
       readonly more?: boolean;
-      /** When the latest of these changes happened, in unix milliseconds. */
+      /** Time of the latest change, in milliseconds since 1970. */
       readonly at_ms?: number;
     }
   | {
@@ -80,12 +71,12 @@ export type FeedMessage =
       readonly at_ms?: number;
     };
 
-/** Whether somebody is here. `pending` counts: the server has just restarted, and they had no time to come back. */
-export function isHere(user: User | null | undefined): boolean {
+/** `pending` counts: after a restart of the server the user may still reconnect. */
+export function isOnline(user: User | null | undefined): boolean {
   return user != null && user.status !== "offline";
 }
 
-/** A message of the feed; none if it is of a kind that a later server may send and this library does not know. */
+/** Null for unknown kinds, which a later server may send. */
 export function readFeedMessage(data: unknown): FeedMessage | null {
   if (typeof data !== "object" || data === null) return null;
   const message = data as Partial<Record<string, unknown>>;
