@@ -57,16 +57,16 @@ function entry(some: Record<string, string>): string[] {
 test("a view is paused and resumed, with an alert on the overview", async ({ open, ownServer }) => {
   const server = await ownServer();
   const page = await open("/pipeline", server);
-  const activity = page.getByRole("table", { name: "Views" }).getByRole("row").filter({ hasText: "activity lists" });
+  const activity = page.getByRole("table", { name: "Views" }).getByRole("row").filter({ hasText: "activity" });
   await activity.getByRole("button", { name: /Pause/ }).click();
-  await page.getByRole("dialog", { name: "Pause activity lists?" }).getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("dialog", { name: "Pause activity?" }).getByRole("button", { name: "Pause" }).click();
   await expect(activity).toContainText("paused");
   await page.getByRole("link", { name: "Overview" }).click();
-  const warning = page.getByRole("heading", { name: "The view activity lists is paused" });
+  const warning = page.getByRole("heading", { name: "The view activity is paused" });
   await expect(warning).toBeVisible();
   await page.getByRole("link", { name: "Pipeline" }).first().click();
   await activity.getByRole("button", { name: /Resume/ }).click();
-  await page.getByRole("dialog", { name: "Resume activity lists?" }).getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("dialog", { name: "Resume activity?" }).getByRole("button", { name: "Resume" }).click();
   await expect(activity).not.toContainText("paused");
   await page.getByRole("link", { name: "Overview" }).click();
   await expect(warning).toHaveCount(0);

@@ -16,7 +16,7 @@ test("overview: figures, charts, views and component health", async ({ open, ser
   await expect(figure(page, "Users online")).toHaveText(/\d/);
   await expect(figure(page, "Announces")).toHaveText(/\d/);
   await expect(page.getByRole("heading", { name: "Last hour" })).toBeVisible();
-  for (const view of ["ledger", "activity lists"]) await expect(row(page, view)).toContainText("running");
+  for (const view of ["ledger", "activity"]) await expect(row(page, view)).toContainText("running");
   await expect(page.getByText("Live", { exact: true })).toBeVisible();
 });
 
@@ -164,7 +164,7 @@ test("presence: online users by status and device", async ({ open, server }) => 
 test("pipeline: every view with its lag, and no dead letters", async ({ open }) => {
   const page = await open("/pipeline");
   const views = page.getByRole("table", { name: "Views" });
-  for (const view of ["ledger", "activity lists"]) await expect(views.getByRole("row").filter({ hasText: view }).first()).toContainText("running");
+  for (const view of ["ledger", "activity"]) await expect(views.getByRole("row").filter({ hasText: view }).first()).toContainText("running");
   await expect(page.getByText("No dead letters: all views applied all entries.")).toBeVisible();
   await page.getByRole("link", { name: /^Failed/ }).click();
   await expect(page.getByText("No failed entries.")).toBeVisible();

@@ -11,7 +11,7 @@ const components = texts({
     whitelist: "whitelist",
     register: "presence cluster",
     ledger: "ledger",
-    activity: "activity lists",
+    activity: "activity",
     mirror: "mirror",
   },
   zh: {
