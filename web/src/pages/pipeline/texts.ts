@@ -120,7 +120,7 @@ export const t = texts({
     resume: "恢复",
     pauseTitle: (view: string) => `暂停 ${view}？`,
     pauseBody: (about: string) =>
-      `它会立即在所有节点上停下：它所显示的内容（${about}）停在此刻。不会丢失任何东西：记录留在流量日志里，在恢复之前 流量日志会不断变长。`,
+      `它会立即在所有节点上停下：它所显示的内容（${about}）停在此刻。不会丢失任何东西：记录留在流量日志里，在恢复之前流量日志会不断变长。`,
     resumeTitle: (view: string) => `恢复 ${view}？`,
     resumeBody: (lag) => `它从停下的地方继续，处理等待中的 ${count(lag)} 条记录。`,
     pausedDone: (view: string) => `${view} 已暂停`,

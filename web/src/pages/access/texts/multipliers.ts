@@ -56,7 +56,7 @@ export const t = texts({
     note: "备注",
     noteHint: "原因，供管理人员查看",
     siteTitle: "修改全站的流量计算？",
-    siteBody: (what: string) => `此后对所有人、所有种子：${what}。期间已计入的数字不会再变。`,
+    siteBody: (what: string) => `此后对所有用户、所有种子：${what}。期间已计入的数字不会再变。`,
     added: "已添加流量倍率",
     list: "流量倍率",
     none: "没有流量倍率",
