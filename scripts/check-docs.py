@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 
 # The levels that were reached. They only go down.
-VAGUE_WORDS_MAX = {"crates/*/src": 830, "web/src": 118, "documents": 0}
+VAGUE_WORDS_MAX = {"crates/*/src": 830, "web/src": 0, "documents": 0}
 WORDS_MAX = {"README.md": 1500, "ARCHITECTURE.md": 3500}
 
 VAGUE = re.compile(r"\b(somebody|nobody|whoever|everybody|anybody|someone|whom)\b", re.IGNORECASE)
-# Written by `make docs` from sources, where their words are counted already.
-GENERATED = {"docs/commands.md", "docs/configuration.md"}
+# Generated from sources, where their words are counted already.
+GENERATED = {"docs/commands.md", "docs/configuration.md", "web/src/api/schema.d.ts"}
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
@@ -45,7 +45,8 @@ def count_vague(texts):
 def sources(pattern):
     for folder in sorted(ROOT.glob(pattern)):
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.suffix in {".rs", ".lua", ".sql", ".ts", ".tsx", ".css"}:
+            is_source = path.is_file() and path.suffix in {".rs", ".lua", ".sql", ".ts", ".tsx", ".css"}
+            if is_source and path.relative_to(ROOT).as_posix() not in GENERATED:
                 yield path.read_text(encoding="utf-8")
 
 

@@ -31,16 +31,16 @@ end_demo() {
   demo=
 }
 trap 'end_demo; rm -rf "$folder"' EXIT
-"$program" demo --json --port 0 --tracker-port 0 --pace 2 >"$folder/greeting.json" 2>"$folder/log" &
+"$program" demo --json --port 0 --tracker-port 0 --pace 2 >"$folder/demo.json" 2>"$folder/log" &
 demo=$!
-until [ -s "$folder/greeting.json" ]; do
+until [ -s "$folder/demo.json" ]; do
   kill -0 "$demo" 2>/dev/null || { cat "$folder/log" >&2; echo "error: the demo did not start" >&2; exit 1; }
   sleep 0.2
 done
 echo "the demo lives for $life_s s before the pictures are taken"
 sleep "$life_s"
-(cd web && node scripts/screenshots.mjs "$folder/greeting.json" "$folder")
-[ -z "${EVERY_PAGE:-}" ] || { every_page=$(realpath -m "$EVERY_PAGE"); (cd web && node scripts/every-page.mjs "$folder/greeting.json" "$every_page"); }
+(cd web && node scripts/screenshots.mjs "$folder/demo.json" "$folder")
+[ -z "${EVERY_PAGE:-}" ] || { every_page=$(realpath -m "$EVERY_PAGE"); (cd web && node scripts/every-page.mjs "$folder/demo.json" "$every_page"); }
 end_demo
 # As few colours as a picture needs: nobody sees the difference.
 pngquant --force --ext .png 128 "$folder"/*.png

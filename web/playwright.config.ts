@@ -1,9 +1,9 @@
-// The dashboard in a real Chromium, against real servers: `ROLLCALL_BIN=…/rollcall npx playwright test`.
+// The dashboard in Chromium, against real servers: `ROLLCALL_BIN=…/rollcall npx playwright test`.
 //
-// The browser is the system's own (CHROMIUM names another one): nothing is downloaded.
+// Uses the installed browser (CHROMIUM names another one).
 import { defineConfig } from "@playwright/test";
 
-// Nothing that talks to anybody but the page under test.
+// No background traffic of the browser.
 const FLAGS = [
   "--headless",
   "--no-sandbox",
@@ -21,7 +21,7 @@ export default defineConfig({
   fullyParallel: true,
   forbidOnly: true,
   workers: 2,
-  // Generous: the machine may be busy with other tests. Nothing waits longer than it has to.
+  // Generous: the machine may be busy with other tests.
   timeout: 150_000,
   expect: { timeout: 40_000 },
   reporter: [["list"]],

@@ -1,16 +1,14 @@
-"""Who is here right now: Rollcall's presence for a Python program, over the published Centrifuge SDK.
+"""Rollcall presence for a Python program, on the published Centrifuge SDK.
 
-An example to copy from, and a program to try a server with:
+An example to copy, and a program to try a server with:
 
     python presence.py ws://127.0.0.1:8080/connection/websocket --token-command "rollcall token 7"
 
-prints friends as they come, change and go. It keeps friends as a dictionary that is always up to date, says whether
-somebody looks, and comes back by itself after a lost connection: one second, then twice as long each time, up to twenty,
-with jitter (the SDK's), until the server says not to. After ten tries in vain the program is told ("stuck"), so that it can
-tell its user; it goes on trying.
+prints changes of friends. Friends are a dictionary that is kept up to date. Lost connections are reopened with the SDK's
+backoff (one to twenty seconds, with jitter) until the server forbids it. After ten failed attempts the listener is called with
+"stuck"; retries continue.
 
-What it deliberately does not do: sign tokens (that is the site's own back end), keep messages, or ping: the server pings,
-and the SDK answers.
+Deliberately absent: signing tokens (the site's back end does), storing messages, pings (the server pings, the SDK answers).
 """
 
 from __future__ import annotations
@@ -35,38 +33,37 @@ from centrifuge import (
 )
 
 User = dict[str, Any]
-#: What changed, and who: "connected", "connecting", "stuck", "disconnected", "snapshot", "changed", "removed", "me", "typing",
+#: Kind of change, and its subject: "connected", "connecting", "stuck", "disconnected", "snapshot", "changed", "removed", "me", "typing",
 #: "joined", "left".
 Listener = Callable[[str, Any], None]
 
 RECONNECT_S_MIN = 1.0
 RECONNECT_S_MAX = 20.0
-#: Tries in vain after which the user should be told.
+#: Failed attempts until "stuck".
 TRIES_UNTIL_STUCK = 10
-#: How many users are tracked with one command: it has to fit the server's bound on messages.
-TRACKED_AT_ONCE = 500
-#: After how long something that the server refused for now is said again.
-AGAIN_S = 1.0
+#: Users per `track` command: limited by the server's message size.
+TRACKED_PER_COMMAND = 500
+#: Retry delay after a temporary error.
+RETRY_S = 1.0
 
 
-def is_here(user: User | None) -> bool:
-    """Whether somebody is here. `pending` counts: the server has just restarted, and they had no time to come back."""
+def is_online(user: User | None) -> bool:
+    """`pending` counts: after a restart of the server the user may still reconnect."""
     return user is not None and user["status"] != "offline"
 
 
-def is_news(known: User | None, user: User) -> bool:
-    """Whether `user` is to replace what is known: what is older is not, but version 0 is what the server sends of
-    somebody who may no longer be seen."""
+def is_newer(known: User | None, user: User) -> bool:
+    """Whether `user` replaces the known state. Version 0 always does: the user is no longer visible."""
     return known is None or user["version"] == 0 or user["version"] >= known["version"]
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether the server has refused for good, as opposed to a lost connection or a server with too much to do."""
+    """A permanent error, as opposed to a lost connection or a busy server."""
     return isinstance(error, ReplyError) and error.code > 100 and error.code != 111 and not error.temporary
 
 
 class Rollcall:
-    """One connection to a Rollcall server, for one person on one device."""
+    """One connection of one user on one device."""
 
     def __init__(
         self,
@@ -82,23 +79,23 @@ class Rollcall:
         self.tracked: dict[str, User] = {}
         self.me: User | None = None
         self.typists: set[tuple[str, str | None]] = set()
-        #: Tries in vain since there was a connection, or since `connect`.
+        #: Failed attempts since the last connection or `connect`.
         self.tries = 0
         self._self_id: str | None = None
         self._wanted: set[str] = set()
-        # Those of them who are no longer wanted, while the server may still tell of them.
+        # No longer wanted, but the server may still send their changes.
         self._leaving: set[str] = set()
-        # What has come so far of a snapshot of several messages.
+        # Parts of an incomplete snapshot.
         self._parts: list[User] | None = None
-        # How many there were: what was begun on one of them is not gone on with on another.
+        # Number of the connection: work of an earlier one is abandoned.
         self._connections = 0
         self._listener = listener
-        # The SDK keeps this very object, and sends what is in it at each connect.
+        # The SDK sends this object on each connect.
         self._connect_data = {"device": self.device, "platform": platform, "app_state": "foreground"}
-        self._told_app_state = "foreground"
-        # What was declared and not confirmed: the method, its data, and who waits. What is confirmed the server keeps by
-        # itself; saying it again at each reconnect would undo what another device has said since.
-        self._wish: tuple[str, dict[str, Any], asyncio.Future[None]] | None = None
+        self._sent_app_state = "foreground"
+        # Unconfirmed status request: method, data, outcome. The server stores confirmed ones; sending them again at each
+        # reconnect would overwrite what another device has set since.
+        self._pending_status: tuple[str, dict[str, Any], asyncio.Future[None]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.client = Client(
             url,
@@ -110,41 +107,41 @@ class Rollcall:
         )
 
     async def connect(self) -> None:
-        """Connects, and stays connected until `close`, or until the server says not to come back."""
+        """Reconnects until `close`, or until the server forbids it."""
         await self.client.connect()
 
     @property
     def is_stuck(self) -> bool:
-        """Ten tries to connect were in vain: worth telling the user. It goes on trying."""
+        """Ten attempts failed. Retries continue."""
         return self.tries >= TRIES_UNTIL_STUCK
 
     async def close(self) -> None:
-        """Says goodbye: a close frame goes out first, so friends see at once that this device has gone."""
+        """Sends a close frame first, so that friends see the change at once."""
         await self.client.disconnect()
 
     async def set_status(self, status: str, text: str | None = None, until: int | None = None) -> None:
-        """Declares a status for the person, on all devices, until it is cleared, replaced, or `until` (unix seconds)
-        passes. Without a connection it is said as soon as there is one. Returns when the server has it."""
+        """Sets the user's status on all devices, until it is cleared, replaced or `until` (seconds since 1970). Without a
+        connection it is sent as soon as there is one. Returns when the server has confirmed it."""
         details = {"text": text, "until": until}
         given = {name: value for name, value in details.items() if value is not None}
-        await self._declare("status.set", {"status": status, **given})
+        await self._request_status("status.set", {"status": status, **given})
 
     async def clear_status(self) -> None:
-        """Takes back what was declared: the status follows from the devices again."""
-        await self._declare("status.clear", {})
+        """The status is derived from the devices again."""
+        await self._request_status("status.clear", {})
 
     async def set_app_state(self, state: str) -> None:
-        """Says whether somebody looks: "foreground", "background" or "inactive"."""
+        """"foreground", "background" or "inactive"."""
         self._connect_data["app_state"] = state
-        await self._tell_app_state()
+        await self._send_app_state()
 
     async def typing(self, on: bool, *, to: str | None = None, room: str | None = None) -> None:
-        """Tells a person or a room that one is typing, or no longer."""
+        """To a user or a room."""
         await self.rpc("typing", {"to": to, "on": on} if room is None else {"room": room, "on": on})
 
     async def track(self, users: Iterable[str]) -> None:
-        """Watches people who are not friends; those who may be seen appear in `tracked`. Kept over reconnects. What the
-        server refuses, such as too many, is not kept: all of them are tracked, or none."""
+        """Adds users who are not friends to `tracked`, if they are visible. Kept across reconnects. If the server refuses,
+        as for too many, none of them is tracked."""
         ids = [user for user in dict.fromkeys(users) if user not in self._wanted or user in self._leaving]
         self._wanted.update(ids)
         self._leaving.difference_update(ids)
@@ -152,15 +149,14 @@ class Rollcall:
             try:
                 await self._track(ids)
             except CentrifugeError as error:
-                # Without a connection the next one asks for them.
+                # The next connection requests them.
                 if self._is_connected() or is_refusal(error):
                     await self._untrack_quietly(ids)
                     raise
 
     async def untrack(self, users: Iterable[str]) -> None:
-        """Ends that."""
         ids = list(dict.fromkeys(users))
-        # Until the server tells of them no more, what it says of them would be taken for news of new friends.
+        # Until the server has stopped sending them, their changes would be taken for new friends.
         self._leaving.update(self._wanted.intersection(ids))
         for user in ids:
             self.tracked.pop(user, None)
@@ -169,7 +165,7 @@ class Rollcall:
                 if self._is_connected():
                     await self.rpc("untrack", {"users": part})
             except CentrifugeError:
-                # What a lost connection tracked, the next one does not.
+                # A lost connection tracks nothing.
                 if self._is_connected():
                     raise
             self._forget(part)
@@ -178,10 +174,10 @@ class Rollcall:
         try:
             await self.untrack(ids)
         except CentrifugeError:
-            pass  # They are not shown, and the end of the connection ends it.
+            pass  # They are hidden; the end of the connection untracks them.
 
     def _forget(self, ids: Iterable[str]) -> None:
-        """Forgets those of them who have not been wanted again since."""
+        """Except those that are wanted again."""
         gone = self._leaving.intersection(ids)
         self._wanted -= gone
         self._leaving -= gone
@@ -190,169 +186,165 @@ class Rollcall:
         return self.client.state is ClientState.CONNECTED
 
     async def devices(self) -> list[dict[str, Any]]:
-        """One's own devices."""
         return (await self.rpc("devices.list", {})).get("devices", [])
 
     async def sign_out(self, device: str) -> None:
-        """Signs one of them out: its connections are closed, and it does not come back by itself."""
+        """Closes the connections of a device, which does not reconnect automatically."""
         await self.rpc("devices.sign_out", {"device": device})
 
     async def privacy(self) -> dict[str, Any]:
-        """Who may see what of oneself."""
         return await self.rpc("privacy.get", {})
 
     async def set_privacy(self, **changes: Any) -> None:
-        """Changes that, at once: `status`, `last_seen`, `never`. What is left out stays as it is."""
+        """`status`, `last_seen`, `never`; missing ones are unchanged."""
         await self.rpc("privacy.set", changes)
 
     async def room(self, name: str) -> Room:
-        """Enters a room, and waits until everyone in it is known."""
+        """Returns when the members are known."""
         room = Room(self, name)
         await room.enter()
         return room
 
     async def rpc(self, method: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Any command of the server. Waits a few seconds for a connection where there is none."""
+        """Sends any command. Waits a few seconds for a connection."""
         return (await self.client.rpc(method, data)).data or {}
 
-    def tell(self, what: str, about: Any = None) -> None:
-        """Tells the program's listener."""
+    def notify(self, what: str, about: Any = None) -> None:
         self._listener(what, about)
 
-    # What the feed says.
+    # The feed.
 
-    def take_feed(self, message: User) -> None:
-        """Takes a message of the personal feed. A kind that a later server may send is left alone."""
+    def on_feed(self, message: User) -> None:
+        """Ignores unknown kinds, which a later server may send."""
         kind = message.get("type")
         if kind == "snapshot":
-            self._take_part([], message)
+            self._apply_part([], message)
         elif kind == "changes" and self._parts is not None:
-            self._take_part(self._parts, message)
+            self._apply_part(self._parts, message)
         elif kind == "changes":
-            self._take_changes(message["users"], message.get("removed", []))
+            self._apply_changes(message["users"], message.get("removed", []))
         elif kind == "typing":
             typist = (message["from"], message.get("room"))
             (self.typists.add if message["on"] else self.typists.discard)(typist)
-            self.tell("typing", message)
+            self.notify("typing", message)
 
     def _is_self(self, user: User) -> bool:
         return bool(user.get("self")) or user["id"] == self._self_id
 
-    def _take_part(self, before: list[User], message: User) -> None:
-        """Replaces nobody before the last part of a long snapshot is there."""
+    def _apply_part(self, before: list[User], message: User) -> None:
+        """Nothing is replaced before the last part of a snapshot has arrived."""
         users = before + message["users"]
         self._parts = users if message.get("more") else None
         if self._parts is None:
-            self._take_snapshot(users)
+            self._apply_snapshot(users)
 
-    def _take_snapshot(self, users: list[User]) -> None:
-        """The truth of a new connection: it replaces all friends, whatever their versions."""
+    def _apply_snapshot(self, users: list[User]) -> None:
+        """The state of a new connection: replaces all friends, whatever their versions."""
         self.friends = {user["id"]: user for user in users if not self._is_self(user)}
         for user in filter(self._is_self, users):
             self._self_id, self.me = user["id"], user
-            self.tell("me", user)
-        self.tell("snapshot", self.friends)
+            self.notify("me", user)
+        self.notify("snapshot", self.friends)
 
-    def _take_changes(self, users: list[User], removed: list[str]) -> None:
+    def _apply_changes(self, users: list[User], removed: list[str]) -> None:
         for user in users:
             if self._is_self(user):
-                if is_news(self.me, user):
+                if is_newer(self.me, user):
                     self.me = user
-                    self.tell("me", user)
+                    self.notify("me", user)
                 continue
             is_tracked = user["id"] in self._wanted
-            # Who is neither a friend nor tracked is a new friend.
+            # Neither friend nor tracked: a new friend.
             if user["id"] in self.friends or not is_tracked:
-                self._take(self.friends, user)
+                self._apply(self.friends, user)
             if is_tracked and user["id"] not in self._leaving:
-                self._take(self.tracked, user)
+                self._apply(self.tracked, user)
         for user_id in removed:
             self.friends.pop(user_id, None)
             self.tracked.pop(user_id, None)
-            self.tell("removed", user_id)
+            self.notify("removed", user_id)
 
-    def _take(self, people: dict[str, User], user: User) -> None:
-        if is_news(people.get(user["id"]), user):
-            people[user["id"]] = user
-            self.tell("changed", user)
+    def _apply(self, users: dict[str, User], user: User) -> None:
+        if is_newer(users.get(user["id"]), user):
+            users[user["id"]] = user
+            self.notify("changed", user)
 
-    # What a new connection is told.
+    # Connections.
 
     def on_connected(self) -> None:
-        """Says all that the connection does not know yet."""
         self.tries = 0
-        self.tell("connected")
+        self.notify("connected")
         again = self._track_again(list(self._wanted), self._connections)
-        for task in (self._tell_app_state(), self._tell_wish(), again):
+        for task in (self._send_app_state(), self._send_status(), again):
             self._spawn(task)
 
     def on_failed(self, error: Exception) -> None:
-        """Counts a try in vain, and tells the program once there were ten."""
+        """Counts a failed attempt."""
         if self.client.state is not ClientState.CONNECTING:
             return
         self.tries += 1
         if self.tries == TRIES_UNTIL_STUCK:
-            self.tell("stuck", {"tries": self.tries, "reason": str(error) or type(error).__name__})
+            self.notify("stuck", {"tries": self.tries, "reason": str(error) or type(error).__name__})
 
     def on_lost(self, kind: str, code: int, reason: str) -> None:
-        """Forgets what only a connection can tell the end of."""
+        """Drops the state of the connection."""
         self.tries = 0
-        # The next connection says what is in the connect data.
-        self._told_app_state = self._connect_data["app_state"]
+        # The next connection sends the connect data.
+        self._sent_app_state = self._connect_data["app_state"]
         self.typists.clear()
         self._connections += 1
         self._parts = None
         self._forget(list(self._leaving))
-        if kind == "disconnected" and self._wish is not None:
-            self._settle(self._wish, ConnectionError(f"disconnected: {reason}"))
-        self.tell(kind, {"code": code, "reason": reason})
+        if kind == "disconnected" and self._pending_status is not None:
+            self._settle(self._pending_status, ConnectionError(f"disconnected: {reason}"))
+        self.notify(kind, {"code": code, "reason": reason})
 
     def _spawn(self, work: Awaitable[None]) -> None:
         async def run() -> None:
             try:
                 await work
             except (CentrifugeError, ConnectionError, TimeoutError) as error:
-                # Lost again: the next connection says it.
+                # Lost again: the next connection sends it.
                 print(f"rollcall: {error}", file=sys.stderr)
 
         task = asyncio.ensure_future(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _declare(self, method: str, data: dict[str, Any]) -> None:
+    async def _request_status(self, method: str, data: dict[str, Any]) -> None:
         outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        before, self._wish = self._wish, (method, data, outcome)
+        before, self._pending_status = self._pending_status, (method, data, outcome)
         if before is not None:
             outcome.add_done_callback(lambda _: _share(outcome, before[2]))
-        await self._tell_wish()
+        await self._send_status()
         await outcome
 
-    async def _tell_wish(self) -> None:
-        wish = self._wish
-        if wish is None or self.client.state is not ClientState.CONNECTED:
+    async def _send_status(self) -> None:
+        request = self._pending_status
+        if request is None or self.client.state is not ClientState.CONNECTED:
             return
         try:
-            await self.rpc(wish[0], wish[1])
-            self._settle(wish, None)
+            await self.rpc(request[0], request[1])
+            self._settle(request, None)
         except ReplyError as error:
             if error.temporary:
-                await asyncio.sleep(AGAIN_S)
-                self._spawn(self._tell_wish())
+                await asyncio.sleep(RETRY_S)
+                self._spawn(self._send_status())
             else:
-                self._settle(wish, error)
+                self._settle(request, error)
         except CentrifugeError:
-            pass  # The connection broke: the next one says it.
+            pass  # Connection lost: the next one sends it.
 
-    def _settle(self, wish: Any, error: Exception | None) -> None:
-        if self._wish is wish:
-            self._wish = None
-        if not wish[2].done():
-            wish[2].set_exception(error) if error is not None else wish[2].set_result(None)
+    def _settle(self, request: Any, error: Exception | None) -> None:
+        if self._pending_status is request:
+            self._pending_status = None
+        if not request[2].done():
+            request[2].set_exception(error) if error is not None else request[2].set_result(None)
 
-    async def _tell_app_state(self) -> None:
+    async def _send_app_state(self) -> None:
         state = self._connect_data["app_state"]
-        if self.client.state is ClientState.CONNECTED and state != self._told_app_state:
-            self._told_app_state = state
+        if self.client.state is ClientState.CONNECTED and state != self._sent_app_state:
+            self._sent_app_state = state
             await self.rpc("app.state", {"state": state})
 
     async def _track(self, ids: list[str]) -> None:
@@ -360,14 +352,13 @@ class Rollcall:
             seen = {user["id"]: user for user in (await self.rpc("track", {"users": part})).get("users", [])}
             for user_id in part:
                 if user_id in seen and user_id in self._wanted and user_id not in self._leaving:
-                    self._take(self.tracked, seen[user_id])
+                    self._apply(self.tracked, seen[user_id])
                 else:
                     self.tracked.pop(user_id, None)
 
     async def _track_again(self, ids: list[str], connection: int) -> None:
-        """Tracks on a new connection those who were tracked on the last one, some at a time. Who cannot be for now is not
-        shown meanwhile: what is known of them grows old. Who is refused is forgotten, so that the rest is not refused
-        with them."""
+        """Tracks the users of the last connection again, in groups. Groups with a temporary error are hidden until they
+        succeed, because their state is stale. Refused groups are removed."""
         while ids and connection == self._connections:
             later: list[str] = []
             for part in _chunks(ids):
@@ -384,12 +375,12 @@ class Rollcall:
                     else:
                         later += wanted
             if later:
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
             ids = later
 
 
 class Room:
-    """A room: who is in it, by connection."""
+    """A room with its members by connection."""
 
     def __init__(self, rollcall: Rollcall, name: str) -> None:
         self.name = name
@@ -400,14 +391,13 @@ class Room:
         self._subscription = rollcall.client.new_subscription(f"room:{name}", events=_RoomEvents(self), join_leave=True)
 
     async def enter(self) -> None:
-        """Enters, and waits until everyone in it is known."""
+        """Returns when the members are known."""
         await self._subscription.subscribe()
         await self._subscription.ready()
         await self._is_known.wait()
 
     async def fetch(self) -> None:
-        """Fetches everyone: on entering, and on entering again after a lost connection. What fails is tried again for as
-        long as the room is entered; a new connection fetches anew."""
+        """Fetches the members on each entry. Failures are retried while the room is entered."""
         self._entries += 1
         entry = self._entries
         while entry == self._entries and self._subscription.state is SubscriptionState.SUBSCRIBED:
@@ -415,7 +405,7 @@ class Room:
                 members = (await self._subscription.presence()).clients
             except (CentrifugeError, ConnectionError, TimeoutError) as error:
                 print(f"rollcall: {error}", file=sys.stderr)
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
                 continue
             if entry == self._entries:
                 self.members = members
@@ -423,23 +413,19 @@ class Room:
             return
 
     async def leave(self) -> None:
-        """Leaves."""
         await self._subscription.unsubscribe()
         self._rollcall.client.remove_subscription(self._subscription)
         self.members = {}
 
     def on_join(self, info: ClientInfo) -> None:
-        """Somebody came."""
         self.members[info.client] = info
-        self._rollcall.tell("joined", {"room": self.name, "user": info.user, "client": info.client})
+        self._rollcall.notify("joined", {"room": self.name, "user": info.user, "client": info.client})
 
     def on_leave(self, info: ClientInfo) -> None:
-        """Somebody left."""
         self.members.pop(info.client, None)
-        self._rollcall.tell("left", {"room": self.name, "user": info.user, "client": info.client})
+        self._rollcall.notify("left", {"room": self.name, "user": info.user, "client": info.client})
 
     def on_entered(self) -> None:
-        """It was entered, or entered again."""
         self._rollcall._spawn(self.fetch())
 
 
@@ -461,7 +447,7 @@ class _Events(ClientEventHandler):
 
     async def on_publication(self, ctx: Any) -> None:
         if ctx.channel.startswith("feed:#"):
-            self._rollcall.take_feed(ctx.pub.data)
+            self._rollcall.on_feed(ctx.pub.data)
 
 
 class _RoomEvents(SubscriptionEventHandler):
@@ -479,7 +465,7 @@ class _RoomEvents(SubscriptionEventHandler):
 
 
 def _share(outcome: asyncio.Future[None], replaced: asyncio.Future[None]) -> None:
-    """What was replaced shares the outcome of what replaces it, good or bad."""
+    """A replaced request shares the outcome of its replacement."""
     if replaced.done():
         return
     if outcome.cancelled():
@@ -491,7 +477,7 @@ def _share(outcome: asyncio.Future[None], replaced: asyncio.Future[None]) -> Non
 
 
 def _chunks(ids: list[str]) -> Iterable[list[str]]:
-    return (ids[at : at + TRACKED_AT_ONCE] for at in range(0, len(ids), TRACKED_AT_ONCE))
+    return (ids[at : at + TRACKED_PER_COMMAND] for at in range(0, len(ids), TRACKED_PER_COMMAND))
 
 
 async def _watch(url: str, token_command: str) -> None:
@@ -509,7 +495,7 @@ async def _watch(url: str, token_command: str) -> None:
         elif what in ("changed", "me"):
             print(f"{about['id']}: {about['status']} {about.get('text') or ''}".rstrip())
         elif what == "stuck":
-            print(f"no connection after {about['tries']} tries, still trying: {about['reason']}")
+            print(f"no connection after {about['tries']} attempts, retrying: {about['reason']}")
         elif what == "disconnected":
             print(f"disconnected: {about['reason']}")
             ended.set()
@@ -517,7 +503,7 @@ async def _watch(url: str, token_command: str) -> None:
             print(what, about or "")
         sys.stdout.flush()
 
-    # Whoever ends the program has it say goodbye first.
+    # On SIGTERM the connection is closed first.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     rollcall = Rollcall(url, get_token, listener=show)
     await rollcall.connect()
@@ -528,10 +514,10 @@ async def _watch(url: str, token_command: str) -> None:
 
 
 def main() -> None:
-    """Prints friends as they come, change and go, until Ctrl-C."""
-    parser = argparse.ArgumentParser(description="Prints friends as they come, change and go.")
+    """Prints changes of friends until Ctrl-C."""
+    parser = argparse.ArgumentParser(description="Prints changes of friends.")
     parser.add_argument("url", help="such as ws://127.0.0.1:8080/connection/websocket")
-    parser.add_argument("--token-command", required=True, help="a command that prints a token for the person who looks")
+    parser.add_argument("--token-command", required=True, help="a command that prints a token of the user")
     arguments = parser.parse_args()
     try:
         asyncio.run(_watch(arguments.url, arguments.token_command))

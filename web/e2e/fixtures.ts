@@ -1,47 +1,46 @@
-// What every test has: a server with something in it, and a page that is watched. Whatever a test is about, it fails when
-// its page reports an error, asks another host for anything, or opens a box of the browser (which only injected script does).
+// Fixtures: a server with test data, and a page monitor. Every test fails if its page logs an error, requests anything from
+// another host, or opens a browser dialog (which only injected script does).
 import { test as base, expect, type BrowserContext, type ConsoleMessage, type Page } from "@playwright/test";
-import { fill } from "./fill";
+import { addTestData } from "./test-data";
 import { Server } from "./server";
 
 export { expect };
 
-/** Watches everything that the pages of a browser context do. */
-export class Watch {
+/** Records faults of all pages of a browser context. */
+export class PageMonitor {
   private readonly seen: string[] = [];
   private readonly allowed: RegExp[] = [];
-  private isOver = false;
+  private isStopped = false;
 
   constructor(context: BrowserContext) {
     context.on("console", (message) => this.onConsole(message));
-    context.on("weberror", (error) => this.note(`an error nobody caught: ${error.error().stack ?? error.error().message}`));
+    context.on("weberror", (error) => this.note(`uncaught error: ${error.error().stack ?? error.error().message}`));
     context.on("request", (request) => this.onRequest(request.url()));
     context.on("page", (page) => {
       page.on("websocket", (socket) => this.onRequest(socket.url()));
       page.on("dialog", (dialog) => {
-        this.note(`a ${dialog.type()} box: ${dialog.message()}`);
+        this.note(`a ${dialog.type()} dialog: ${dialog.message()}`);
         void dialog.dismiss();
       });
     });
   }
 
-  /** Lets errors pass in which this is: for tests that bring them about. */
+  /** Ignores faults that match, for tests that cause them. */
   allow(pattern: RegExp): void {
     this.allowed.push(pattern);
   }
 
-  /** What happens from now on is the end of the test. */
+  /** Ignores everything from now on. */
   stop(): void {
-    this.isOver = true;
+    this.isStopped = true;
   }
 
-  /** What should not have happened. */
-  get faults(): string[] {
+    get faults(): string[] {
     return this.seen.filter((fault) => !this.allowed.some((pattern) => pattern.test(fault)));
   }
 
   private note(fault: string): void {
-    if (!this.isOver) this.seen.push(fault);
+    if (!this.isStopped) this.seen.push(fault);
   }
 
   private onConsole(message: ConsoleMessage): void {
@@ -58,12 +57,12 @@ export class Watch {
 }
 
 interface TestParts {
-  watch: Watch;
-  /** Signs in by link and goes to a place. */
+  watch: PageMonitor;
+  /** Signs in by link and opens a route. */
   open(to: string, on?: Server, key?: string): Promise<Page>;
-  /** Does this after the test, the latest first, when nobody looks at its pages any more. */
+  /** Runs after the test, in reverse order, when its pages are no longer monitored. */
   atEnd(work: () => unknown): void;
-  /** A server of the test's own; ended after it. */
+  /** A server for this test only. */
   ownServer(settings?: Record<string, string>): Promise<Server>;
 }
 
@@ -72,7 +71,7 @@ export const test = base.extend<TestParts, { server: Server }>({
     async ({}, use) => {
       const server = await Server.start();
       try {
-        await fill(server);
+        await addTestData(server);
         await use(server);
       } finally {
         await server.end();
@@ -83,9 +82,9 @@ export const test = base.extend<TestParts, { server: Server }>({
 
   watch: [
     async ({ context }, use) => {
-      const watch = new Watch(context);
+      const watch = new PageMonitor(context);
       await use(watch);
-      expect(watch.faults, "what the pages did besides").toEqual([]);
+      expect(watch.faults, "faults of the pages").toEqual([]);
     },
     { auto: true },
   ],
@@ -115,20 +114,20 @@ export const test = base.extend<TestParts, { server: Server }>({
   },
 });
 
-/** Goes to a place of the dashboard, and waits until it has rendered and nothing on it is loading any more. */
-export async function goTo(page: Page, server: Server, place: string): Promise<void> {
-  await page.goto(`${server.url}/#${place}`);
-  // The address changes first; what was there before may still stand for a frame.
+/** Opens a route and waits until it has rendered and loaded. */
+export async function goTo(page: Page, server: Server, route: string): Promise<void> {
+  await page.goto(`${server.url}/#${route}`);
+  // The address changes first; the old page may remain for a frame.
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   await expect(page.getByRole("status").filter({ hasText: /^Loading…$/ })).toHaveCount(0);
 }
 
-/** The row of a table in which this is. */
+/** Table rows that contain the text. */
 export function row(page: Page, text: string | RegExp) {
   return page.getByRole("row").filter({ hasText: text });
 }
 
-/** A figure by its label: the text of its value. */
+/** The value of a figure, by its label. */
 export function figure(page: Page, label: string) {
   return page.getByRole("term").filter({ hasText: new RegExp(`^${label}$`) }).locator("xpath=following-sibling::dd[1]");
 }

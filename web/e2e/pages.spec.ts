@@ -1,26 +1,26 @@
-// Every page, with what a real server says.
+// Every page, with data of a real server.
 import { expect, figure, row, test } from "./fixtures";
-import { ALBUM, BOOK, FILM, MOVED, SONG } from "./fill";
-import { Person } from "./person";
+import { ALBUM, BOOK, FILM, MOVED, SONG } from "./test-data";
+import { MemberClient } from "./member-client";
 import { eventually } from "./wait";
 
-test("overview: figures, plots, views and health of the server", async ({ open, server }) => {
+test("overview: figures, charts, views and component health", async ({ open, server }) => {
   const page = await open("/");
-  // Other tests may have added to what is there from the start.
+  // Other tests may have added peers.
   const counts = async () => (await server.ask<{ tracker: { seeders: number; leechers: number } }>("GET", "/api/v1/overview")).tracker;
-  // The overview is made once a second.
+  // The overview is computed once a second.
   await expect.poll(async () => ((now) => now.seeders >= 2 && now.leechers >= 3)(await counts())).toBe(true);
   const tracker = await counts();
   await expect(figure(page, "Seeding")).toHaveText(String(tracker.seeders));
   await expect(figure(page, "Leeching")).toHaveText(String(tracker.leechers));
-  await expect(figure(page, "People online")).toHaveText(/\d/);
+  await expect(figure(page, "Users online")).toHaveText(/\d/);
   await expect(figure(page, "Announces")).toHaveText(/\d/);
-  await expect(page.getByRole("heading", { name: "The last hour" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Last hour" })).toBeVisible();
   for (const view of ["ledger", "activity"]) await expect(row(page, view)).toContainText("running");
-  await expect(page.getByText("Live", { exact: true }), "the feed of the operators").toBeVisible();
+  await expect(page.getByText("Live", { exact: true })).toBeVisible();
 });
 
-test("what a chart shows last is what the figure beside it shows", async ({ open, ownServer }) => {
+test("the last value of a chart equals the figure beside it", async ({ open, ownServer }) => {
   const server = await ownServer();
   await server.addUser(112);
   const page = await open("/presence", server);
@@ -37,16 +37,16 @@ test("what a chart shows last is what the figure beside it shows", async ({ open
     }
     return [...seen];
   });
-  const person = await Person.connect(server, 112);
+  const member = await MemberClient.connect(server, 112);
   expect(await pairs).toEqual(["0 0", "1 1"]);
-  person.leave();
+  member.disconnect();
 });
 
-test("swarms: torrents sorted by who is on them, and found by name", async ({ open }) => {
+test("swarms: sorted by peers, found by name", async ({ open }) => {
   const page = await open("/swarms");
   await expect(page.getByRole("heading", { name: "Swarms", level: 1 })).toBeVisible();
   await expect(page.getByRole("row").nth(1)).toContainText(FILM.name);
-  await expect(row(page, BOOK.name)).toContainText("awaiting approval");
+  await expect(row(page, BOOK.name)).toContainText("pending approval");
   await page.getByRole("button", { name: "Leechers" }).click();
   await expect(page.getByRole("row").nth(1)).toContainText(ALBUM.name);
   await expect(page.getByRole("columnheader", { name: "Leechers" })).toHaveAttribute("aria-sort", "descending");
@@ -76,25 +76,25 @@ test("users: found by number", async ({ open }) => {
   await expect(page.locator('tbody a[href$="/users/1"]').first()).toBeVisible();
 });
 
-test("a user: every part, and why the figures are what they are, to the byte", async ({ open }) => {
+test("a user: all tabs, and the parts of the figures add up", async ({ open }) => {
   const page = await open("/users/1");
   await expect(page.getByRole("heading", { name: "User 1", level: 1 })).toBeVisible();
-  const parts = page.getByRole("navigation", { name: "About this user" });
-  await parts.getByRole("link", { name: "Torrents" }).click();
+  const tabs = page.getByRole("navigation", { name: "About this user" });
+  await tabs.getByRole("link", { name: "Torrents" }).click();
   await expect(row(page, FILM.name).first()).toBeVisible();
-  await parts.getByRole("link", { name: "Hit and run" }).click();
-  await expect(parts.getByRole("link", { name: "Hit and run" })).toHaveAttribute("aria-current", "page");
-  await parts.getByRole("link", { name: "Presence" }).click();
+  await tabs.getByRole("link", { name: "Hit and run" }).click();
+  await expect(tabs.getByRole("link", { name: "Hit and run" })).toHaveAttribute("aria-current", "page");
+  await tabs.getByRole("link", { name: "Presence" }).click();
   await expect(page.getByRole("heading", { name: "Devices" })).toBeVisible();
-  await parts.getByRole("link", { name: "Risk" }).click();
-  await expect(page.getByText("Nothing suspicious")).toBeVisible();
-  await parts.getByRole("link", { name: "Why" }).click();
-  await expect(page.getByText("It adds up, to the byte.")).toBeVisible();
+  await tabs.getByRole("link", { name: "Risk events" }).click();
+  await expect(page.getByText("No risk events")).toBeVisible();
+  await tabs.getByRole("link", { name: "Why" }).click();
+  await expect(page.getByText("The parts add up to the account, to the byte.")).toBeVisible();
   const exact = new Intl.NumberFormat("en").format(MOVED.uploaded);
-  await expect(page.getByTitle(exact).first(), "the exact amount on hover").toBeAttached();
+  await expect(page.getByTitle(exact).first(), "exact bytes on hover").toBeAttached();
 });
 
-test("risks: each kind is a sentence with its figures, in both languages, and can be chosen", async ({ open, server }) => {
+test("risk events: each kind has a sentence with its figures, in both languages, and a filter", async ({ open, server }) => {
   await server.addUser(170);
   await server.addTorrent(170, "A torrent without leechers");
   await server.announce(170, 170);
@@ -117,30 +117,30 @@ test("risks: each kind is a sentence with its figures, in both languages, and ca
   await expect(page.getByText("一小时内在该种子上使用了 15 个 peer id。")).toBeVisible();
 });
 
-test("why: what a client moved between stopped and its next announce is not credited, and the page says so", async ({ open, server }) => {
+test("why: bytes between stopped and the next announce are not credited, and the page shows it", async ({ open, server }) => {
   const podcast = "A podcast that goes on";
   await server.addUser(150);
   await server.addTorrent(150, podcast);
   await server.announce(150, 150, { left: 1000 });
   await server.announce(150, 150, { uploaded: 3_000_001, downloaded: 1000, event: "stopped" });
-  // It had left, and its counters went on.
+  // It had stopped, and its counters continued.
   await server.announce(150, 150, { uploaded: 5_000_003, downloaded: 1000, event: "" });
   await server.announce(150, 150, { uploaded: 5_000_007, downloaded: 1000, event: "" });
-  await eventually("the ledger to have counted it", 40_000, async () => {
+  await eventually("the ledger", 40_000, async () => {
     const { figures } = await server.ask<{ figures?: { uploaded: string } }>("GET", "/api/v1/users/150");
     return figures?.uploaded === "3000005";
   });
   const page = await open("/users/150?tab=why");
-  await expect(page.getByText("✓ It adds up, to the byte.")).toBeVisible();
-  await page.getByRole("link", { name: `Why the figures of ${podcast} are what they are` }).click();
+  await expect(page.getByText("✓ The parts add up to the account, to the byte.")).toBeVisible();
+  await page.getByRole("link", { name: `Parts of the figures of ${podcast}` }).click();
   await expect(page).toHaveURL(/torrent=150/);
-  await expect(page.getByText("✓ It adds up, to the byte.")).toBeVisible();
-  const sums = page.getByRole("table", { name: "Why the figures are what they are" });
-  await expect(sums.getByRole("row").filter({ hasText: "The account says" }).getByTitle("3,000,005 B")).toBeVisible();
+  await expect(page.getByText("✓ The parts add up to the account, to the byte.")).toBeVisible();
+  const sums = page.getByRole("table", { name: "Parts of the figures", exact: true });
+  await expect(sums.getByRole("row").filter({ hasText: "Account" }).getByTitle("3,000,005 B")).toBeVisible();
   await expect(sums.getByRole("row").filter({ hasText: "qBittorrent" }).getByTitle("3,000,005 B")).toBeVisible();
-  const parts = page.getByRole("table", { name: /^What client [0-9a-f]{16} brought$/ });
-  await expect(parts.getByRole("row").filter({ hasText: "began anew" })).toBeVisible();
-  // With the keyboard alone it is closed, and opened again.
+  const parts = page.getByRole("table", { name: /^Parts of client [0-9a-f]{16}$/ });
+  await expect(parts.getByRole("row").filter({ hasText: "restarted" })).toBeVisible();
+  // Closed and opened by keyboard.
   await page.locator("summary").focus();
   await page.keyboard.press("Enter");
   await expect(parts).toHaveCount(0);
@@ -148,26 +148,26 @@ test("why: what a client moved between stopped and its next announce is not cred
   await expect(parts).toBeVisible();
 });
 
-test("presence: who is here, by status and device", async ({ open, server }) => {
+test("presence: online users by status and device", async ({ open, server }) => {
   await server.addUser(101);
-  const person = await Person.connect(server, 101);
-  await person.declare("busy", "reading");
+  const member = await MemberClient.connect(server, 101);
+  await member.setStatus("busy", "reading");
   const page = await open("/presence");
-  const people = page.getByRole("table", { name: "Who is here" });
-  await expect(people.getByRole("row").filter({ hasText: "reading" })).toContainText("busy");
+  const users = page.getByRole("table", { name: "Online users" });
+  await expect(users.getByRole("row").filter({ hasText: "reading" })).toContainText("busy");
   await page.getByRole("button", { name: "Away" }).click();
-  await expect(people.getByRole("row").filter({ hasText: "reading" })).toHaveCount(0);
-  person.leave();
-  await expect(page.getByRole("list", { name: "As it happens" }).getByRole("listitem").filter({ hasText: "101" }).filter({ hasText: "left" })).toBeVisible();
+  await expect(users.getByRole("row").filter({ hasText: "reading" })).toHaveCount(0);
+  member.disconnect();
+  await expect(page.getByRole("list", { name: "Presence events" }).getByRole("listitem").filter({ hasText: "101" }).filter({ hasText: "left" })).toBeVisible();
 });
 
-test("pipeline: every view with its lag, and no letters", async ({ open }) => {
+test("pipeline: every view with its lag, and no dead letters", async ({ open }) => {
   const page = await open("/pipeline");
   const views = page.getByRole("table", { name: "Views" });
-  for (const view of ["ledger", "activity"]) await expect(views.getByRole("row").filter({ hasText: view })).toContainText("on");
-  await expect(page.getByText("No dead letters: every view took every entry.")).toBeVisible();
+  for (const view of ["ledger", "activity"]) await expect(views.getByRole("row").filter({ hasText: view }).first()).toContainText("running");
+  await expect(page.getByText("No dead letters: all views applied all entries.")).toBeVisible();
   await page.getByRole("link", { name: /^Failed/ }).click();
-  await expect(page.getByText("No failed entries: nothing was ever given up and left.")).toBeVisible();
+  await expect(page.getByText("No failed entries.")).toBeVisible();
 });
 
 const TABS: [tab: string, name: string, shows: string][] = [
@@ -179,7 +179,7 @@ const TABS: [tab: string, name: string, shows: string][] = [
   ["keys", "API keys", "browser tests"],
 ];
 
-test("access: each tab shows what there is", async ({ open }) => {
+test("access: each tab shows its list", async ({ open }) => {
   const page = await open("/access/users");
   const tabs = page.getByRole("navigation", { name: "Access" });
   for (const [tab, name, shows] of TABS) {
@@ -191,15 +191,15 @@ test("access: each tab shows what there is", async ({ open }) => {
   }
 });
 
-test("audit: who did what, and the chain holds", async ({ open }) => {
+test("audit: records, and an intact hash chain", async ({ open }) => {
   const page = await open("/audit");
-  await expect(page.getByText("The chain holds")).toBeVisible();
+  await expect(page.getByText("The hash chain is intact")).toBeVisible();
   await expect(row(page, "torrent.add").first()).toBeVisible();
 });
 
-test("a place that is not there says so", async ({ open }) => {
+test("an unknown route shows an error", async ({ open }) => {
   const page = await open("/nowhere");
-  await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();
-  await page.getByRole("link", { name: "To the overview" }).click();
+  await expect(page.getByRole("heading", { name: "Page not found" })).toBeVisible();
+  await page.getByRole("link", { name: "Go to the overview" }).click();
   await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
 });

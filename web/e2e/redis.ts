@@ -1,4 +1,4 @@
-// A Redis of a test's own, and a way to write to it as any other program does.
+// A Redis server for one test, with raw commands.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -8,15 +8,13 @@ import { join } from "node:path";
 import { end, freePort } from "./server";
 import { eventually } from "./wait";
 
-/** A running Redis. */
 export interface Redis {
   url: string;
-  /** Sends one command, and gives the answer as it is on the wire. */
+  /** Returns the raw reply. */
   command(...words: string[]): Promise<string>;
   end(): Promise<void>;
 }
 
-/** Starts one. */
 export async function startRedis(): Promise<Redis> {
   const folder = await mkdtemp(join(tmpdir(), "rollcall-e2e-redis-"));
   const port = await freePort();

@@ -1,5 +1,4 @@
-// Real servers for the tests: the program in ROLLCALL_BIN, on free ports, with data in a folder of its own. Each is ended
-// by its own process id.
+// Servers for the tests: the program in ROLLCALL_BIN, on free ports, with its own data folder.
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -12,19 +11,17 @@ import { eventually } from "./wait";
 
 const run = promisify(execFile);
 
-/** What the tokens of people are signed with. */
+/** Signs the members' tokens. */
 const SECRET = "a secret of the browser tests, 32 characters and more";
 const START_LIMIT_MS = 45_000;
 const STOP_LIMIT_MS = 20_000;
 
-/** The program under test. */
 export function binary(): string {
   const path = process.env["ROLLCALL_BIN"];
   if (!path) throw new Error("ROLLCALL_BIN is not set: name the rollcall program to test");
   return path;
 }
 
-/** A port that nobody listens on. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -35,7 +32,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Ends a process that we started: asks first. */
+/** SIGTERM, then SIGKILL. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, "exit");
@@ -45,20 +42,18 @@ export async function end(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** What a person announces. */
-export interface Announced {
+export interface Announce {
   uploaded?: number;
   downloaded?: number;
   left?: number;
   event?: "started" | "completed" | "stopped" | "";
-  /** Tells clients of one user apart: a digit or letter. */
+  /** Distinguishes clients of one user: a digit or letter. */
   client?: string;
 }
 
-/** A server. */
 export class Server {
   private process: ChildProcess | null = null;
-  private said = "";
+  private output = "";
   private adminKey = "";
 
   private constructor(
@@ -68,7 +63,7 @@ export class Server {
     private readonly settings: Record<string, string>,
   ) {}
 
-  /** Starts one, with these settings besides those that every test wants. */
+  /** `settings` are added to those of all tests. */
   static async start(settings: Record<string, string> = {}): Promise<Server> {
     const folder = await mkdtemp(join(tmpdir(), "rollcall-e2e-"));
     const [sitePort, trackerPort] = [await freePort(), await freePort()];
@@ -91,52 +86,51 @@ export class Server {
     return server;
   }
 
-  /** Where the dashboard is. */
-  get url(): string {
+    get url(): string {
     return `http://127.0.0.1:${this.sitePort}`;
   }
 
-  /** The key that may do everything. */
+  /** Has the scope admin. */
   get key(): string {
     return this.adminKey;
   }
 
-  /** The link that signs in at once, and leads to a place. */
+  /** Signs in and opens a route. */
   signInLink(to = "/", key = this.adminKey): string {
     return `${this.url}/#/sign-in?key=${key}&to=${encodeURIComponent(to)}`;
   }
 
-  /** Runs a command on its data, and gives what it says. */
+  /** Runs a command on the data folder and returns its JSON output. */
   async command<T>(...args: string[]): Promise<T> {
     const { stdout } = await run(binary(), [...args, "--json", ...this.flags()], { env: cleanEnvironment() });
     return JSON.parse(stdout) as T;
   }
 
-  /** Starts the process, and waits until it serves. */
+  /** Resolves when the server is ready. */
   async launch(): Promise<void> {
     const child = spawn(binary(), ["serve", ...this.flags()], { stdio: ["ignore", "pipe", "pipe"], env: cleanEnvironment() });
     this.process = child;
-    child.stdout.on("data", (bytes: Buffer) => (this.said += bytes.toString()));
-    child.stderr.on("data", (bytes: Buffer) => (this.said += bytes.toString()));
-    await eventually("the server to serve", START_LIMIT_MS, async () => {
-      if (child.exitCode !== null) throw new Error(`the server ended:\n${this.said}`);
+    child.stdout.on("data", (bytes: Buffer) => (this.output += bytes.toString()));
+    child.stderr.on("data", (bytes: Buffer) => (this.output += bytes.toString()));
+    await eventually("the server to be ready", START_LIMIT_MS, async () => {
+      if (child.exitCode !== null) throw new Error(`the server exited:\n${this.output}`);
       return (await fetch(`${this.url}/readyz`)).ok;
     });
   }
 
-  /** Stops the process; the data stays. */
+  /** Stops the process and keeps the data. */
   async halt(): Promise<void> {
     if (this.process) await end(this.process);
     this.process = null;
   }
 
-  /** Ends it and removes its data. */
+  /** Stops the process and removes the data. */
   async end(): Promise<void> {
     await this.halt();
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Asks the API, and gives what it answers. */
+  /** API request with the admin key. */
   async ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await fetch(`${this.url}${path}`, {
       method,
@@ -148,48 +142,45 @@ export class Server {
     return (text === "" ? {} : JSON.parse(text)) as T;
   }
 
-  /** Adds a user, with a passkey made from the number. */
-  async addUser(id: number): Promise<void> {
+    async addUser(id: number): Promise<void> {
     await this.ask("POST", "/api/v1/users", { id, passkey: passkeyOf(id) });
   }
 
-  /** Adds a torrent, with an infohash made from the number. */
-  async addTorrent(id: number, name: string, totalBytes = 1_000_000): Promise<void> {
+    async addTorrent(id: number, name: string, totalBytes = 1_000_000): Promise<void> {
     await this.ask("POST", "/api/v1/torrents", { id, infohash: infohashOf(id), name, total_bytes: String(totalBytes) });
   }
 
-  /** A new key with this scope. */
-  async newKey(scope: "read" | "verify" | "admin"): Promise<string> {
+    async newKey(scope: "read" | "verify" | "admin"): Promise<string> {
     return (await this.ask<{ key: string }>("POST", "/api/v1/keys", { name: `a key to ${scope}`, scopes: [scope] })).key;
   }
 
-  /** Announces over a socket, as a client does, until it is accepted: what was added a moment ago may not be known yet. */
-  async announce(user: number, torrent: number, said: Announced = {}): Promise<void> {
-    await eventually(`user ${user} to be heard on torrent ${torrent}`, 40_000, () => this.tryAnnounce(user, torrent, said));
+  /** Retries until accepted: users and torrents take a moment to reach the gate. */
+  async announce(user: number, torrent: number, announce: Announce = {}): Promise<void> {
+    await eventually(`an accepted announce of user ${user} on torrent ${torrent}`, 40_000, () => this.tryAnnounce(user, torrent, announce));
   }
 
-  private async tryAnnounce(user: number, torrent: number, said: Announced): Promise<boolean> {
+  private async tryAnnounce(user: number, torrent: number, announce: Announce): Promise<boolean> {
     const hash = infohashOf(torrent).replace(/../g, "%$&");
     const query = [
       `info_hash=${hash}`,
-      `peer_id=-qB4650-${`${user}`.padStart(11, "0")}${said.client ?? "a"}`,
+      `peer_id=-qB4650-${`${user}`.padStart(11, "0")}${announce.client ?? "a"}`,
       `port=${20_000 + (user % 20_000)}`,
-      `uploaded=${said.uploaded ?? 0}`,
-      `downloaded=${said.downloaded ?? 0}`,
-      `left=${said.left ?? 0}`,
+      `uploaded=${announce.uploaded ?? 0}`,
+      `downloaded=${announce.downloaded ?? 0}`,
+      `left=${announce.left ?? 0}`,
       "compact=1",
-      ...(said.event === "" ? [] : [`event=${said.event ?? "started"}`]),
+      ...(announce.event === "" ? [] : [`event=${announce.event ?? "started"}`]),
     ];
     const response = await fetch(`http://127.0.0.1:${this.trackerPort}/announce/${passkeyOf(user)}?${query.join("&")}`);
     return !(await response.text()).includes("failure reason");
   }
 
-  /** A token with which a person connects, as a site would make it. */
+  /** A member's token, as a site signs it. */
   token(user: number, lifeS = 3600): string {
     const now = Math.floor(Date.now() / 1000);
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const said = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: String(user), iat: now, exp: now + lifeS })}`;
-    return `${said}.${createHmac("sha256", SECRET).update(said).digest("base64url")}`;
+    const unsigned = `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ sub: String(user), iat: now, exp: now + lifeS })}`;
+    return `${unsigned}.${createHmac("sha256", SECRET).update(unsigned).digest("base64url")}`;
   }
 
   private flags(): string[] {
@@ -198,17 +189,15 @@ export class Server {
   }
 }
 
-/** A passkey made from a user's number. */
 export function passkeyOf(user: number): string {
   return `${user}`.padStart(32, "0");
 }
 
-/** An infohash made from a torrent's number. */
 export function infohashOf(torrent: number): string {
   return torrent.toString(16).padStart(40, "ab");
 }
 
-/** Settings of an operator's own servers are not for these. */
+/** Without settings of other servers. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("ROLLCALL_") && !/^(REDIS|DB|DATABASE)_/.test(name)));
 }

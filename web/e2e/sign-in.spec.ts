@@ -1,7 +1,7 @@
-// Signing in and out.
+// Sign-in and sign-out.
 import { expect, test } from "./fixtures";
 
-test("a key signs in, and signing out ends the session in the server too", async ({ page, server, context }) => {
+test("a key signs in; signing out ends the session on the server", async ({ page, server, context }) => {
   await page.goto(server.url);
   await page.getByLabel("API key").fill(server.key);
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -10,7 +10,7 @@ test("a key signs in, and signing out ends the session in the server too", async
   const cookie = (await context.cookies()).find((one) => one.name === "rollcall_session");
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/" });
   expect(await page.evaluate(() => document.cookie), "no script can read it").not.toContain("rollcall_session");
-  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage })), "the key is kept nowhere").not.toContain("rck_");
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage })), "the key is not stored").not.toContain("rck_");
 
   await page.getByRole("button", { name: "Sign out" }).click();
   await expect(page.getByRole("heading", { name: "Sign in" })).toBeVisible();
@@ -18,25 +18,25 @@ test("a key signs in, and signing out ends the session in the server too", async
   expect((await fetch(`${server.url}/session`, { headers: header })).status).toBe(401);
 });
 
-test("a link signs in at once, and its key leaves the address bar", async ({ page, server }) => {
+test("a link signs in at once, and its key is removed from the address", async ({ page, server }) => {
   await page.goto(server.signInLink("/pipeline"));
   await expect(page.getByRole("heading", { name: "Pipeline", level: 1 })).toBeVisible();
   expect(page.url()).toBe(`${server.url}/#/pipeline`);
-  // Not in the history either.
+  // Also from the history.
   await page.goBack();
   expect(page.url()).not.toContain("rck_");
 });
 
-test("a link with another key waits for a click while somebody is signed in", async ({ page, server, open, watch }) => {
+test("a link with another key needs confirmation during a session", async ({ page, server, open, watch }) => {
   watch.allow(/status of 401/);
   await open("/pipeline");
   await page.goto(server.signInLink("/audit", `rck_${"0".repeat(8)}_${"wrong".repeat(8)}`));
   await expect(page.getByRole("status").first()).toContainText("browser tests");
   expect(page.url()).not.toContain("rck_");
-  // A wrong key changes nothing for who is signed in.
+  // A wrong key does not change the session.
   await page.getByRole("button", { name: "Sign in" }).click();
-  await expect(page.getByRole("alert")).toContainText("does not know this key");
-  await page.getByRole("link", { name: "Stay signed in as before" }).click();
+  await expect(page.getByRole("alert")).toContainText("Unknown key");
+  await page.getByRole("link", { name: "Keep the current session" }).click();
   await expect(page.getByRole("heading", { name: "Audit", level: 1 })).toBeVisible();
   const reader = await server.newKey("read");
   await page.goto(server.signInLink("/audit", reader));
@@ -45,15 +45,15 @@ test("a link with another key waits for a click while somebody is signed in", as
   await expect(page).toHaveURL(/#\/audit$/);
 });
 
-test("without a session every place leads to signing in, and from there back", async ({ page, server }) => {
+test("without a session every route leads to the sign-in and back", async ({ page, server }) => {
   await page.goto(`${server.url}/#/users/1`);
   await page.getByLabel("API key").fill(server.key);
   await page.getByLabel("API key").press("Enter");
   await expect(page.getByRole("heading", { name: "User 1", level: 1 })).toBeVisible();
 });
 
-test("a wrong key is refused with words, too many of them are held off", async ({ page, ownServer, watch }) => {
-  // The browser itself notes refused requests.
+test("wrong keys are refused, and rate limited", async ({ page, ownServer, watch }) => {
+  // The browser logs refused requests.
   watch.allow(/status of (401|429)/);
   const server = await ownServer();
   await page.goto(server.url);
@@ -65,7 +65,7 @@ test("a wrong key is refused with words, too many of them are held off", async (
     return (await answered).status();
   };
   expect(await enter()).toBe(401);
-  await expect(page.getByRole("alert")).toContainText("does not know this key");
+  await expect(page.getByRole("alert")).toContainText("Unknown key");
   let status = 401;
   for (let tries = 0; status === 401 && tries < 10; tries += 1) status = await enter();
   expect(status).toBe(429);

@@ -1,11 +1,11 @@
-// What a site's staff works with: the list of users, the queue, torrent files that are uploaded.
+// Work of site staff: user list, queue, uploads of torrent files.
 import { expect, row, test } from "./fixtures";
-import { BOOK, FILM } from "./fill";
-import { Person } from "./person";
+import { BOOK, FILM } from "./test-data";
+import { MemberClient } from "./member-client";
 import { infohashOf, type Server } from "./server";
 import { eventually } from "./wait";
 
-/** Users 160 to 162 on a torrent of their own, of whom nobody is online. */
+/** Users 160 to 162, offline; two of them on a torrent of their own. */
 async function addAnnouncers(server: Server): Promise<void> {
   for (const user of [160, 161, 162]) await server.addUser(user);
   await server.ask("PATCH", "/api/v1/users/161", { name: "Grace 苹果" });
@@ -13,14 +13,14 @@ async function addAnnouncers(server: Server): Promise<void> {
   for (const user of [160, 161]) await server.announce(user, 160, { left: 1000 });
   await server.announce(161, 160, { uploaded: 500, downloaded: 1000, left: 500, event: "" });
   await server.announce(160, 160, { uploaded: 3000, downloaded: 1000, left: 0, event: "completed" });
-  await eventually("the figures of both", 40_000, async () => {
+  await eventually("both figures", 40_000, async () => {
     const one = await server.ask<{ figures?: { uploaded: string } | null }>("GET", "/api/v1/users/160");
     const two = await server.ask<{ figures?: { uploaded: string } | null }>("GET", "/api/v1/users/161");
     return one.figures?.uploaded === "3000" && two.figures?.uploaded === "500";
   });
 }
 
-test("users: ratio, traffic and activity of members who are offline; sorted, filtered, found by name", async ({ open, server }) => {
+test("users: ratio, traffic and activity of offline users; sorted, filtered, found by name", async ({ open, server }) => {
   await addAnnouncers(server);
   const page = await open("/users?search=160");
   const seeder = row(page, "User 160");
@@ -43,9 +43,9 @@ test("users: ratio, traffic and activity of members who are offline; sorted, fil
   await page.getByRole("combobox", { name: "State" }).selectOption("All users");
   await page.getByRole("button", { name: "Ratio" }).click();
   await expect(page.getByRole("columnheader", { name: "Ratio" })).toHaveAttribute("aria-sort", "descending");
-  await expect(page, "a link leads to the same list").toHaveURL(/sort=ratio/);
+  await expect(page, "the order is in the address").toHaveURL(/sort=ratio/);
   const ratios = async () => (await page.locator("tbody tr td:nth-child(3)").allInnerTexts()).map(Number).filter((ratio) => !Number.isNaN(ratio));
-  // The rows of the order before stand until the new ones are there.
+  // The old rows stay until the new ones arrive.
   await expect
     .poll(async () => {
       const shown = await ratios();
@@ -53,13 +53,13 @@ test("users: ratio, traffic and activity of members who are offline; sorted, fil
     })
     .toBe(true);
 
-  const person = await Person.connect(server, 162);
+  const member = await MemberClient.connect(server, 162);
   await page.getByRole("combobox", { name: "State" }).selectOption("Online");
   await expect(row(page, "User 162")).toContainText("online");
-  person.leave();
+  member.disconnect();
 });
 
-test("a user's name is set on their page, and removed", async ({ open, server }) => {
+test("the name of a user is set and removed", async ({ open, server }) => {
   await server.addUser(163);
   const page = await open("/users/163");
   await page.getByRole("button", { name: "Name…" }).click();
@@ -73,7 +73,7 @@ test("a user's name is set on their page, and removed", async ({ open, server })
   await expect(page.getByRole("heading", { name: "User 163", level: 1 })).toBeVisible();
 });
 
-test("staff: what waits is in one queue, filtered by kind, and decided there", async ({ open, server }) => {
+test("staff: one queue, filtered by kind, with actions", async ({ open, server }) => {
   await server.ask("POST", "/api/v1/torrents", { id: 172, infohash: infohashOf(172), name: "Waits to be approved", approved: false });
   await server.ask("POST", "/api/v1/torrents", { id: 173, infohash: infohashOf(173), name: "Waits to be rejected", approved: false });
   await server.addUser(166);
@@ -86,14 +86,14 @@ test("staff: what waits is in one queue, filtered by kind, and decided there", a
   await expect(row(page, BOOK.name)).toContainText("approval");
   const risk = row(page, "User 166");
   await expect(risk).toContainText("Claimed 7.00 MiB of upload");
-  await page.getByRole("navigation", { name: "Kind" }).getByRole("link", { name: /Awaiting approval/ }).click();
+  await page.getByRole("navigation", { name: "Kind" }).getByRole("link", { name: /Pending approval/ }).click();
   await expect(risk).toHaveCount(0);
   await page.getByRole("button", { name: "Approve: Waits to be approved" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await expect(row(page, "Waits to be approved")).toHaveCount(0);
   await page.getByRole("button", { name: "Reject: Waits to be rejected" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-  await expect(row(page, "Waits to be rejected"), "nothing happens without a yes").toHaveCount(1);
+  await expect(row(page, "Waits to be rejected"), "nothing happens without confirmation").toHaveCount(1);
   await page.getByRole("button", { name: "Reject: Waits to be rejected" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reject" }).click();
   await expect(row(page, "Waits to be rejected")).toHaveCount(0);
@@ -103,12 +103,12 @@ test("staff: what waits is in one queue, filtered by kind, and decided there", a
   await page.getByRole("button", { name: "Disable user: User 166" }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Disable user" }).click();
   await expect(risk.first()).toContainText("disabled");
-  await page.getByRole("link", { name: "Look at user: User 166" }).first().click();
+  await page.getByRole("link", { name: "Show user: User 166" }).first().click();
   await expect(page.getByRole("heading", { name: "User 166", level: 1 })).toBeVisible();
   await expect(page.getByText("Claimed 7.00 MiB of upload", { exact: false })).toBeVisible();
 });
 
-test("staff: the tiles of the overview lead to the queue", async ({ open }) => {
+test("staff: figures of the overview link to the queue", async ({ open }) => {
   const page = await open("/");
   const tiles = page.locator("a[href^='#/staff']");
   await expect(page.locator("a[href='#/staff?kind=dead_letter']")).toHaveCount(1);
@@ -117,19 +117,18 @@ test("staff: the tiles of the overview lead to the queue", async ({ open }) => {
   await expect(tiles.first()).toBeVisible();
 });
 
-test("staff: a key that may only read sees the queue and is offered no decision", async ({ open, server }) => {
+test("staff: a key with the scope read sees the queue without actions", async ({ open, server }) => {
   const page = await open("/staff", server, await server.newKey("read"));
   await expect(row(page, BOOK.name)).toBeVisible();
   await expect(page.getByRole("main").getByRole("button")).toHaveCount(0);
 });
 
-/** A single-file torrent. */
 function torrentFile(name: string, isPrivate: boolean): Buffer {
   const info = `d6:lengthi123456e4:name${Buffer.byteLength(name)}:${name}12:piece lengthi16384e6:pieces20:${"x".repeat(20)}${isPrivate ? "7:privatei1e" : ""}e`;
   return Buffer.from(`d4:info${info}e`);
 }
 
-test("a .torrent file is uploaded, refused where it is none, and asked about where it is public", async ({ open, server, watch }) => {
+test("a .torrent file is uploaded; invalid ones are refused, public ones need confirmation", async ({ open, server, watch }) => {
   watch.allow(/status of 422 .*torrents\/file/);
   const page = await open("/access/torrents");
   const choose = (name: string, buffer: Buffer) => page.getByLabel(".torrent file").setInputFiles({ name, mimeType: "application/x-bittorrent", buffer });
@@ -138,7 +137,7 @@ test("a .torrent file is uploaded, refused where it is none, and asked about whe
   await expect(page.getByText("Choose a file.")).toBeVisible();
   await choose("a.torrent", torrentFile("An uploaded film", true));
   await add.click();
-  await expect(page.getByText("“An uploaded film” may be announced")).toBeVisible();
+  await expect(page.getByText("“An uploaded film” added")).toBeVisible();
   await expect(row(page, "An uploaded film")).toContainText("121 KiB");
   await choose("b.torrent", Buffer.from("no torrent at all"));
   await add.click();
@@ -149,13 +148,13 @@ test("a .torrent file is uploaded, refused where it is none, and asked about whe
   await question.getByRole("button", { name: "Cancel" }).click();
   await expect(row(page, "A public film")).toHaveCount(0);
   await add.click();
-  await question.getByRole("button", { name: "Add as it is" }).click();
+  await question.getByRole("button", { name: "Add anyway" }).click();
   await expect(row(page, "A public film")).toBeVisible();
   const { items } = await server.ask<{ items: { action: string; details: { name?: string } }[] }>("GET", "/api/v1/audit?action=torrent.add");
   expect(items.some((record) => record.details.name === "An uploaded film")).toBe(true);
 });
 
-test("the description of the API is one link away", async ({ open, server }) => {
+test("the navigation links to the API documentation", async ({ open, server }) => {
   const page = await open(`/swarms/${FILM.id}`);
   await expect(page.getByRole("link", { name: "API documentation" })).toHaveAttribute("href", "/docs");
   expect((await fetch(`${server.url}/docs`)).ok).toBe(true);

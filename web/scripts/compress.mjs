@@ -1,5 +1,4 @@
-// Puts a .gz and a .br beside every file of dist/, for the server to send as they are, and fails when all of it together
-// is more than a phone should have to fetch.
+// Writes a .gz and a .br beside every file of dist/, and fails if the compressed total exceeds the limit.
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
@@ -23,8 +22,8 @@ for (const entry of await readdir(dist, { recursive: true, withFileTypes: true }
   total += gzip.length;
 }
 
-console.log(`${(total / 1000).toFixed(1)} kB compressed in all, of ${LIMIT_BYTES / 1000} kB`);
+console.log(`${(total / 1000).toFixed(1)} kB compressed, limit ${LIMIT_BYTES / 1000} kB`);
 if (total > LIMIT_BYTES) {
-  console.error("error: the pages have grown too big: see what came in with `npx vite build --minify false`");
+  console.error("error: the pages exceed the size limit; inspect the bundle with `npx vite build --minify false`");
   process.exit(1);
 }

@@ -1,17 +1,17 @@
-// Takes every page of a running demo at three widths, to be looked at: `node scripts/every-page.mjs GREETING.json FOLDER`,
-// where the first is what `rollcall demo --json` printed. With THEME=dark and LOCALE=zh-CN in the environment, of those.
-// Prints for each its height and what is wider than its page.
+// Takes screenshots of every page of a running demo at three widths: `node scripts/every-page.mjs DEMO.json FOLDER`. DEMO.json
+// is the output of `rollcall demo --json`. THEME=dark and LOCALE=zh-CN in the environment select theme and language. Prints
+// the height of each page and elements that overflow it.
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
 
-const [greetingFile, folder] = process.argv.slice(2);
-if (!greetingFile || !folder) {
-  console.error("usage: every-page.mjs GREETING.json FOLDER");
+const [demoFile, folder] = process.argv.slice(2);
+if (!demoFile || !folder) {
+  console.error("usage: every-page.mjs DEMO.json FOLDER");
   process.exit(2);
 }
-const demo = JSON.parse(await readFile(greetingFile, "utf8"));
-// For pages that another server serves from their sources: npm run dev.
+const demo = JSON.parse(await readFile(demoFile, "utf8"));
+// The pages may come from `npm run dev`.
 const site = process.env.SITE ?? demo.site;
 const here = (url) => url.replace(demo.site, site);
 const ask = async (path) => (await fetch(`${demo.site}${path}`, { headers: { "x-api-key": demo.key } })).json();
@@ -19,15 +19,15 @@ const ask = async (path) => (await fetch(`${demo.site}${path}`, { headers: { "x-
 const torrent = (await ask("/api/v1/swarms?sort=leechers&limit=1")).items[0].torrent.id;
 const accounts = (await ask(`/api/v1/torrents/${torrent}/accounts?limit=50`)).items;
 const user = accounts.sort((one, other) => Number(other.figures.uploaded) - Number(one.figures.uploaded))[0].user;
-const PLACES = [
+const ROUTES = [
   "/", "/swarms", `/swarms/${torrent}`, "/users", `/users/${user}`,
-  ...["torrents", "owing", "risks", "why", `why&torrent=${torrent}`].map((tab) => `/users/${user}?tab=${tab}`),
+  ...["torrents", "hit-and-run", "risks", "why", `why&torrent=${torrent}`].map((tab) => `/users/${user}?tab=${tab}`),
   `/users/${demo.member_id}?tab=presence`,
   "/presence", "/pipeline", ...["users", "torrents", "clients", "ports", "multipliers", "keys"].map((tab) => `/access/${tab}`), "/audit",
 ];
 const only = process.env.ONLY ? new RegExp(process.env.ONLY) : /./;
 
-/** What reaches beyond the right edge of the window, outside of frames that scroll. */
+/** Elements beyond the right edge, outside of scrolling frames. */
 function tooWide() {
   const scrolls = (element) => element && (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
   const found = [...document.querySelectorAll("main *, header *")].filter((element) => element.checkVisibility() && element.getBoundingClientRect().right > window.innerWidth + 1 && !scrolls(element.parentElement));
@@ -55,9 +55,9 @@ for (const width of (process.env.WIDTHS ?? "390 1024 1440").split(" ").map(Numbe
   }
   await page.goto(here(demo.sign_in));
   await page.locator(".connection-live").waitFor({ timeout: 60_000 });
-  for (const place of PLACES.filter((one) => only.test(one))) {
-    await page.goto(`${site}/#${place}`);
-    await take(page, width, place.replace(/\d+/g, "N").replace(/[^a-zA-Z]+/g, "-").replace(/^-|-$/g, "") || "overview");
+  for (const route of ROUTES.filter((one) => only.test(one))) {
+    await page.goto(`${site}/#${route}`);
+    await take(page, width, route.replace(/\d+/g, "N").replace(/[^a-zA-Z]+/g, "-").replace(/^-|-$/g, "") || "overview");
   }
   if (only.test("member")) {
     await page.goto(here(demo.member));

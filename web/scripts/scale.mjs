@@ -1,10 +1,9 @@
-// How the dashboard does with very much in it: `node scripts/scale.mjs PROGRAM`, or `make scale`.
+// Times the dashboard with much data: `node scripts/scale.mjs PROGRAM`, or `make scale`.
 //
-// A demo with 100,000 torrents and 20,000 peers runs; 50,000 people come. A process may open 20,000 files on many machines,
-// so most people are there by HTTP heartbeats, which hold no connection; to the pages they are people like all others. Then
-// every page is opened in a real Chromium, and looked at for a while. For each: how long until the first row, the longest
-// time for which the page did not react, and how long the API took, as the page sees it: with the time that a request waits
-// for a free connection, and until the page can take the answer.
+// Runs a demo with 100,000 torrents, 20,000 peers and 50,000 users. Most users send HTTP heartbeats, because many machines
+// limit a process to 20,000 files; the pages show them like connected ones. Then every page is opened in Chromium for a while.
+// Measured for each: time to the first row, longest unresponsive time, and API latency as the page sees it, including the
+// wait for a free connection.
 //
 // environment: SCALE_TORRENTS, SCALE_PEERS, SCALE_PEOPLE, CHROMIUM
 import { spawn } from "node:child_process";
@@ -21,30 +20,29 @@ if (!program) {
 const TORRENTS = Number(process.env.SCALE_TORRENTS ?? 100_000);
 const PEERS = Number(process.env.SCALE_PEERS ?? 20_000);
 const PEOPLE = Number(process.env.SCALE_PEOPLE ?? 50_000);
-/** People with open connections, who come and go. */
+/** Users with connections, which connect and disconnect. */
 const CONNECTED = Math.min(500, PEOPLE);
 const FIRST_PERSON = 1_000_000;
 const LOOK_MS = 8_000;
-/** Heartbeats on their way at once. */
+/** Concurrent heartbeats. */
 const LANES = 64;
-/** How long peers may take to come, and which part of them is there at any time: the others are away for a while. */
+/** Time limit for peers to announce, and the share of them that is active at any time. */
 const PEERS_WAIT_MS = 180_000;
 const PEERS_PART = 0.8;
-/** What a person notices. */
+/** Noticeable delays. */
 const SLOW_API_MS = 300;
 const SLOW_PAGE_MS = 200;
 const SECRET = "a secret of the scale check, 32 characters and more";
 
-/** Starts the demo, and gives its greeting. */
+/** Returns the output of the demo. */
 async function startDemo() {
   const settings = [
     `gateway.token_hmac_secret=${SECRET}`,
     "site.requests_per_address_per_s=0",
-    // Clients of a tracker of this size announce every half hour, not every half minute as in a small demo: with its pace,
-    // announces would be all that is measured here.
+    // Clients of a tracker of this size announce every half hour. At the pace of a small demo, announces would dominate.
     "tracker.announce_interval_s=300",
     "tracker.min_announce_interval_s=60",
-    // Who sends one heartbeat stays for as long as the check takes.
+    // One heartbeat keeps a user online for the whole run.
     "presence.background_away_s=86400",
     "presence.background_gone_s=86400",
   ];
@@ -55,9 +53,9 @@ async function startDemo() {
   for await (const bytes of child.stdout) {
     said += bytes;
     try {
-      return { child, greeting: JSON.parse(said) };
+      return { child, demo: JSON.parse(said) };
     } catch {
-      // There is more to come.
+      // Incomplete output.
     }
   }
   throw new Error("the demo ended before it began");
@@ -72,7 +70,6 @@ function tokenOf(user) {
   return `${said}.${createHmac("sha256", SECRET).update(said).digest("base64url")}`;
 }
 
-/** One heartbeat. */
 function beat(site, agent, user) {
   const body = JSON.stringify({
     device: "scale",
@@ -91,24 +88,22 @@ function beat(site, agent, user) {
   });
 }
 
-/** Lets everybody come. */
-async function bringPeople(site) {
+async function connectUsers(site) {
   const began = Date.now();
   const agent = new Agent({ keepAlive: true, maxSockets: LANES });
   let next = 0;
   const lane = async () => {
     while (next < PEOPLE - CONNECTED) {
       next += 1;
-      if (next % 5000 === 0) console.error(`people: ${next}`);
+      if (next % 5000 === 0) console.error(`users: ${next}`);
       await beat(site, agent, FIRST_PERSON + next);
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   agent.destroy();
-  console.error(`people: all, after ${Math.round((Date.now() - began) / 1000)} s`);
+  console.error(`users: all, after ${Math.round((Date.now() - began) / 1000)} s`);
 }
 
-/** Waits until most peers are there. */
 async function waitForPeers(ask) {
   const until = Date.now() + PEERS_WAIT_MS;
   while (Date.now() < until) {
@@ -116,10 +111,10 @@ async function waitForPeers(ask) {
     if (Number(tracker.peers) >= PEERS * PEERS_PART) return;
     await new Promise((resolve) => setTimeout(resolve, 1000));
   }
-  console.error("peers: not all have come");
+  console.error("peers: not all have announced");
 }
 
-/** Runs in the page: notes for how long it did not react, and what it asked the API. */
+/** Runs in the page: records unresponsive times and API requests. */
 function watchPage() {
   window.longest = 0;
   window.asked = [];
@@ -134,29 +129,29 @@ function watchPage() {
   }).observe({ type: "resource" });
 }
 
-/** Opens a place and looks at it for a while. */
-async function look(page, [place, row]) {
+/** Opens a route and observes it for a while. */
+async function observe(page, [route, row]) {
   const from = await page.evaluate((hash) => {
-    // The rows of the place before must not be taken for those of this one. Some may be used again, with an answer.
+    // Rows of the previous page must not count.
     for (const old of document.querySelectorAll("main tbody tr, main .stat")) old.dataset.old = "yes";
     window.longest = 0;
     window.asked = [];
     location.hash = hash;
     return performance.now();
-  }, place);
+  }, route);
   const hasRows = (rows) => document.querySelector(`:is(${rows}):not([data-old])`) || (window.asked.length > 0 && document.querySelector(rows));
   await page.waitForFunction(hasRows, row, { timeout: 120_000 });
   const firstRowMs = (await page.evaluate(() => performance.now())) - from;
   await page.waitForTimeout(LOOK_MS);
   const { longest, asked } = await page.evaluate(() => ({ longest: window.longest, asked: window.asked }));
   const slowest = asked.reduce((worst, one) => (one.ms > worst.ms ? one : worst), { path: "–", ms: 0 });
-  return { place, firstRowMs, longest, slowest };
+  return { route, firstRowMs, longest, slowest };
 }
 
-const { child, greeting } = await startDemo();
+const { child, demo } = await startDemo();
 try {
-  const ask = async (path) => (await fetch(`${greeting.site}${path}`, { headers: { "x-api-key": greeting.key } })).json();
-  await bringPeople(greeting.site);
+  const ask = async (path) => (await fetch(`${demo.site}${path}`, { headers: { "x-api-key": demo.key } })).json();
+  await connectUsers(demo.site);
   await waitForPeers(ask);
   const { torrent } = (await ask("/api/v1/swarms?sort=leechers&limit=1")).items[0];
   const { people, tracker } = await ask("/api/v1/overview");
@@ -166,9 +161,9 @@ try {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
   const page = await (await browser.newContext({ viewport: { width: 1280, height: 860 }, locale: "en-GB" })).newPage();
   await page.addInitScript(watchPage);
-  await page.goto(greeting.sign_in);
+  await page.goto(demo.sign_in);
   await page.locator("main h1").waitFor();
-  const places = [
+  const routes = [
     ["/swarms", "main tbody tr"],
     ["/swarms?sort=added&order=asc", "main tbody tr"],
     ["/swarms?search=the", "main tbody tr"],
@@ -190,12 +185,12 @@ try {
   const line = (...cells) => console.log(cells.map((cell, at) => (at === 0 ? String(cell).padEnd(38) : String(cell).padStart(at === 4 ? 0 : 12))).join("  "));
   line("page", "first row", "blocked max", "API max", "slowest request");
   let findings = 0;
-  for (const place of places) {
-    const seen = await look(page, place);
+  for (const route of routes) {
+    const seen = await observe(page, route);
     findings += Number(seen.slowest.ms > SLOW_API_MS) + Number(seen.longest > SLOW_PAGE_MS);
-    line(seen.place, `${Math.round(seen.firstRowMs)} ms`, seen.longest === 0 ? "< 50 ms" : `${Math.round(seen.longest)} ms`, `${Math.round(seen.slowest.ms)} ms`, seen.slowest.path);
+    line(seen.route, `${Math.round(seen.firstRowMs)} ms`, seen.longest === 0 ? "< 50 ms" : `${Math.round(seen.longest)} ms`, `${Math.round(seen.slowest.ms)} ms`, seen.slowest.path);
   }
-  console.log(`\nslower than a person likes (API over ${SLOW_API_MS} ms, page blocked over ${SLOW_PAGE_MS} ms): ${findings}`);
+  console.log(`\ntoo slow (API over ${SLOW_API_MS} ms, page blocked over ${SLOW_PAGE_MS} ms): ${findings}`);
   await browser.close();
 } finally {
   child.kill("SIGTERM");

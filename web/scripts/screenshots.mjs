@@ -1,28 +1,26 @@
-// Takes the pictures of the README from a running demo: `node scripts/screenshots.mjs GREETING.json FOLDER`, where the first
-// is what `rollcall demo --json` printed. `make screenshots` does all of it.
+// Takes the screenshots of the README from a running demo: `node scripts/screenshots.mjs DEMO.json FOLDER`. DEMO.json is the
+// output of `rollcall demo --json`. `make screenshots` runs both.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { chromium } from "@playwright/test";
 
-const [greetingFile, folder] = process.argv.slice(2);
-if (!greetingFile || !folder) {
-  console.error("usage: screenshots.mjs GREETING.json FOLDER");
+const [demoFile, folder] = process.argv.slice(2);
+if (!demoFile || !folder) {
+  console.error("usage: screenshots.mjs DEMO.json FOLDER");
   process.exit(2);
 }
-const demo = JSON.parse(await readFile(greetingFile, "utf8"));
+const demo = JSON.parse(await readFile(demoFile, "utf8"));
 const WIDE = { width: 1280, height: 860 };
 const PHONE = { width: 390, height: 844 };
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
 
-/** Asks the demo's API. */
 async function ask(path) {
   const response = await fetch(`${demo.site}${path}`, { headers: { "x-api-key": demo.key } });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
   return response.json();
 }
 
-/** A page that is signed in, in this language, theme and size. */
 async function signedIn({ locale = "en-GB", colorScheme = "light", viewport = WIDE, ...rest } = {}) {
   const context = await browser.newContext({ locale, colorScheme, viewport, timezoneId: "UTC", ...rest });
   const page = await context.newPage();
@@ -31,7 +29,7 @@ async function signedIn({ locale = "en-GB", colorScheme = "light", viewport = WI
   return page;
 }
 
-/** Waits until nothing is loading any more, and takes the picture. */
+/** Waits until the page has loaded. */
 async function take(page, name, options = {}) {
   await page.waitForFunction(() => document.querySelector("main h1, main.member h1") && !document.querySelector(".loading"), null, { timeout: 60_000 });
   await page.evaluate(() => (document.activeElement instanceof HTMLElement ? document.activeElement.blur() : undefined));
@@ -39,12 +37,12 @@ async function take(page, name, options = {}) {
   console.log(`${name}.png`);
 }
 
-async function takeAt(page, place, name, options) {
-  await page.goto(`${demo.site}/#${place}`);
+async function takeAt(page, route, name, options) {
+  await page.goto(`${demo.site}/#${route}`);
   await take(page, name, options);
 }
 
-// Somebody who did something worth a look: both up and down, and on several torrents.
+// A user with upload and download on several torrents.
 async function interestingUser() {
   const { items } = await ask(`/api/v1/torrents/${await busyTorrent()}/accounts?limit=50`);
   const score = ({ figures }) => Math.min(Number(figures.uploaded), Number(figures.downloaded));
@@ -62,7 +60,7 @@ await takeAt(page, "/swarms", "swarms");
 await takeAt(page, `/swarms/${await busyTorrent()}`, "torrent");
 await page.goto(`${demo.site}/#/users/${await interestingUser()}?tab=why`);
 await page.getByRole("heading", { name: "Entries" }).waitFor();
-// As far back as the journal goes, so that it adds up.
+// All entries of the journal.
 const further = page.getByRole("button", { name: /Load more|Look further back/ });
 for (let times = 0; times < 20 && (await further.isVisible()); times += 1) {
   await further.click();

@@ -1,4 +1,4 @@
-// The shell around every page: navigation, how the connection is, language and theme, and which page is shown.
+// The shell around every page, and the routes.
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
@@ -18,17 +18,17 @@ import SwarmsPage from "./pages/swarms";
 import TorrentPage from "./pages/swarms/torrent";
 import UsersPage from "./pages/users";
 import UserPage from "./pages/users/user";
-import { match, place, type PageProps } from "./router";
+import { match, route, type PageProps } from "./router";
 import { findSession, session, sessionProblem, toSignIn } from "./session";
 import { Confirm, Empty, Failure, Page, Toasts } from "./ui";
 
 const t = texts({
   en: {
     skip: "Skip to content",
-    noPage: "There is no such page",
-    noPageHint: "The address may be mistyped, or from another version.",
-    toOverview: "To the overview",
-    broken: "This page has a fault",
+    noPage: "Page not found",
+    noPageHint: "The address may be wrong, or from another version.",
+    toOverview: "Go to the overview",
+    broken: "This page failed",
   },
   zh: {
     skip: "跳到正文",
@@ -53,9 +53,8 @@ const PAGES: [pattern: string, page: ComponentType<PageProps>][] = [
   ["/audit", AuditPage],
 ];
 
-/** The dashboard. */
 export function App() {
-  const { path, query } = place.value;
+  const { path, query } = route.value;
   useEffect(() => {
     if (session.value === null && path !== "/sign-in") toSignIn();
   }, [session.value, path]);
@@ -88,13 +87,13 @@ function SignedIn() {
   );
 }
 
-// The part after # is where we are, so the link must not go there.
+// The hash is the route, so the link must not change it.
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
 }
 
-// Before we know who is signed in there is nothing to show; if the server is away we ask until it is back.
+// Shown until the session is known; retries while the server is unreachable.
 function Finding() {
   const failures = useRef(0);
   const problem = sessionProblem.value;
@@ -113,12 +112,12 @@ function Finding() {
 }
 
 function CurrentPage() {
-  const { path, query } = place.value;
+  const { path, query } = route.value;
   const lastPath = useRef(path);
   useEffect(() => {
     if (lastPath.current === path) return;
     lastPath.current = path;
-    // As if a page had been loaded: at the top, and a screen reader hears its heading.
+    // Like a page load: scroll to the top, and screen readers announce the heading.
     window.scrollTo(0, 0);
     document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
   }, [path]);
@@ -142,7 +141,7 @@ function CurrentPage() {
   );
 }
 
-// A fault in one page leaves the rest usable.
+// An error in one page leaves the rest usable.
 function Guarded(props: { children: preact.ComponentChildren }) {
   const seen = useSignal(0);
   const [fault, reset] = useErrorBoundary((thrown) => console.error(thrown));

@@ -1,6 +1,6 @@
-// How long to wait before trying again: twice as long each time, up to a limit, and never quite as long as everybody else.
+// Exponential backoff with jitter.
 
-/** How long to wait after so many failures in a row. `random` is from 0 to 1. */
+/** Delay after `failures` in a row. `random` is from 0 to 1. */
 export function backoffMs(failures: number, random: number, limits = { firstMs: 1000, lastMs: 15_000 }): number {
   if (failures <= 0) return 0;
   const whole = Math.min(limits.lastMs, limits.firstMs * 2 ** Math.min(failures - 1, 30));

@@ -1,46 +1,45 @@
-// What is wrong with the connection, above everything else. Says so when the server comes back.
+// A banner above the page while the server is unreachable, and for a moment when it answers again.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { clockTime, duration } from "./format";
 import { texts } from "./i18n";
-import { connection, dataAgeS, dataAtMs, returns } from "./live";
+import { connection, dataAgeS, reconnects, updatedAtMs } from "./live";
 
 const t = texts({
   en: {
-    away: (since: string) => `The server cannot be reached. The figures are from ${since}`,
-    age: (age: string) => `, ${age} ago. Trying again…`,
-    back: "The server is back.",
+    unreachable: (since: string) => `The server is unreachable. The figures are from ${since}`,
+    age: (age: string) => `, ${age} ago. Retrying…`,
+    reconnected: "The server is reachable again.",
   },
   zh: {
-    away: (since) => `无法连接服务器。当前显示的是 ${since} 的数据`,
+    unreachable: (since) => `无法连接服务器。当前显示的是 ${since} 的数据`,
     age: (age) => `，${age}之前。正在重试…`,
-    back: "服务器已恢复。",
+    reconnected: "服务器已恢复。",
   },
 });
 
-const BACK_SHOWN_MS = 5000;
+const RECONNECTED_SHOWN_MS = 5000;
 
-/** The banner: nothing while all is well. */
 export function Banner() {
-  const isBack = useSignal(false);
+  const isReconnected = useSignal(false);
   useSignalEffect(() => {
-    if (returns.value === 0) return;
-    isBack.value = true;
+    if (reconnects.value === 0) return;
+    isReconnected.value = true;
     const timer = setTimeout(() => {
-      isBack.value = false;
-    }, BACK_SHOWN_MS);
+      isReconnected.value = false;
+    }, RECONNECTED_SHOWN_MS);
     return () => clearTimeout(timer);
   });
-  const isAway = connection.value === "away";
+  const isUnreachable = connection.value === "unreachable";
   return (
     <div role="status" aria-live="polite">
-      {isAway && (
+      {isUnreachable && (
         <p class="banner tone-bad">
-          {t.away(clockTime(dataAtMs.value))}
-          {/* Each second another text: not to be read aloud. */}
+          {t.unreachable(clockTime(updatedAtMs.value))}
+          {/* It changes every second: hidden from screen readers. */}
           <span aria-hidden="true">{t.age(duration(dataAgeS()))}</span>
         </p>
       )}
-      {!isAway && isBack.value && <p class="banner tone-ok">{t.back}</p>}
+      {!isUnreachable && isReconnected.value && <p class="banner tone-ok">{t.reconnected}</p>}
     </div>
   );
 }

@@ -1,10 +1,7 @@
-// How long answers to pings take, in words that are true: the server measures up to ten seconds, and what took longer is
-// "more than" that.
-import type { Schema } from "./api/types";
+// Texts of the heartbeat delay. The server measures up to ten seconds; longer delays are shown as "more than".
+import type { HeartbeatDelay } from "./api/types";
 import { millis } from "./format";
 import { texts } from "./i18n";
-
-type Delay = Schema<"HeartbeatDelay">;
 
 const t = texts({
   en: {
@@ -17,12 +14,11 @@ const t = texts({
   },
 });
 
-/** Half of them take no longer. */
-export function medianWords(delay: Delay): string {
+export function medianText(delay: HeartbeatDelay): string {
   return `${delay.p50_exceeds ? "> " : ""}${millis(delay.p50)}`;
 }
 
-/** How long nearly all of them take, or how many take longer than can be told. */
-export function slowestWords(delay: Delay): string {
+/** The 99th percentile. */
+export function p99Text(delay: HeartbeatDelay): string {
   return delay.p99_exceeds ? t.few(millis(delay.p99)) : t.most(millis(delay.p99));
 }

@@ -1,21 +1,23 @@
-// Who came and went, put together from what the feed tells and what was asked for.
-import type { PresenceOccurrence } from "./api/types";
+// Merges polled presence events into the stored list.
+import type { RecentEvent } from "./api/types";
 
-/** Both lists as one, newest first, nothing twice, at most so many. */
-export function merged(
-  known: readonly PresenceOccurrence[],
-  more: readonly PresenceOccurrence[],
-  most: number,
-): readonly PresenceOccurrence[] {
+/** `isComplete` is false if events between `known` and `polled` were not in the answer: it held `limit` events, all new. */
+export function mergeEvents(
+  known: readonly RecentEvent[],
+  polled: readonly RecentEvent[],
+  bounds: { limit: number; max: number },
+): { items: readonly RecentEvent[]; isComplete: boolean } {
   const seen = new Set(known.map(identityOf));
-  const news = more.filter((event) => {
+  const added = polled.filter((event) => {
     const id = identityOf(event);
     return !seen.has(id) && seen.add(id);
   });
-  if (news.length === 0) return known;
-  return [...news, ...known].sort((a, b) => b.at_ms - a.at_ms).slice(0, most);
+  const isComplete = known.length === 0 || polled.length < bounds.limit || added.length < polled.length;
+  if (added.length === 0) return { items: known, isComplete };
+  const items = [...added, ...known].sort((a, b) => b.at_ms - a.at_ms).slice(0, bounds.max);
+  return { items, isComplete };
 }
 
-function identityOf(event: PresenceOccurrence): string {
+function identityOf(event: RecentEvent): string {
   return `${event.at_ms} ${event.user} ${event.event} ${event.from ?? ""} ${event.to ?? ""} ${event.platform ?? ""}`;
 }

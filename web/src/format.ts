@@ -1,41 +1,41 @@
-// Numbers, sizes and times as people read them, in the language in use. Each has an exact form beside it, for hovering.
+// Numbers, sizes and times in the current language, each with an exact form.
 //
-// Bytes come as decimal strings, because they may be more than a double can hold: the exact form never goes through one.
+// Bytes are decimal strings that may exceed a double: exact forms do not convert them.
 import { locale } from "./i18n";
 
-const made = new Map<string, unknown>();
+const formatters = new Map<string, unknown>();
 
-// Making an Intl formatter is slow; asking one is not.
+// Creating an Intl formatter is slow; using one is not.
 function once<T>(name: string, make: (tag: string) => T): T {
   const tag = locale();
   const key = `${tag} ${name}`;
-  let known = made.get(key) as T | undefined;
+  let known = formatters.get(key) as T | undefined;
   if (known === undefined) {
     known = make(tag);
-    made.set(key, known);
+    formatters.set(key, known);
   }
   return known;
 }
 
-/** A number that may be too big for a double. */
+/** May be too large for a double. */
 export type Whole = string | number | bigint;
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB"];
 
-/** What stands where there is nothing to say. */
+/** Placeholder for a missing value. */
 export const NOTHING = "–";
 
 function decimal(value: number, digits: number): string {
   return once(`decimal${digits}`, (tag) => new Intl.NumberFormat(tag, { maximumFractionDigits: digits, minimumFractionDigits: digits })).format(value);
 }
 
-/** `1.46 GiB`: three digits that count. */
+/** `1.46 GiB`: three significant digits. */
 export function bytes(value: Whole | null | undefined): string {
   const amount = number(value);
   if (amount === null) return NOTHING;
   let scaled = Math.abs(amount);
   let unit = 0;
-  // 1023.5 would be written as 1,024: it belongs to the next unit.
+  // 1023.5 would be shown as 1,024: use the next unit.
   while (scaled >= 1023.5 && unit < BYTE_UNITS.length - 1) {
     scaled /= 1024;
     unit += 1;
@@ -76,7 +76,7 @@ export function rate(perSecond: number | null | undefined): string {
   return rateWith(perSecond, perSecond !== 0 && Math.abs(perSecond) < 10 ? 1 : 0);
 }
 
-/** A rate with this many digits behind the point. */
+/** With this many decimals. */
 export function rateWith(perSecond: number, digits: number): string {
   return `${decimal(perSecond, digits)}/s`;
 }
@@ -86,7 +86,7 @@ export function counted(value: Whole, one: string, many = `${one}s`): string {
   return `${count(value)} ${number(value) === 1 ? one : many}`;
 }
 
-/** `2.41`; a ratio of what was given to what was taken. */
+/** `2.41`. */
 export function ratio(value: number | null | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   return Number.isFinite(value) ? decimal(value, 2) : "∞";
@@ -126,7 +126,7 @@ export function relative(at: number, now: number): string {
   return NOTHING;
 }
 
-/** The whole date and time, in this place's time. */
+/** Full date and time in local time. */
 export function absolute(at: number): string {
   const date = new Date(at * 1000);
   if (Number.isNaN(date.getTime())) return NOTHING;
@@ -140,7 +140,7 @@ export function clockTime(atMs: number): string {
   return once("clock", (tag) => new Intl.DateTimeFormat(tag, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })).format(date);
 }
 
-/** `11/16, 14:05`: a day and a time of it. */
+/** `11/16, 14:05`. */
 export function dayTime(atMs: number): string {
   const date = new Date(atMs);
   if (Number.isNaN(date.getTime())) return NOTHING;
@@ -151,7 +151,7 @@ export function dayTime(atMs: number): string {
 const PARTS_EN = [" d", " h", " min", " s"];
 const PARTS_ZH = ["天", "小时", "分钟", "秒"];
 
-/** `3 d 4 h`, `12 min 5 s`: the two biggest parts. */
+/** `3 d 4 h`, `12 min 5 s`: the two largest units. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   const isChinese = locale() === "zh-CN";
@@ -159,18 +159,18 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds >= 0.05 && seconds < 10 && !Number.isInteger(seconds)) return `${decimal(seconds, 1)}${names[3]}`;
   let rest = Math.max(0, Math.round(seconds));
   const lengths = [86_400, 3600, 60, 1];
-  const said: string[] = [];
+  const parts: string[] = [];
   for (const [index, length] of lengths.entries()) {
     const whole = Math.floor(rest / length);
     rest -= whole * length;
-    if (whole > 0) said.push(`${whole}${names[index]}`);
-    else if (said.length > 0) break;
-    if (said.length === 2) break;
+    if (whole > 0) parts.push(`${whole}${names[index]}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
   }
-  return said.length > 0 ? said.join(" ") : `0${names[3]}`;
+  return parts.length > 0 ? parts.join(" ") : `0${names[3]}`;
 }
 
-/** The number nearest to it, or null where there is none. */
+/** Nearest double; null if missing or not a number. */
 export function number(value: Whole | null | undefined): number | null {
   if (value === null || value === undefined || value === "") return null;
   const amount = Number(value);

@@ -1,20 +1,19 @@
-// The last hour, with the present second at its end: what a chart shows last is what the figures beside it show.
+// The last hour, ending with the latest overview, so that charts end with the figures shown beside them.
 import { api } from "./api/client";
 import type { HistoryPoint, Overview } from "./api/types";
-import { overview, returns } from "./live";
+import { overview, reconnects } from "./live";
 import { useResource, type Resource } from "./resource";
 
 const EVERY_MS = 10_000;
 
-/** The points of the last hour, the oldest first. */
+/** Oldest first. */
 export function useHistory(): Resource<HistoryPoint[]> {
-  const history = useResource(`history ${returns.value}`, (signal) => api.get("/api/v1/overview/history", { signal }), { everyMs: EVERY_MS });
+  const history = useResource(`history ${reconnects.value}`, (signal) => api.get("/api/v1/overview/history", { signal }), { everyMs: EVERY_MS });
   const now = overview.value;
   const points = history.data?.points;
   return { ...history, data: points && (now ? withNow(points, now) : points) };
 }
 
-/** The points, and the present as the last of them. */
 export function withNow(points: readonly HistoryPoint[], now: Overview): HistoryPoint[] {
   const at = Math.floor(now.at_ms / 1000);
   const before = points.filter((point) => point.at < at);

@@ -1,4 +1,4 @@
-// Two languages, and the compiler as the one who checks that neither lacks a word.
+// Texts in two languages; the compiler checks that both have every key.
 //
 //     const t = texts({
 //       en: { title: "Users", found: (n: number) => `${n} found` },
@@ -6,17 +6,16 @@
 //     });
 //     <h1>{t.title}</h1>
 //
-// A text is looked up when it is shown, and looking reads a signal: when the language changes, what shows a text renders
-// again. So never keep a text in a constant outside of a component.
+// Reading a text reads the language signal, so components render again when the language changes. Do not keep a text in a
+// constant outside of a component.
 import { effect, signal } from "@preact/signals";
-import { keep, kept } from "./storage";
+import { load, save } from "./storage";
 
-/** The languages there are. */
 export type Language = "en" | "zh";
 
 const KEY = "rollcall.language";
 
-/** The language that fits best what a browser asks for. */
+/** First supported language of the browser's list. */
 export function languageFor(wanted: readonly string[]): Language {
   for (const tag of wanted) {
     const name = tag.toLowerCase().split("-")[0];
@@ -26,21 +25,20 @@ export function languageFor(wanted: readonly string[]): Language {
 }
 
 function chosen(): Language {
-  const before = kept(KEY);
+  const before = load(KEY);
   if (before === "en" || before === "zh") return before;
   return languageFor(typeof navigator === "undefined" ? [] : (navigator.languages ?? [navigator.language]));
 }
 
-/** The language in use. */
 export const language = signal<Language>(chosen());
 
-/** Changes the language, for this browser and from now on. */
+/** Stored in this browser. */
 export function setLanguage(next: Language): void {
   language.value = next;
-  keep(KEY, next);
+  save(KEY, next);
 }
 
-/** The language in use, as Intl and HTML know it. */
+/** BCP 47 tag of the current language. */
 export function locale(): string {
   return language.value === "zh" ? "zh-CN" : "en";
 }
@@ -54,7 +52,7 @@ if (typeof document !== "undefined") {
 type Text = string | ((...args: never[]) => string);
 type Texts<T> = { readonly [K in keyof T]: T[K] extends string ? string : T[K] };
 
-/** A set of texts in both languages; what comes out speaks the one in use. */
+/** Returns the texts of the current language. */
 export function texts<T extends Record<string, Text>>(both: { en: T; zh: NoInfer<Texts<T>> }): Texts<T> {
   return new Proxy({} as Texts<T>, {
     get: (_, key) => (both[language.value] as Record<PropertyKey, unknown>)[key],
@@ -62,7 +60,7 @@ export function texts<T extends Record<string, Text>>(both: { en: T; zh: NoInfer
   });
 }
 
-/** The text for a word that the server chose, or the word itself where it is a new one. */
-export function say<T extends Record<string, string>>(t: T, word: string): string {
+/** The text for a value of the API; unknown values are returned unchanged. */
+export function translate<T extends Record<string, string>>(t: T, word: string): string {
   return word in t ? (t[word] as string) : word;
 }

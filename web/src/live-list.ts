@@ -1,69 +1,65 @@
-// A list that is fetched a page at a time and stays current: what is shown is asked for again every so often, as a whole,
-// so that rows that moved are neither twice in it nor missing.
+// A paged list that is polled: all loaded rows are fetched again together, so that rows that moved are neither missing nor
+// listed twice.
 //
-// Long lists are no longer asked for by themselves: somebody who has scrolled that far reads, and does not want rows to move.
+// Long lists are not polled, so that rows do not move while they are read.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "./api/client";
 import { useResource } from "./resource";
 
-/** A page, as every list of the API has it; and more, such as a total. */
+/** A page of the API, possibly with further fields such as a total. */
 export interface AnyPage {
   items: unknown[];
   next?: string | null;
 }
 
-/** A row of such a page. */
 export type Row<P extends AnyPage> = P["items"][number];
 
-/** A list that stays current. */
 export interface LiveList<P extends AnyPage> {
   items: Row<P>[];
-  /** The first page, for what is said beside the rows; none until it is there. */
+  /** The first page, for fields beside the rows. */
   first: P | undefined;
   error: Problem | null;
-  /** Whether there is nothing to show yet. */
+  /** Nothing to show yet. */
   loading: boolean;
-  /** Whether the rows are still those of the question before: only with `keepsRows`. */
+  /** The rows are still those of the previous key; only with `keepsRows`. */
   stale: boolean;
-  /** Whether more rows were asked for and are not there. */
+  /** More rows were requested and have not arrived. */
   busy: boolean;
   hasMore: boolean;
   more(): void;
   refresh(): void;
 }
 
-/** What is asked for: one page. */
-export interface Asked {
+export interface PageQuery {
   limit: number;
   cursor?: string;
 }
 
 const ROWS_A_PAGE = 50;
 const ROWS_LIVE_MAX = 250;
-// The most that the server gives at once.
+// Limit of the server.
 const LIMIT_MAX = 1000;
 
-/** How a list stays current. */
 export interface LiveOptions {
-  /** How often it is asked for again; never if left out. */
+  /** Poll interval; default: not polled. */
   everyMs?: number;
-  /** How many rows at a time. */
+  /** Rows per page. */
   rows?: number;
-  /** Shows the old rows until the new ones are there, when `key` changes: for another order or search of the same list. */
+  /** Keeps the old rows until the new ones arrive when `key` changes: for another order or search of the same list. */
   keepsRows?: boolean;
 }
 
-/** A list that stays current. When `key` changes it starts anew; with a key of null nothing is asked for. */
+/** Restarts when `key` changes; loads nothing while `key` is null. */
 export function useLiveList<P extends AnyPage>(
   key: string | null,
-  load: (asked: Asked, signal: AbortSignal) => Promise<P>,
+  load: (query: PageQuery, signal: AbortSignal) => Promise<P>,
   options: LiveOptions = {},
 ): LiveList<P> {
   const step = options.rows ?? ROWS_A_PAGE;
-  const [wanted, setWanted] = useState({ key, rows: step });
-  const rows = wanted.key === key ? wanted.rows : step;
+  const [requested, setRequested] = useState({ key, rows: step });
+  const rows = requested.key === key ? requested.rows : step;
   const everyMs = rows <= ROWS_LIVE_MAX ? (options.everyMs ?? 0) : 0;
-  const list = useResource(key, (signal) => gather(rows, (asked) => load(asked, signal)), { everyMs });
+  const list = useResource(key, (signal) => gather(rows, (query) => load(query, signal)), { everyMs });
   const { data: current, error, refresh } = list;
   const before = useRef(current);
   if (current !== undefined) before.current = current;
@@ -82,7 +78,7 @@ export function useLiveList<P extends AnyPage>(
     stale,
     busy: !stale && data !== undefined && error === null && data.cursor !== null && data.rows < rows,
     hasMore: !stale && data !== undefined && data.cursor !== null,
-    more: () => setWanted({ key, rows: Math.max(rows, data?.items.length ?? 0) + step }),
+    more: () => setRequested({ key, rows: Math.max(rows, data?.items.length ?? 0) + step }),
     refresh,
   };
 }
@@ -91,14 +87,14 @@ interface Gathered<P extends AnyPage> {
   items: Row<P>[];
   first: P | undefined;
   cursor: string | null;
-  /** How many were asked for. */
+  /** Rows requested. */
   rows: number;
 }
 
-/** As many rows as wanted, in as few pages as that takes. */
+/** Fetches `rows` rows in as few pages as possible. */
 export async function gather<P extends AnyPage>(
   rows: number,
-  load: (asked: Asked) => Promise<P>,
+  load: (query: PageQuery) => Promise<P>,
 ): Promise<Gathered<P>> {
   const items: Row<P>[] = [];
   let first: P | undefined;
@@ -109,7 +105,7 @@ export async function gather<P extends AnyPage>(
     first ??= page;
     items.push(...page.items);
     const next: string | null = page.next ?? null;
-    // A bounded search may give an empty page and say where it goes on: whoever wants more asks again.
+    // A bounded search may return an empty page with a cursor.
     if (page.items.length === 0 || next === cursor) return { items, first, cursor: next, rows };
     cursor = next;
   } while (cursor !== null && items.length < rows);

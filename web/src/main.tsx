@@ -1,4 +1,4 @@
-// Where the dashboard begins.
+// Entry point of the dashboard.
 import { effect, untracked } from "@preact/signals";
 import { render } from "preact";
 import { App } from "./app";
@@ -12,7 +12,7 @@ startSession();
 startClock();
 void findSession();
 
-// Live data is for whoever is signed in: another session, another feed.
+// Another session may have other rights: start again.
 effect(() => {
   const isSignedIn = Boolean(session.value);
   untracked(isSignedIn ? startLive : stopLive);

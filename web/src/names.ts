@@ -1,22 +1,22 @@
-// Text that people wrote, and peer ids that programs wrote: made fit to be shown.
+// Sanitises text written by users and peer ids for display.
 
-// Controls (C0, C1), what turns the direction of writing, and what cannot be seen at all. Joiners stay: emoji and
-// several scripts are written with them.
+// Control characters (C0, C1), bidirectional controls and invisible characters. Joiners stay: emoji and several scripts
+// need them.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
-/** The text with everything visible that would otherwise change it unseen: `a<U+202E>b`. */
+/** Makes such characters visible: `a<U+202E>b`. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (sign) => `<U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`);
 }
 
-/** At most so many characters, and a sign where there were more. Does not cut an emoji in two. */
+/** At most `most` characters, with an ellipsis. Does not split an emoji. */
 export function clipped(text: string, most: number): string {
   if (text.length <= most) return text;
   const whole = Array.from(text.slice(0, most * 2 + 2));
   return whole.length <= most ? text : `${whole.slice(0, most).join("")}…`;
 }
 
-// Two letters in a peer id, by the convention that most clients follow: -qB4650-…
+// Azureus-style peer ids: -qB4650-…
 const CLIENTS: Record<string, string> = {
   AG: "Ares", AZ: "Vuze", BC: "BitComet", BI: "BiglyBT", BT: "BitTorrent", DE: "Deluge", FD: "Free Download Manager", JT: "JavaTorrent",
   KT: "KTorrent", LT: "libtorrent", LW: "LimeWire", PI: "PicoTorrent", RT: "rTorrent", lt: "rTorrent", SD: "Thunder",
@@ -24,7 +24,7 @@ const CLIENTS: Record<string, string> = {
   WW: "WebTorrent", WD: "WebTorrent Desktop", XL: "Xunlei", XF: "Xfplay", qB: "qBittorrent", A2: "aria2", FL: "Flud", FW: "FrostWire",
 };
 
-/** A client by its peer id (hexadecimal or as text) or by the beginning of one: `qBittorrent 4.6.5`. */
+/** Client program by peer id (hexadecimal or text) or prefix: `qBittorrent 4.6.5`. */
 export function clientName(peerId: string): string {
   const text = /^(?:[0-9a-f]{2}){4,20}$/i.test(peerId) ? fromHex(peerId) : peerId;
   const azureus = /^-([A-Za-z0-9]{2})([0-9A-Za-z]{0,4})/.exec(text);

@@ -1,10 +1,10 @@
-// The navigation: the pages, how data comes, who is signed in, language and theme. On a phone it hides behind a button.
+// Navigation: pages, connection state, session, language and theme. On a phone it opens by a button.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { counted } from "./format";
 import { language, setLanguage, texts, type Language } from "./i18n";
 import { connection, overview } from "./live";
-import { place } from "./router";
+import { route } from "./router";
 import { can, session, signOut } from "./session";
 import { setTheme, theme, type Theme } from "./theme";
 import { attempt, Button, Name, Select } from "./ui";
@@ -24,11 +24,9 @@ const t = texts({
     access: "Access",
     audit: "Audit",
     live: "Live",
-    polling: "Asking",
-    away: "No answer",
-    liveHint: "Data comes by itself, each second",
-    pollingHint: "There is no feed: the page asks every two seconds",
-    awayHint: "The server does not answer",
+    unreachable: "No answer",
+    liveHint: "Refreshed every second",
+    unreachableHint: "The server does not answer",
     language: "Language",
     theme: "Theme",
     system: "System",
@@ -52,11 +50,9 @@ const t = texts({
     access: "访问控制",
     audit: "审计",
     live: "实时",
-    polling: "轮询",
-    away: "无响应",
-    liveHint: "数据每秒自动推送",
-    pollingHint: "没有推送通道：页面每两秒查询一次",
-    awayHint: "服务器没有响应",
+    unreachable: "无响应",
+    liveHint: "数据每秒自动刷新",
+    unreachableHint: "服务器没有响应",
     language: "语言",
     theme: "主题",
     system: "系统",
@@ -82,10 +78,9 @@ const PAGES: { name: PageName; href: string; icon: IconName; scope: "read" | "ad
   { name: "audit", href: "/audit", icon: "audit", scope: "admin" },
 ];
 
-/** The navigation. */
 export function Nav() {
   const isOpen = useSignal(false);
-  const { path } = place.value;
+  const { path } = route.value;
   useEffect(() => {
     isOpen.value = false;
   }, [path]);
@@ -96,7 +91,7 @@ export function Nav() {
           <Icon name="brand" size={22} />
           <span>Rollcall</span>
         </a>
-        <ConnectionMark />
+        <ConnectionState />
         <button
           type="button"
           class="nav-toggle"
@@ -124,8 +119,8 @@ export function Nav() {
           <a class="nav-docs" href="/docs" target="_blank" rel="noopener">
             {t.docs}
           </a>
-          <Choices />
-          <WhoIsIn />
+          <Preferences />
+          <SignedInKey />
         </div>
       </div>
     </header>
@@ -134,9 +129,9 @@ export function Nav() {
 
 function NavLink(props: { name: PageName; href: string; icon: IconName; path: string }) {
   const first = props.href.split("/")[1] ?? "";
-  const isHere = props.path.split("/")[1] === first;
+  const isCurrent = props.path.split("/")[1] === first;
   return (
-    <a class="nav-link" href={`#${props.href}`} aria-current={isHere ? "page" : undefined}>
+    <a class="nav-link" href={`#${props.href}`} aria-current={isCurrent ? "page" : undefined}>
       <Icon name={props.icon} />
       <span>{t[props.name]}</span>
       {props.name === "overview" && <AlertCount />}
@@ -156,21 +151,19 @@ function AlertCount() {
   );
 }
 
-function ConnectionMark() {
-  const how = connection.value;
-  const hint = { live: t.liveHint, polling: t.pollingHint, away: t.awayHint }[how];
+function ConnectionState() {
+  const state = connection.value;
   return (
-    <span class={`connection connection-${how}`} title={hint}>
+    <span class={`connection connection-${state}`} title={state === "live" ? t.liveHint : t.unreachableHint}>
       <span class="connection-dot" aria-hidden="true" />
-      {t[how]}
+      {t[state]}
     </span>
   );
 }
 
-/** Language and theme. */
-export function Choices() {
+export function Preferences() {
   return (
-    <div class="choices">
+    <div class="preferences">
       <Select<Language>
         bare
         label={t.language}
@@ -196,13 +189,13 @@ export function Choices() {
   );
 }
 
-function WhoIsIn() {
-  const who = session.value;
-  if (!who) return null;
+function SignedInKey() {
+  const key = session.value;
+  if (!key) return null;
   return (
-    <div class="who">
-      <span class="who-name" title={t.signedInAs}>
-        <Name text={who.name} most={40} />
+    <div class="signed-in-key">
+      <span class="signed-in-name" title={t.signedInAs}>
+        <Name text={key.name} most={40} />
         {!can("admin") && <span class="dim">{t.readOnly}</span>}
       </span>
       <Button tone="quiet" small onClick={() => attempt(signOut)}>

@@ -1,23 +1,22 @@
-// Data that a page asks for: once, again every so often, or a page at a time.
+// Data of a page: loaded once, polled, or paged.
 //
-// Promised: one request of a kind at a time; none while nobody looks; the old data stays while the new is fetched; after
-// failures the pauses grow. An answer that arrives after its question has changed is thrown away.
+// One request of a resource at a time; no polling while the tab is hidden; old data stays until new data arrives; backoff
+// after failures. Answers for a previous key are dropped.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { asProblem, type Problem } from "./api/client";
 import { backoffMs } from "./backoff";
 
-/** What there is of a resource. */
 export interface Resource<T> {
   data: T | undefined;
   error: Problem | null;
-  /** Whether there is nothing to show yet. */
+  /** Nothing to show yet. */
   loading: boolean;
   refresh(): void;
 }
 
 /**
- * Loads, and loads again every `everyMs` while the tab can be seen. `key` says what is asked for: when it changes, the old
- * data goes. With a key of null nothing is asked for.
+ * Loads, and polls every `everyMs` while the tab is visible. When `key` changes, the data is dropped; nothing is loaded while
+ * `key` is null.
  */
 export function useResource<T>(
   key: string | null,
@@ -93,28 +92,25 @@ export function useResource<T>(
   return { data, error, loading: key !== null && data === undefined && error === null, refresh };
 }
 
-/** A list that is fetched a page at a time. */
 export interface Paged<T> {
   items: T[];
   error: Problem | null;
-  /** Whether a request is under way. */
+  /** A request is running. */
   busy: boolean;
-  /** Whether there is nothing to show yet. */
+  /** Nothing to show yet. */
   loading: boolean;
   hasMore: boolean;
-  /** Fetches the next page. */
   more(): void;
-  /** Starts again from the first page; what is shown stays until it is there. */
+  /** Loads the first page again; rows stay until it arrives. */
   refresh(): void;
 }
 
-/** What a page of any list looks like. */
 interface AnyPage<T> {
   items: T[];
   next?: string | number | null;
 }
 
-/** A list that is fetched a page at a time. When `key` changes it starts anew. */
+/** Restarts when `key` changes. */
 export function usePaged<T, C extends string | number = string>(
   key: string | null,
   load: (cursor: C | undefined, signal: AbortSignal) => Promise<AnyPage<T>>,

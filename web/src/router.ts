@@ -1,21 +1,19 @@
-// Where we are: the part of the address after `#`. `#/users/7?tab=risks` is the path `/users/7` with a query.
+// The current route: the part of the address after `#`. `#/users/7?tab=risks` is the path `/users/7` with a query.
 import { signal } from "@preact/signals";
 
-/** A place in the dashboard. */
-export interface Place {
+export interface Route {
   path: string;
   query: URLSearchParams;
 }
 
-/** What a page is given. */
 export interface PageProps {
-  /** The named parts of the path. */
+  /** Named parts of the path. */
   params: Record<string, string>;
   query: URLSearchParams;
 }
 
-/** The place that a hash names. Anything can be in an address bar, so anything is taken. */
-export function parsePlace(hash: string): Place {
+/** Accepts any text: users can edit the address. */
+export function parseRoute(hash: string): Route {
   const text = hash.startsWith("#") ? hash.slice(1) : hash;
   const mark = text.indexOf("?");
   const path = mark < 0 ? text : text.slice(0, mark);
@@ -23,17 +21,17 @@ export function parsePlace(hash: string): Place {
   return { path: clean, query: new URLSearchParams(mark < 0 ? "" : text.slice(mark + 1)) };
 }
 
-/** The link to a place: `link("/users/7", { tab: "risks" })`. */
+/** `link("/users/7", { tab: "risks" })`. */
 export function link(path: string, query: Record<string, string | number | undefined | null> = {}): string {
-  const asked = new URLSearchParams();
+  const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null && value !== "") asked.set(name, String(value));
+    if (value !== undefined && value !== null && value !== "") params.set(name, String(value));
   }
-  const text = asked.toString();
+  const text = params.toString();
   return `#${path}${text ? `?${text}` : ""}`;
 }
 
-/** The named parts if the path is of this pattern (`/users/:id`), else null. */
+/** Named parts if the path matches the pattern (`/users/:id`), else null. */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split("/");
   const given = path.split("/");
@@ -60,28 +58,27 @@ function decoded(text: string): string | null {
   }
 }
 
-/** Where we are. */
-export const place = signal<Place>(parsePlace(typeof location === "undefined" ? "" : location.hash));
+export const route = signal<Route>(parseRoute(typeof location === "undefined" ? "" : location.hash));
 
-/** Goes to a place. With `replace` the way back does not lead here. */
+/** With `replace` no history entry is added. */
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   const hash = to.startsWith("#") ? to : `#${to}`;
   if (options.replace) {
     history.replaceState(null, "", hash);
-    place.value = parsePlace(hash);
+    route.value = parseRoute(hash);
   } else {
     location.hash = hash;
   }
 }
 
-/** Changes parts of the query and stays on the page: for search, sorting and tabs. */
+/** Changes parts of the query, for search, sorting and tabs. */
 export function setQuery(changes: Record<string, string | number | undefined | null>): void {
-  const query = Object.fromEntries(place.value.query);
-  navigate(link(place.value.path, { ...query, ...changes }), { replace: true });
+  const query = Object.fromEntries(route.value.query);
+  navigate(link(route.value.path, { ...query, ...changes }), { replace: true });
 }
 
 if (typeof window !== "undefined") {
   window.addEventListener("hashchange", () => {
-    place.value = parsePlace(location.hash);
+    route.value = parseRoute(location.hash);
   });
 }

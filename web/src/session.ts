@@ -1,29 +1,28 @@
-// Who is signed in. The secret is in a cookie that no script can read; here is only what it allows.
+// The signed-in session. Its secret is in an HttpOnly cookie.
 import { signal } from "@preact/signals";
 import { identify, Problem, request } from "./api/client";
 import type { OperatorSession } from "./api/types";
-import { link, navigate, place } from "./router";
-import { forget, keep, kept } from "./storage";
+import { link, navigate, route } from "./router";
+import { load, remove, save } from "./storage";
 
-// Whether this browser signed in before. The cookie is HttpOnly, and asking for a session that does not exist logs an error
-// in the console.
+// Whether this browser signed in before: scripts cannot see the cookie, and a request without a session logs an error in
+// the console.
 const KEY = "rollcall.signed-in";
 
-/** The operator who is signed in: null if there is none, undefined while it is not known. */
+/** Null if not signed in, undefined while unknown. */
 export const session = signal<OperatorSession | null | undefined>(undefined);
 
-/** Why we do not know, if the server could not be asked. */
+/** Why the session is unknown. */
 export const sessionProblem = signal<Problem | null>(null);
 
-/** Whether what needs this scope may be offered. */
+/** Whether the session has this scope. */
 export function can(scope: "read" | "verify" | "admin"): boolean {
   const scopes = session.value?.scopes ?? [];
   return scopes.includes(scope) || scopes.includes("admin");
 }
 
-/** Asks the server who is signed in. */
 export async function findSession(): Promise<void> {
-  if (kept(KEY) === null) {
+  if (load(KEY) === null) {
     session.value = null;
     return;
   }
@@ -34,28 +33,27 @@ export async function findSession(): Promise<void> {
     if (thrown instanceof Problem && (thrown.status === 401 || thrown.status === 404)) {
       session.value = null;
       sessionProblem.value = null;
-      forget(KEY);
+      remove(KEY);
     } else {
       sessionProblem.value = thrown as Problem;
     }
   }
 }
 
-/** Signs in with an API key. A refused key leaves the present session as it is. */
+/** A refused key leaves the current session unchanged. */
 export async function signIn(key: string): Promise<void> {
-  session.value = (await request("POST", "/session", { body: { key }, isAboutBody: true })) as OperatorSession;
-  keep(KEY, "yes");
+  session.value = (await request("POST", "/session", { body: { key }, isSignIn: true })) as OperatorSession;
+  save(KEY, "yes");
 }
 
-/** Ends the session, here and in the server. */
 export async function signOut(): Promise<void> {
   await request("DELETE", "/session");
-  forget(KEY);
+  remove(KEY);
   navigate("/sign-in", { replace: true });
   session.value = null;
 }
 
-/** Takes up who is asking, for every request from now on. */
+/** Adds the CSRF token to all further requests. */
 export function startSession(): void {
   identify({
     headers: (method): Record<string, string> =>
@@ -63,13 +61,13 @@ export function startSession(): void {
     onUnauthorized: () => {
       const wasSignedIn = Boolean(session.value);
       session.value = null;
-      if (wasSignedIn && place.value.path !== "/sign-in") toSignIn();
+      if (wasSignedIn && route.value.path !== "/sign-in") toSignIn();
     },
   });
 }
 
-/** To the sign-in page, and from there back to here. */
+/** Returns to the current route after the sign-in. */
 export function toSignIn(): void {
-  const here = link(place.value.path, Object.fromEntries(place.value.query)).slice(1);
+  const here = link(route.value.path, Object.fromEntries(route.value.query)).slice(1);
   navigate(link("/sign-in", here === "/" ? {} : { to: here }), { replace: true });
 }

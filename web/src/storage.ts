@@ -1,9 +1,8 @@
-// What a browser keeps for this page: nothing that matters. It may refuse, and then we remember until the page is closed.
+// Preferences in localStorage. If the browser refuses, they last until the page is closed.
 
 const remembered = new Map<string, string>();
 
-/** What was kept under this name. */
-export function kept(name: string): string | null {
+export function load(name: string): string | null {
   try {
     return localStorage.getItem(name) ?? remembered.get(name) ?? null;
   } catch {
@@ -11,22 +10,20 @@ export function kept(name: string): string | null {
   }
 }
 
-/** Keeps it, if the browser lets us. */
-export function keep(name: string, value: string): void {
+export function save(name: string, value: string): void {
   remembered.set(name, value);
   try {
     localStorage.setItem(name, value);
   } catch {
-    // A private window, or no room.
+    // Private window, or quota exceeded.
   }
 }
 
-/** Forgets it. */
-export function forget(name: string): void {
+export function remove(name: string): void {
   remembered.delete(name);
   try {
     localStorage.removeItem(name);
   } catch {
-    // Then it was never kept.
+    // Nothing was stored.
   }
 }

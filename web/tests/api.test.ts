@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { addressOf, api, identify, Problem, request } from "../src/api/client";
+import { addressOf, api, forgetAnswers, identify, Problem, request } from "../src/api/client";
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -13,14 +13,14 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
 }
 
 describe("an address", () => {
-  it("has its parts filled in, and only the query that there is", () => {
+  it("has its path parameters, and no empty query parameters", () => {
     expect(addressOf("/api/v1/clients/{prefix}", { path: { prefix: "-q/?#" } })).toBe("/api/v1/clients/-q%2F%3F%23");
     expect(addressOf("/api/v1/users", { query: { limit: 5, cursor: undefined, search: "", order: null } })).toBe("/api/v1/users?limit=5");
   });
 });
 
 describe("a request", () => {
-  it("carries who is asking, and its body as JSON", async () => {
+  it("has the caller's headers, and a JSON body", async () => {
     const fetched = answer(200, {});
     identify({ headers: (method): Record<string, string> => (method === "GET" ? {} : { "x-csrf-token": "c" }), onUnauthorized: () => {} });
     await api.patch("/api/v1/users/{id}", { path: { id: 7 }, body: { enabled: false } });
@@ -30,12 +30,12 @@ describe("a request", () => {
     expect(init?.body).toBe('{"enabled":false}');
   });
 
-  it("fails with the server's own words", async () => {
+  it("fails with the code and detail of the server", async () => {
     answer(429, { code: "too_many", detail: "wait a little" }, { "retry-after": "12" });
     await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 429, code: "too_many", detail: "wait a little", retryAfterS: 12 });
   });
 
-  it("tells when nobody is known any more", async () => {
+  it("calls onUnauthorized on 401", async () => {
     answer(401, { code: "no_session", detail: "sign in" });
     const onUnauthorized = vi.fn();
     identify({ headers: () => ({}), onUnauthorized });
@@ -43,18 +43,42 @@ describe("a request", () => {
     expect(onUnauthorized).toHaveBeenCalledOnce();
   });
 
-  it("with a wrong key to sign in with says nothing of who is signed in", async () => {
+  it("does not call onUnauthorized when a sign-in fails", async () => {
     answer(401, { code: "unauthorized", detail: "no such key" });
     const onUnauthorized = vi.fn();
     identify({ headers: () => ({}), onUnauthorized });
-    await expect(request("POST", "/session", { body: { key: "rck_x" }, isAboutBody: true })).rejects.toMatchObject({ status: 401 });
+    await expect(request("POST", "/session", { body: { key: "rck_x" }, isSignIn: true })).rejects.toMatchObject({ status: 401 });
     expect(onUnauthorized).not.toHaveBeenCalled();
   });
 
-  it("says that the server is away when it cannot be reached, or something before it cannot", async () => {
+  it("is unreachable if the server or a proxy does not answer", async () => {
     vi.stubGlobal("fetch", () => Promise.reject(new TypeError("failed")));
-    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isAway: true });
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 0, isUnreachable: true });
     answer(502, undefined);
-    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 502, isAway: true });
+    await expect(api.get("/api/v1/users")).rejects.toMatchObject({ status: 502, isUnreachable: true });
+  });
+});
+
+describe("a repeated GET", () => {
+  afterEach(() => forgetAnswers());
+
+  it("sends the entity tag, and returns the same object on 304", async () => {
+    answer(200, { items: [] }, { etag: '"one"' });
+    const first = await api.get("/api/v1/users");
+    const fetched = vi.fn(async (_address: string, _init: RequestInit) => new Response(null, { status: 304 }));
+    vi.stubGlobal("fetch", fetched);
+    expect(await api.get("/api/v1/users")).toBe(first);
+    expect(fetched.mock.calls[0]?.[1].headers).toMatchObject({ "if-none-match": '"one"' });
+    forgetAnswers();
+    answer(200, { items: [] });
+    expect(await api.get("/api/v1/users")).not.toBe(first);
+  });
+
+  it("of another address has its own entity tag", async () => {
+    answer(200, { items: [] }, { etag: '"one"' });
+    await api.get("/api/v1/users");
+    const fetched = answer(200, { items: [] });
+    await api.get("/api/v1/users", { query: { limit: 5 } });
+    expect(fetched.mock.calls[0]?.[1].headers).not.toHaveProperty("if-none-match");
   });
 });

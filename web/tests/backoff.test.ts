@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { backoffMs } from "../src/backoff";
 
-describe("the pause before trying again", () => {
-  it("is none before anything failed", () => {
+describe("backoff", () => {
+  it("is 0 without failures", () => {
     expect(backoffMs(0, 0.5)).toBe(0);
     expect(backoffMs(-1, 0.5)).toBe(0);
   });
@@ -12,7 +12,7 @@ describe("the pause before trying again", () => {
     expect(backoffMs(10_000, 1)).toBe(15_000);
   });
 
-  it("is not the same for everybody", () => {
+  it("has jitter", () => {
     expect(backoffMs(3, 0)).toBe(3000);
     expect(backoffMs(3, 0.5)).toBe(3500);
   });

@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { clockLabels } from "../src/ui/chart-labels";
 
-describe("the labels under a chart", () => {
+describe("labels of the time axis", () => {
   const marks = (first: number, step: number) => [0, 1, 2, 3].map((n) => first + n * step);
 
-  it("tell seconds where minutes would be the same", () => {
+  it("have seconds if minutes would be equal", () => {
     const labels = clockLabels(marks(1_800_000_000, 15), 45, "en-GB");
     expect(new Set(labels).size).toBe(4);
     expect(labels[0]).toMatch(/^\d\d:\d\d:\d\d$/);
     expect(clockLabels(marks(1_800_000_000, 60), 300, "zh-CN")[1]).toMatch(/^\d\d:\d\d:\d\d$/);
   });
 
-  it("tell minutes over an hour", () => {
+  it("have minutes over an hour", () => {
     expect(clockLabels(marks(1_800_000_000, 900), 3600, "en-US")[0]).toMatch(/^\d\d:\d\d$/);
   });
 
-  it("are never the same twice in a row", () => {
+  it("are not repeated", () => {
     expect(clockLabels([1_800_000_000, 1_800_000_000.5], 1, "en-GB")[1]).toBe("");
   });
 });

@@ -6,8 +6,8 @@ afterEach(() => setLanguage("en"));
 
 const labelsOf = (high: number | null, unit: Unit) => tickLabels(ticksFor(high, unit), unit);
 
-describe("the marks of a value axis", () => {
-  it("are whole for what is counted: there is no half of a person", () => {
+describe("ticks of a value axis", () => {
+  it("are whole numbers for counts", () => {
     expect(labelsOf(1, "count")).toEqual(["0", "1"]);
     expect(labelsOf(2, "count")).toEqual(["0", "1", "2"]);
     expect(labelsOf(3, "count")).toEqual(["0", "1", "2", "3"]);
@@ -16,7 +16,7 @@ describe("the marks of a value axis", () => {
     expect(labelsOf(2_505, "count")).toEqual(["0", "1,000", "2,000", "3,000"]);
   });
 
-  it("have as many digits as it takes to tell them apart", () => {
+  it("have as many digits as needed to distinguish them", () => {
     expect(labelsOf(0.2, "rate")).toEqual(["0.00/s", "0.05/s", "0.10/s", "0.15/s", "0.20/s"]);
     expect(labelsOf(0.3, "rate")).toEqual(["0.0/s", "0.1/s", "0.2/s", "0.3/s"]);
     expect(labelsOf(6.4, "rate")).toEqual(["0/s", "2/s", "4/s", "6/s", "8/s"]);
@@ -28,12 +28,12 @@ describe("the marks of a value axis", () => {
     expect(labelsOf(1, "byteRate")).toEqual(["0 B/s", "1 B/s"]);
   });
 
-  it("are there where nothing is", () => {
+  it("exist without data", () => {
     for (const unit of ["count", "rate", "byteRate"] as const) expect(ticksFor(null, unit)).toEqual([0, 1]);
     expect(ticksFor(Number.NaN, "count")).toEqual([0, 1]);
   });
 
-  it("are few, end above the highest, and are never the same twice, in either language", () => {
+  it("are few, end above the highest value, and are distinct in both languages", () => {
     for (const language of ["en", "zh"] as const) {
       setLanguage(language);
       for (const unit of ["count", "rate", "byteRate"] as const) {

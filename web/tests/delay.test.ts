@@ -1,28 +1,28 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { medianWords, slowestWords } from "../src/delay";
+import { medianText, p99Text } from "../src/delay";
 import { counted } from "../src/format";
 import { setLanguage } from "../src/i18n";
 
 afterEach(() => setLanguage("en"));
 
-describe("delays of heartbeats", () => {
+describe("heartbeat delays", () => {
   const quick = { p50: 0.4, p99: 850, p50_exceeds: false, p99_exceeds: false };
 
-  it("say within what time nearly all of them were", () => {
-    expect(medianWords(quick)).toBe("0.4 ms");
-    expect(slowestWords(quick)).toBe("99 of 100 within 850 ms");
+  it("show the 99th percentile", () => {
+    expect(medianText(quick)).toBe("0.4 ms");
+    expect(p99Text(quick)).toBe("99 of 100 within 850 ms");
   });
 
-  it("do not call within ten seconds what took longer than can be measured", () => {
+  it("show delays above the measured range as more than it", () => {
     const slow = { ...quick, p99: 10_000, p99_exceeds: true };
-    expect(slowestWords(slow)).toBe("more than 1 of 100 over 10 s");
+    expect(p99Text(slow)).toBe("more than 1 of 100 over 10 s");
     setLanguage("zh");
-    expect(slowestWords(slow)).toBe("超过 1% 多于 10 s");
-    expect(medianWords({ ...slow, p50: 10_000, p50_exceeds: true })).toBe("> 10 s");
+    expect(p99Text(slow)).toBe("超过 1% 多于 10 s");
+    expect(medianText({ ...slow, p50: 10_000, p50_exceeds: true })).toBe("> 10 s");
   });
 });
 
-describe("a number of things", () => {
+describe("counted", () => {
   it("has no plural for one", () => {
     expect(counted(1, "torrent")).toBe("1 torrent");
     expect(counted("1", "entry", "entries")).toBe("1 entry");

@@ -1,21 +1,29 @@
 import { describe, expect, it } from "vitest";
-import type { PresenceOccurrence } from "../src/api/types";
-import { merged } from "../src/events";
+import type { RecentEvent } from "../src/api/types";
+import { mergeEvents } from "../src/events";
 
-const event = (at_ms: number, user = 1): PresenceOccurrence => ({ at_ms, user, event: "joined", from: "offline", to: "online", cause: "connected" });
+const event = (at_ms: number, user = 1): RecentEvent => ({ at_ms, user, event: "joined", from: "offline", to: "online", cause: "connected" });
+const times = (events: readonly RecentEvent[]) => events.map((one) => one.at_ms);
 
-describe("events from the feed and from asking", () => {
-  it("become one list, newest first, nothing twice", () => {
-    const known = [event(3), event(1)];
-    expect(merged(known, [event(1), event(2), event(4)], 10).map((one) => one.at_ms)).toEqual([4, 3, 2, 1]);
+describe("mergeEvents", () => {
+  it("returns one list, newest first, without duplicates", () => {
+    const { items, isComplete } = mergeEvents([event(3), event(1)], [event(4), event(2), event(1)], { limit: 3, max: 10 });
+    expect(times(items)).toEqual([4, 3, 2, 1]);
+    expect(isComplete).toBe(true);
   });
 
-  it("stay the same list when nothing is new", () => {
+  it("returns the same list if nothing is new", () => {
     const known = [event(3), event(1)];
-    expect(merged(known, [event(3)], 10)).toBe(known);
+    expect(mergeEvents(known, [event(3)], { limit: 5, max: 10 }).items).toBe(known);
   });
 
-  it("are at most so many, and the oldest go", () => {
-    expect(merged([event(3), event(2)], [event(5), event(4)], 3).map((one) => one.at_ms)).toEqual([5, 4, 3]);
+  it("drops the oldest beyond the maximum", () => {
+    expect(times(mergeEvents([event(3), event(2)], [event(5), event(4)], { limit: 5, max: 3 }).items)).toEqual([5, 4, 3]);
+  });
+
+  it("reports a gap if a full answer contains no known event", () => {
+    expect(mergeEvents([event(1)], [event(9), event(8)], { limit: 2, max: 10 }).isComplete).toBe(false);
+    expect(mergeEvents([event(1)], [event(9)], { limit: 2, max: 10 }).isComplete).toBe(true);
+    expect(mergeEvents([], [event(9), event(8)], { limit: 2, max: 10 }).isComplete).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { language, languageFor, locale, say, setLanguage, texts } from "../src/i18n";
+import { language, languageFor, locale, translate, setLanguage, texts } from "../src/i18n";
 
 afterEach(() => setLanguage("en"));
 
@@ -9,7 +9,7 @@ const t = texts({
 });
 
 describe("texts", () => {
-  it("speak the language in use", () => {
+  it("are of the current language", () => {
     expect(t.users).toBe("Users");
     expect(t.found(3)).toBe("3 found");
     setLanguage("zh");
@@ -19,15 +19,15 @@ describe("texts", () => {
     expect(language.value).toBe("zh");
   });
 
-  it("pass on words of the server that are new", () => {
+  it("return unknown values of the server unchanged", () => {
     const causes = texts({ en: { dropped: "lost" }, zh: { dropped: "断线" } });
-    expect(say(causes, "dropped")).toBe("lost");
-    expect(say(causes, "brand_new")).toBe("brand_new");
+    expect(translate(causes, "dropped")).toBe("lost");
+    expect(translate(causes, "brand_new")).toBe("brand_new");
   });
 });
 
-describe("the first language", () => {
-  it("is the first that the browser asks for and we speak", () => {
+describe("the initial language", () => {
+  it("is the first supported one of the browser", () => {
     expect(languageFor(["zh-TW", "en"])).toBe("zh");
     expect(languageFor(["de-DE", "en-GB", "zh"])).toBe("en");
     expect(languageFor(["de", "ZH-hans-CN"])).toBe("zh");

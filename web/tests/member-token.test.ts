@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { AHEAD_S, Renewal } from "../src/pages/member/renewal";
-import { claimsOf, isOver, takeToken, type Keep } from "../src/pages/member/token";
+import { AHEAD_S, TokenRenewal } from "../src/pages/member/token-renewal";
+import { claimsOf, isExpired, takeToken, type TabStorage } from "../src/pages/member/token";
 
 const jwt = (claims: object) => `e30.${btoa(JSON.stringify(claims)).replace(/=+$/, "")}.sig`;
 
-function keepOf(): Keep & { readonly kept: Map<string, string> } {
+function keepOf(): TabStorage & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>();
   return {
     kept,
@@ -23,21 +23,21 @@ function barOf(hash: string) {
 }
 
 describe("a member's token", () => {
-  it("is taken out of the address, and the rest of it stays", () => {
+  it("is removed from the address, and the rest stays", () => {
     const bar = barOf("#token=a.b.c&lang=zh");
     expect(takeToken(bar, keepOf())).toBe("a.b.c");
     expect(bar.hash).toBe("lang=zh");
   });
 
-  it("outlives a reload", () => {
+  it("survives a reload", () => {
     const keep = keepOf();
     takeToken(barOf("#token=a.b.c"), keep);
     expect(takeToken(barOf(""), keep)).toBe("a.b.c");
     expect(takeToken(barOf(""), keepOf())).toBeNull();
   });
 
-  it("is there although nothing may be kept", () => {
-    const refusing: Keep = {
+  it("works without storage", () => {
+    const refusing: TabStorage = {
       getItem: () => {
         throw new Error("denied");
       },
@@ -49,14 +49,14 @@ describe("a member's token", () => {
     expect(takeToken(barOf(""), refusing)).toBeNull();
   });
 
-  it("says whose it is and when it ends", () => {
+  it("has user and expiry", () => {
     expect(claimsOf(jwt({ sub: "7", exp: 100 }))).toEqual({ sub: "7", exp: 100 });
     expect(claimsOf(jwt({ sub: "7" }))).toEqual({ sub: "7", exp: null });
-    expect(isOver({ sub: "7", exp: 100 }, 100)).toBe(true);
-    expect(isOver({ sub: "7", exp: null }, 100)).toBe(false);
+    expect(isExpired({ sub: "7", exp: 100 }, 100)).toBe(true);
+    expect(isExpired({ sub: "7", exp: null }, 100)).toBe(false);
   });
 
-  it("is none where it is something else", () => {
+  it("is null for other texts", () => {
     for (const text of ["", "a", "a.b", "a.!!.c", jwt({ exp: 1 }), jwt({ sub: 7 }), "a.b.c.d"]) {
       expect(claimsOf(text)).toBeNull();
     }
@@ -66,35 +66,35 @@ describe("a member's token", () => {
 describe("a new token", () => {
   const asking = () => {
     const asked = { times: 0 };
-    return { asked, renewal: new Renewal(() => void (asked.times += 1)) };
+    return { asked, renewal: new TokenRenewal(() => void (asked.times += 1)) };
   };
   const claims = { sub: "7", exp: 1000 };
 
-  it("is asked for once, whenever the moment to ask has passed", () => {
+  it("is requested once before the expiry", () => {
     const { asked, renewal } = asking();
-    renewal.look("a", claims, 1000 - AHEAD_S - 1);
+    renewal.check("a", claims, 1000 - AHEAD_S - 1);
     expect(asked.times).toBe(0);
-    // A tab in the background may have slept through the exact second, and through the end.
-    renewal.look("a", claims, 1000 - AHEAD_S + 7);
-    renewal.look("a", claims, 1001);
+    // Timers of background tabs may skip the exact second and the expiry.
+    renewal.check("a", claims, 1000 - AHEAD_S + 7);
+    renewal.check("a", claims, 1001);
     expect(asked.times).toBe(1);
-    renewal.look("b", { sub: "7", exp: 1500 }, 1100);
+    renewal.check("b", { sub: "7", exp: 1500 }, 1100);
     expect(asked.times).toBe(1);
-    renewal.look("b", { sub: "7", exp: 1500 }, 1450);
+    renewal.check("b", { sub: "7", exp: 1500 }, 1450);
     expect(asked.times).toBe(2);
   });
 
-  it("is asked for again by whoever comes back to one that ended", () => {
+  it("is requested again when the tab becomes visible", () => {
     const { asked, renewal } = asking();
-    renewal.look("a", claims, 950);
-    renewal.lookAgain("a", claims, 2000);
+    renewal.check("a", claims, 950);
+    renewal.checkAgain("a", claims, 2000);
     expect(asked.times).toBe(2);
   });
 
-  it("is never asked for where the old one does not end", () => {
+  it("is not requested for a token without expiry", () => {
     const { asked, renewal } = asking();
-    renewal.lookAgain("a", { sub: "7", exp: null }, 1e9);
-    renewal.lookAgain(null, null, 1e9);
+    renewal.checkAgain("a", { sub: "7", exp: null }, 1e9);
+    renewal.checkAgain(null, null, 1e9);
     expect(asked.times).toBe(0);
   });
 });

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Schema } from "../src/api/types";
+import type { RiskEvent } from "../src/api/types";
 import { setLanguage } from "../src/i18n";
-import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-words";
+import { RISK_KINDS, riskKind, riskSentence } from "../src/pages/users/risk-texts";
 
-const RISK: Schema<"RiskEvent"> = {
+const RISK: RiskEvent = {
   id: "1-0",
   kind: "client_rate",
   user: 7,
@@ -24,7 +24,7 @@ const RISK: Schema<"RiskEvent"> = {
 afterEach(() => setLanguage("en"));
 
 describe("a risk event", () => {
-  it("is a sentence of its own for each kind, in both languages", () => {
+  it("has a sentence per kind in both languages", () => {
     for (const language of ["en", "zh"] as const) {
       setLanguage(language);
       const said = RISK_KINDS.map((kind) => `${riskKind(kind)}: ${riskSentence({ ...RISK, kind })}`);
@@ -33,14 +33,14 @@ describe("a risk event", () => {
     }
   });
 
-  it("has the figures that belong to its kind", () => {
+  it("has the figures of its kind", () => {
     expect(riskSentence({ ...RISK, kind: "upload_without_leechers" })).toMatch(/5\.00 GiB.*30.*0 B/);
     expect(riskSentence({ ...RISK, kind: "left_without_download" })).toMatch(/2\.00 GiB.*1\.00 MiB/);
     expect(riskSentence({ ...RISK, kind: "shared_address" })).toContain("At least 12 users");
     expect(riskSentence({ ...RISK, kind: "many_peer_ids" })).toContain("12 peer ids");
   });
 
-  it("of a kind that is new is shown by its name", () => {
+  it("of an unknown kind is shown by name", () => {
     const risk = { ...RISK, kind: "later_kind" as never };
     expect([riskKind(risk.kind), riskSentence(risk)]).toEqual(["later_kind", ""]);
   });

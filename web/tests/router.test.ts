@@ -1,31 +1,31 @@
 import { describe, expect, it } from "vitest";
-import { isOfKey, placeAfter } from "../src/pages/sign-in/place";
-import { link, match, parsePlace } from "../src/router";
+import { isOfKey, targetRoute } from "../src/pages/sign-in/target";
+import { link, match, parseRoute } from "../src/router";
 
-describe("a place", () => {
-  it("is the path and the query after the #", () => {
-    const place = parsePlace("#/users/7?tab=risks&x=%26");
+describe("a route", () => {
+  it("is path and query after the #", () => {
+    const place = parseRoute("#/users/7?tab=risks&x=%26");
     expect(place.path).toBe("/users/7");
     expect(place.query.get("tab")).toBe("risks");
     expect(place.query.get("x")).toBe("&");
   });
 
-  it("is the overview for nothing at all, and forgives slashes", () => {
-    expect(parsePlace("").path).toBe("/");
-    expect(parsePlace("#").path).toBe("/");
-    expect(parsePlace("#//swarms//").path).toBe("/swarms");
-    expect(parsePlace("#main").path).toBe("/main");
+  it("is the overview if empty, and ignores extra slashes", () => {
+    expect(parseRoute("").path).toBe("/");
+    expect(parseRoute("#").path).toBe("/");
+    expect(parseRoute("#//swarms//").path).toBe("/swarms");
+    expect(parseRoute("#main").path).toBe("/main");
   });
 
-  it("comes back from its own link", () => {
-    const place = parsePlace(link("/swarms", { search: "a&b=c #?", sort: undefined, cursor: null, limit: 5 }));
+  it("is parsed from its own link", () => {
+    const place = parseRoute(link("/swarms", { search: "a&b=c #?", sort: undefined, cursor: null, limit: 5 }));
     expect(place.path).toBe("/swarms");
     expect(Object.fromEntries(place.query)).toEqual({ search: "a&b=c #?", limit: "5" });
   });
 });
 
 describe("a pattern", () => {
-  it("names parts of a path", () => {
+  it("has named parts", () => {
     expect(match("/users/:id", "/users/7")).toEqual({ id: "7" });
     expect(match("/users/:id", "/users/a%2Fb")).toEqual({ id: "a/b" });
     expect(match("/users", "/users")).toEqual({});
@@ -39,17 +39,17 @@ describe("a pattern", () => {
   });
 });
 
-describe("the way back after signing in", () => {
-  it("leads to places of our own only", () => {
-    expect(placeAfter("/users/7?tab=risks")).toBe("/users/7?tab=risks");
-    expect(placeAfter(null)).toBe("/");
-    expect(placeAfter("https://evil.example/")).toBe("/");
-    expect(placeAfter("//evil.example/")).toBe("/");
-    expect(placeAfter("javascript:alert(1)")).toBe("/");
-    expect(placeAfter("/sign-in?to=/sign-in")).toBe("/");
+describe("the target after the sign-in", () => {
+  it("is a route of the dashboard only", () => {
+    expect(targetRoute("/users/7?tab=risks")).toBe("/users/7?tab=risks");
+    expect(targetRoute(null)).toBe("/");
+    expect(targetRoute("https://evil.example/")).toBe("/");
+    expect(targetRoute("//evil.example/")).toBe("/");
+    expect(targetRoute("javascript:alert(1)")).toBe("/");
+    expect(targetRoute("/sign-in?to=/sign-in")).toBe("/");
   });
 
-  it("is not needed by whoever is signed in with that very key", () => {
+  it("recognises the key of the session", () => {
     expect(isOfKey("rck_b857d463_5b588685", "b857d463")).toBe(true);
     expect(isOfKey("rck_b857d464_5b588685", "b857d463")).toBe(false);
     expect(isOfKey("b857d463", "b857d463")).toBe(false);

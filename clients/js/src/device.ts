@@ -1,36 +1,32 @@
-/**
- * The name of a device. A browser's tab keeps its own over reloads, so that a reload is the same device coming back. Two
- * tabs are two devices.
- */
+/** Device names. A browser tab keeps its name across reloads, so that a reload is the same device. Two tabs are two devices. */
 
 const KEY = "rollcall.device";
-/** What the server takes: 1 to 64 visible ASCII characters. */
+/** 1 to 64 visible ASCII characters. */
 const NAME = /^[\x21-\x7e]{1,64}$/;
 
-/** What is needed of `sessionStorage`. */
+/** The part of `sessionStorage` that is used. */
 export interface StorageLike {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
 }
 
-/** The name that is kept in `storage`, or a new one where there is none, or where nothing may be kept. */
+/** The stored name, or a new one. */
 export function deviceName(storage: StorageLike | null = tabStorage()): string {
   try {
     const kept = storage?.getItem(KEY);
     if (kept != null && NAME.test(kept)) return kept;
   } catch {
-    // Storage that may not be read is no storage.
+    // No access to the storage.
   }
   const made = randomName();
   try {
     storage?.setItem(KEY, made);
   } catch {
-    // Full, or forbidden: the name lives as long as the page.
+    // Full or forbidden: the name lasts as long as the page.
   }
   return made;
 }
 
-/** Whether the server would take it. */
 export function isDeviceName(name: string): boolean {
   return NAME.test(name);
 }
@@ -39,7 +35,7 @@ function tabStorage(): StorageLike | null {
   try {
     return (globalThis as { sessionStorage?: StorageLike }).sessionStorage ?? null;
   } catch {
-    // Browsers throw where cookies are forbidden.
+    // Browsers throw if cookies are blocked.
     return null;
   }
 }
@@ -47,7 +43,7 @@ function tabStorage(): StorageLike | null {
 function randomName(): string {
   const bytes = new Uint8Array(12);
   if (globalThis.crypto !== undefined) globalThis.crypto.getRandomValues(bytes);
-  // Old programs have no such thing. A name is no secret: it only has to differ from one's own other devices.
+  // Without crypto: a name is not a secret, it only has to differ from the user's other devices.
   else bytes.forEach((_, at) => (bytes[at] = Math.floor(Math.random() * 256)));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

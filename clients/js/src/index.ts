@@ -1,5 +1,5 @@
 /**
- * Who is here right now.
+ * Presence of friends, tracked users and rooms.
  *
  * ```ts
  * import { Rollcall } from "rollcall-presence";
@@ -20,7 +20,7 @@ export { Rollcall, type ConnectionState, type RollcallOptions } from "./rollcall
 export { Room, type Member, type RoomOptions, type RoomState } from "./room.js";
 export { type TypingNote, type TypingTarget } from "./typing.js";
 export {
-  isHere,
+  isOnline,
   type AppState,
   type DeclaredStatus,
   type Device,
@@ -30,4 +30,4 @@ export {
   type Status,
   type User,
   type Visibility,
-} from "./words.js";
+} from "./protocol.js";

@@ -1,9 +1,6 @@
-/**
- * Values that tell when they change. A listener that throws keeps neither the others nor the library from going on: its
- * error is reported as an uncaught one.
- */
+/** Observable values. An exception of a listener is reported as uncaught and does not affect the others. */
 
-/** Ends what it came from. Calling it twice is harmless. */
+/** Idempotent. */
 export type Unsubscribe = () => void;
 
 class Listeners<T> {
@@ -15,8 +12,8 @@ class Listeners<T> {
     return () => void this.#all.delete(entry);
   }
 
-  tell(value: T): void {
-    // A copy: a listener may end itself or add another.
+  notify(value: T): void {
+    // A copy: a listener may remove itself or add another.
     for (const entry of [...this.#all]) {
       try {
         entry.call(value);
@@ -29,22 +26,18 @@ class Listeners<T> {
   }
 }
 
-/** Something that happens. */
 export class Signal<T> {
   readonly #listeners = new Listeners<T>();
 
-  /** Calls the listener each time. */
   subscribe(listener: (value: T) => void): Unsubscribe {
     return this.#listeners.add(listener);
   }
 
-  /** Tells everyone. */
   emit(value: T): void {
-    this.#listeners.tell(value);
+    this.#listeners.notify(value);
   }
 }
 
-/** A value that can be read at any time, and watched. */
 export class Live<T> {
   #value: T;
   readonly #listeners = new Listeners<T>();
@@ -53,32 +46,29 @@ export class Live<T> {
     this.#value = value;
   }
 
-  /** The value now. */
   get value(): T {
     return this.#value;
   }
 
-  /** Calls the listener now and at each change. */
+  /** Calls the listener at once and on each change. */
   subscribe(listener: (value: T) => void): Unsubscribe {
     const end = this.#listeners.add(listener);
     listener(this.#value);
     return end;
   }
 
-  /** Changes the value. */
   set(value: T): void {
     this.#value = value;
-    this.#listeners.tell(value);
+    this.#listeners.notify(value);
   }
 }
 
-/** What has changed in a live map: the keys that are new or different, and those that are gone. */
+/** `changed`: new or different keys. */
 export interface MapChange<K> {
   readonly changed: readonly K[];
   readonly removed: readonly K[];
 }
 
-/** A map that can be read like a `Map`, and watched. */
 export class LiveMap<K, V> implements Iterable<[K, V]> {
   #entries: Map<K, V> = new Map();
   readonly #listeners = new Listeners<MapChange<K>>();
@@ -115,12 +105,12 @@ export class LiveMap<K, V> implements Iterable<[K, V]> {
     return this.#entries.entries();
   }
 
-  /** Calls the listener after each change, with what has changed. Nothing is called at first: read the map. */
+  /** Calls the listener after each change, not at once. */
   subscribe(listener: (change: MapChange<K>) => void): Unsubscribe {
     return this.#listeners.add(listener);
   }
 
-  /** Puts in and takes out, as one change. */
+  /** One change. */
   apply(put: Iterable<[K, V]>, take: Iterable<K> = []): void {
     const changed: K[] = [];
     const removed: K[] = [];
@@ -131,15 +121,15 @@ export class LiveMap<K, V> implements Iterable<[K, V]> {
     for (const key of take) {
       if (this.#entries.delete(key)) removed.push(key);
     }
-    if (changed.length > 0 || removed.length > 0) this.#listeners.tell({ changed, removed });
+    if (changed.length > 0 || removed.length > 0) this.#listeners.notify({ changed, removed });
   }
 
-  /** Replaces all there is, as one change. */
+  /** One change. */
   replace(entries: Iterable<[K, V]>): void {
     const before = this.#entries;
     this.#entries = new Map(entries);
     const removed = [...before.keys()].filter((key) => !this.#entries.has(key));
     const changed = [...this.#entries].filter(([key, value]) => before.get(key) !== value).map(([key]) => key);
-    if (changed.length > 0 || removed.length > 0) this.#listeners.tell({ changed, removed });
+    if (changed.length > 0 || removed.length > 0) this.#listeners.notify({ changed, removed });
   }
 }

@@ -1,49 +1,44 @@
 /**
- * Whether somebody looks at the page. Hidden is `background`; visible without any input for a while is `inactive`;
- * otherwise `foreground`. A page that goes away is told apart, so that it can say goodbye.
- *
- * The page comes in as an argument: in a program without one the state is what the program says it is.
+ * App state of a page: `background` if hidden, `inactive` if visible without input for a while, else `foreground`. Also
+ * reports when the page is closed, so that the connection can be closed first.
  */
 
-import type { AppState } from "./words.js";
+import type { AppState } from "./protocol.js";
 
-/** What is needed of `window`. */
+/** The part of `window` that is used. */
 export interface WindowLike {
   addEventListener(type: string, listener: (event: Event) => void, options?: AddEventListenerOptions): void;
   removeEventListener(type: string, listener: (event: Event) => void, options?: EventListenerOptions): void;
 }
 
-/** What is needed of `document`. */
+/** The part of `document` that is used. */
 export interface DocumentLike extends WindowLike {
   readonly visibilityState: string;
 }
 
-/** A page. */
 export interface Page {
   readonly window: WindowLike;
   readonly document: DocumentLike;
 }
 
-/** What is told of a page. */
 export interface PageEvents {
-  /** Somebody looks, or no longer does. */
   onState(state: AppState): void;
-  /** It is about to go: last chance for a goodbye. */
-  onGoodbye(): void;
-  /** It came back after all, from the browser's memory. */
-  onReturn(): void;
+  /** The page is being hidden or closed. */
+  onClose(): void;
+  /** Restored from the back-forward cache. */
+  onRestore(): void;
 }
 
 const INPUTS = ["pointerdown", "pointermove", "keydown", "wheel", "touchstart", "scroll"];
 
-/** The page this runs in, if it runs in one. */
-export function presentPage(): Page | null {
+/** Null outside of a browser. */
+export function currentPage(): Page | null {
   const { window, document } = globalThis as Partial<Page>;
   return window !== undefined && document !== undefined ? { window, document } : null;
 }
 
-/** Watches a page from the moment it is made until `stop`. */
-export class PageWatch {
+/** Observes from construction until `stop`. */
+export class PageObserver {
   readonly #page: Page;
   readonly #idleMs: number;
   readonly #events: PageEvents;
@@ -66,12 +61,10 @@ export class PageWatch {
     this.#waitForIdle();
   }
 
-  /** What the page is now. */
   get state(): AppState {
     return this.#state;
   }
 
-  /** Lets go of the page. */
   stop(): void {
     this.#page.document.removeEventListener("visibilitychange", this.#onVisibility);
     this.#page.window.removeEventListener("pagehide", this.#onPageHide);
@@ -89,33 +82,33 @@ export class PageWatch {
   readonly #onVisibility = (): void => {
     if (this.#isHidden()) {
       this.#clearTimer();
-      this.#become("background");
+      this.#setState("background");
     } else {
       this.#onInput();
     }
   };
 
-  /** Cheap, for it is called at each movement of the mouse. */
+  /** Called on each mouse move: must be cheap. */
   readonly #onInput = (): void => {
     this.#lastInputAt = Date.now();
     if (this.#state === "foreground" || this.#isHidden()) return;
-    this.#become("foreground");
+    this.#setState("foreground");
     this.#waitForIdle();
   };
 
-  readonly #onPageHide = (): void => this.#events.onGoodbye();
+  readonly #onPageHide = (): void => this.#events.onClose();
 
   readonly #onPageShow = (event: Event): void => {
-    if ((event as PageTransitionEvent).persisted === true) this.#events.onReturn();
+    if ((event as PageTransitionEvent).persisted === true) this.#events.onRestore();
   };
 
-  /** One timer that looks when the last input was, instead of one that is set anew at each. */
+  /** One timer that checks the time of the last input, instead of a new one per input. */
   #waitForIdle(): void {
     this.#clearTimer();
     if (this.#isHidden() || this.#idleMs <= 0) return;
     const left = this.#lastInputAt + this.#idleMs - Date.now();
     if (left <= 0) {
-      this.#become("inactive");
+      this.#setState("inactive");
       return;
     }
     this.#timer = setTimeout(() => this.#waitForIdle(), left);
@@ -126,7 +119,7 @@ export class PageWatch {
     this.#timer = null;
   }
 
-  #become(state: AppState): void {
+  #setState(state: AppState): void {
     if (this.#state === state) return;
     this.#state = state;
     this.#events.onState(state);

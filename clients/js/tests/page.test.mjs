@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PageWatch } from "../dist/page.js";
+import { PageObserver } from "../dist/page.js";
 
 const IDLE_MS = 5 * 60 * 1000;
 
@@ -34,10 +34,10 @@ function watch(t, visibility) {
   const seen = [];
   const events = {
     onState: (state) => seen.push(state),
-    onGoodbye: () => seen.push("goodbye"),
-    onReturn: () => seen.push("return"),
+    onClose: () => seen.push("goodbye"),
+    onRestore: () => seen.push("return"),
   };
-  const watcher = new PageWatch(watched, IDLE_MS, events);
+  const watcher = new PageObserver(watched, IDLE_MS, events);
   const show = (visibilityState) => {
     watched.document.visibilityState = visibilityState;
     watched.document.dispatchEvent(new Event("visibilitychange"));
@@ -81,7 +81,7 @@ test("p8: a hidden page does not become inactive, nor foreground by input", (t) 
   assert.deepEqual(seen, ["background"]);
 });
 
-test("a page that goes away says goodbye, and may come back from the browser's memory", (t) => {
+test("pagehide closes the connection, and a restored page reconnects", (t) => {
   const { seen, watched } = watch(t);
   watched.window.dispatchEvent(new Event("pagehide"));
   watched.window.dispatchEvent(Object.assign(new Event("pageshow"), { persisted: false }));
@@ -89,7 +89,7 @@ test("a page that goes away says goodbye, and may come back from the browser's m
   assert.deepEqual(seen, ["goodbye", "return"]);
 });
 
-test("nothing is heard of a page that is no longer watched", (t) => {
+test("a stopped observer reports nothing", (t) => {
   const { seen, show, input, watcher, pass } = watch(t);
   watcher.stop();
   show("hidden");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Wish } from "../dist/declaration.js";
+import { PendingStatus } from "../dist/pending-status.js";
 import { deviceName, isDeviceName } from "../dist/device.js";
-import { isHere, Rollcall } from "../dist/index.js";
+import { isOnline, Rollcall } from "../dist/index.js";
 import WebSocket from "ws";
 import { TypingThrottle, Typists } from "../dist/typing.js";
-import { readFeedMessage } from "../dist/words.js";
+import { readFeedMessage } from "../dist/protocol.js";
 
 function storage(kept = {}) {
   return { getItem: (key) => kept[key] ?? null, setItem: (key, value) => void (kept[key] = value) };
@@ -19,7 +19,7 @@ test("a tab keeps its device name", () => {
   assert.notEqual(deviceName(storage()), name);
 });
 
-test("a device has a name where nothing may be kept, or where something else is kept", () => {
+test("a device has a name without storage, or with an invalid stored name", () => {
   const forbidden = {
     getItem() {
       throw new Error("forbidden");
@@ -33,26 +33,26 @@ test("a device has a name where nothing may be kept, or where something else is 
   assert.ok(isDeviceName(deviceName(storage({ "rollcall.device": "white space and \n more" }))));
 });
 
-test("a device name that the server would refuse is refused at once", () => {
+test("an invalid device name is refused at once", () => {
   const options = { getToken: async () => "", page: null };
   assert.throws(() => new Rollcall("ws://localhost", { ...options, device: "two words" }), RangeError);
   assert.equal(new Rollcall("ws://localhost", { ...options, device: "laptop" }).device, "laptop");
 });
 
-test("p11: pending counts as here", () => {
-  assert.ok(isHere({ id: "1", version: 1, status: "pending" }));
-  assert.ok(!isHere({ id: "1", version: 1, status: "offline" }));
-  assert.ok(!isHere(undefined));
+test("p11: pending counts as online", () => {
+  assert.ok(isOnline({ id: "1", version: 1, status: "pending" }));
+  assert.ok(!isOnline({ id: "1", version: 1, status: "offline" }));
+  assert.ok(!isOnline(undefined));
 });
 
-test("messages of kinds that are not known are left alone", () => {
+test("messages of unknown kinds are ignored", () => {
   for (const data of [null, 7, "x", {}, { type: "later" }, { type: "changes" }, { type: "typing" }]) {
     assert.equal(readFeedMessage(data), null);
   }
   assert.equal(readFeedMessage({ type: "snapshot", users: [] }).type, "snapshot");
 });
 
-test("typing is said when it begins, again while it goes on, and once when it ends", () => {
+test("typing is sent at the start, repeated, and sent once at the end", () => {
   const throttle = new TypingThrottle();
   assert.ok(throttle.admits("7", true, 0));
   assert.ok(!throttle.admits("7", true, 2999));
@@ -62,35 +62,35 @@ test("typing is said when it begins, again while it goes on, and once when it en
   assert.ok(!throttle.admits("7", false, 3002));
 });
 
-test("who types is told by person and room", () => {
+test("typists are listed by user and room", () => {
   const typists = new Typists();
-  typists.take("7", true);
-  typists.take("7", true, "lobby");
+  typists.apply("7", true);
+  typists.apply("7", true, "lobby");
   assert.deepEqual([...typists.notes.values()], [{ from: "7" }, { from: "7", room: "lobby" }]);
-  typists.take("7", false);
-  typists.take("8", false);
+  typists.apply("7", false);
+  typists.apply("8", false);
   assert.deepEqual([...typists.notes.values()], [{ from: "7", room: "lobby" }]);
   typists.clear();
   assert.equal(typists.notes.size, 0);
 });
 
-test("a wish that is replaced shares the outcome of what replaces it", async () => {
-  const wish = new Wish();
-  assert.equal(wish.open, null);
-  const first = wish.ask({ status: "busy" });
-  const { turn } = wish.open;
-  const second = wish.ask(null);
-  wish.confirm(turn);
-  assert.notEqual(wish.open, null, "an answer to the first is not one to the second");
-  wish.confirm(wish.open.turn);
+test("a replaced status request shares the outcome of its replacement", async () => {
+  const pending = new PendingStatus();
+  assert.equal(pending.open, null);
+  const first = pending.set({ status: "busy" });
+  const { turn } = pending.open;
+  const second = pending.set(null);
+  pending.confirm(turn);
+  assert.notEqual(pending.open, null, "an answer to the first is not one to the second");
+  pending.confirm(pending.open.number);
   await Promise.all([first, second]);
-  assert.equal(wish.open, null);
-  const third = wish.ask({ status: "away" });
-  wish.refuse(wish.open.turn, new Error("no"));
+  assert.equal(pending.open, null);
+  const third = pending.set({ status: "away" });
+  pending.refuse(pending.open.number, new Error("no"));
   await assert.rejects(third, /no/);
 });
 
-test("p12: after ten tries in vain the user should be told, and it goes on trying", async () => {
+test("p12: after ten failed attempts the state is stuck, and retries continue", async () => {
   // Nobody listens there. The first delay is a millisecond, so that ten tries take a second or two.
   const rollcall = new Rollcall("ws://127.0.0.1:1/connection/websocket", {
     getToken: async () => "a token",

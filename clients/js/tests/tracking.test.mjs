@@ -45,7 +45,7 @@ const all = ({ users }) => ({ users: users.map((id) => ({ id, version: 1, status
 const tracked = (rollcall) => [...rollcall.tracked.keys()];
 const busy = { code: 100, message: "internal server error", temporary: true };
 
-test("who cannot be tracked for now after a reconnect is not shown, and tracked again", { timeout: 20_000 }, async (t) => {
+test("after a temporary error on a reconnect, users are hidden and tracked again", { timeout: 20_000 }, async (t) => {
   let isBusy = false;
   let shownMeanwhile;
   const { server, rollcall } = await scene(t, (method, data) => {
@@ -64,7 +64,7 @@ test("who cannot be tracked for now after a reconnect is not shown, and tracked 
   assert.deepEqual(shownMeanwhile, []);
 });
 
-test("who is refused is not asked for again, and spoils nothing for the others", { timeout: 20_000 }, async (t) => {
+test("refused users are not requested again, and do not affect others", { timeout: 20_000 }, async (t) => {
   const asked = [];
   const { server, rollcall } = await scene(t, (method, data) => {
     if (method !== "track") return {};
@@ -81,7 +81,7 @@ test("who is refused is not asked for again, and spoils nothing for the others",
   assert.deepEqual(tracked(rollcall), ["5", "8"]);
 });
 
-test("what the server cannot do for now can be asked for again", { timeout: 20_000 }, async (t) => {
+test("track can be repeated after a temporary error", { timeout: 20_000 }, async (t) => {
   let isBusy = true;
   const { rollcall } = await scene(t, (method, data) => {
     if (method === "track" && isBusy) return { error: busy };

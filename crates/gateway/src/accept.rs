@@ -25,7 +25,6 @@ use tracing::{debug, warn};
 
 use crate::counters::{GatewayCounters, UpgradeRefusal};
 use crate::hub::Hub;
-use crate::operators::Operators;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::session::{Session, SessionShared, Socket};
@@ -70,19 +69,17 @@ pub struct ConnectionRequest {
 pub struct AcceptorParts {
     pub hub: Arc<Hub>,
     pub tokens: Arc<Tokens>,
-    pub operators: Arc<Operators>,
     pub clock: Arc<dyn Clock>,
     pub counters: Arc<GatewayCounters>,
 }
 
 impl Acceptor {
     pub fn new(settings: &GatewaySettings, parts: AcceptorParts) -> Acceptor {
-        let AcceptorParts { hub, tokens, operators, clock, counters } = parts;
+        let AcceptorParts { hub, tokens, clock, counters } = parts;
         let permits = Arc::new(ConnectionPermits::new(Arc::clone(&counters)));
         let shared = SessionShared {
             hub,
             tokens,
-            operators,
             settings: settings.connections.clone(),
             room_access: settings.limits.room_access,
             counters,

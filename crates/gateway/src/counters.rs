@@ -333,22 +333,6 @@ pub struct WebhookCounters {
 }
 
 #[derive(Debug, Default)]
-pub struct OperatorCounters {
-    /// Open connections of operators.
-    pub here: Level,
-    /// Connections of operators that were let in.
-    pub connected: Counter,
-    /// Refused because of gateway.operators_max.
-    pub refused: Counter,
-    /// Messages put into their outboxes.
-    pub published: Counter,
-    /// Overviews replaced by newer ones before they were written: a slow reader.
-    pub overviews_replaced: Counter,
-    /// Events left out of the admin feed: too many at once, or a slow reader.
-    pub left_out: Counter,
-}
-
-#[derive(Debug, Default)]
 pub struct GatewayCounters {
     pub accept: AcceptCounters,
     pub sessions: SessionCounters,
@@ -357,7 +341,6 @@ pub struct GatewayCounters {
     pub webhooks: WebhookCounters,
     /// Messages between gateways.
     pub messages: GatewayMessageCounters,
-    pub operators: OperatorCounters,
 }
 
 /// Counts by a name from a fixed list, such as the causes of `presence`.

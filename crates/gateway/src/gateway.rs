@@ -19,7 +19,6 @@ use crate::cluster_sync::SyncSettings;
 use crate::counters::GatewayCounters;
 use crate::hub::{Hub, HubError, HubParts, HubSettings};
 use crate::leader_lease::LeaderLease;
-use crate::operators::{Operators, Standings};
 use crate::settings::GatewaySettings;
 use crate::token::{TokenError, Tokens};
 use crate::traffic::TrafficCounts;
@@ -45,8 +44,6 @@ pub struct GatewayParts {
     pub policy: Policy,
     /// Everything else that can be set.
     pub settings: GatewaySettings,
-    /// API keys that may open the admin feed.
-    pub operators: Standings,
     pub seed: u64,
     /// None for a gateway without a cluster.
     pub cluster: Option<ClusterParts>,
@@ -85,10 +82,7 @@ pub struct Gateway {
     pub hub: Arc<Hub>,
     pub acceptor: Acceptor,
     pub tokens: Arc<Tokens>,
-    pub operators: Arc<Operators>,
     pub counters: Arc<GatewayCounters>,
-    /// How often operators are pinged.
-    ping: Duration,
     stop: watch::Sender<bool>,
     tasks: Mutex<JoinSet<()>>,
     /// Until [`Gateway::begin_alone`].
@@ -118,8 +112,7 @@ impl Gateway {
     /// Opens connections and files. It notifies and writes nothing before it begins: another process may still serve
     /// the users.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, operators, seed, cluster } =
-            parts;
+        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, seed, cluster } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
@@ -161,16 +154,9 @@ impl Gateway {
             redis: cluster.as_ref().map(|cluster| cluster.redis.clone()),
         })
         .await?;
-        let operators = Arc::new(Operators::new(
-            (operators, settings.tokens.hmac_secret.clone()),
-            settings.connections.operators_max,
-            Arc::clone(&clock),
-            Arc::clone(&counters),
-        ));
         let acceptor_parts = AcceptorParts {
             hub: Arc::clone(&hub),
             tokens: Arc::clone(&tokens),
-            operators: Arc::clone(&operators),
             clock,
             counters: Arc::clone(&counters),
         };
@@ -178,19 +164,7 @@ impl Gateway {
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
         let deferred = Mutex::new(Some(DeferredWebhooks { people, webhooks, lease }));
         let is_clustered = cluster.is_some();
-        let ping = settings.connections.ping;
-        Ok(Arc::new(Gateway {
-            hub,
-            acceptor,
-            tokens,
-            operators,
-            counters,
-            ping,
-            stop,
-            tasks,
-            deferred,
-            is_clustered,
-        }))
+        Ok(Arc::new(Gateway { hub, acceptor, tokens, counters, stop, tasks, deferred, is_clustered }))
     }
 
     /// Accepts users from now on. Users that were online have been restored before ([`Hub::restore`]).
@@ -198,14 +172,6 @@ impl Gateway {
         self.hub.begin();
         let (followed, stopped) = (Arc::clone(&self.tokens), self.stop.subscribe());
         self.tasks.lock().spawn(async move { followed.follow(stopped).await });
-        let (operators, hub, ping) = (Arc::clone(&self.operators), Arc::clone(&self.hub), self.ping);
-        let mut stopped = self.stop.subscribe();
-        self.tasks.lock().spawn(async move {
-            tokio::select! {
-                () = operators.run(&hub, ping) => {}
-                _ = stopped.wait_for(|stopped| *stopped) => {}
-            }
-        });
         // In a cluster the lease decides, also between two processes of one node.
         if self.is_clustered() {
             self.start_webhooks();

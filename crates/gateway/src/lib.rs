@@ -21,7 +21,7 @@
 //! - [`leader_lease`]: work that one gateway does at a time
 //! - `presence_writer`: writes presence and history to SQL
 //! - [`webhooks`]: posts arrivals and departures to the site
-//! - [`recent_events`], [`operators`]: recent presence events; the admin feed
+//! - [`recent_events`]: recent presence events, for operators
 //! - [`counters`], [`settings`]: figures for the metrics page; settings as plain values
 //!
 //! # The path of a presence change
@@ -50,7 +50,6 @@ mod gateway_messages;
 pub mod hub;
 pub mod leader_lease;
 pub mod mint;
-pub mod operators;
 pub mod outbox;
 mod presence_writer;
 pub mod protocol;
@@ -73,7 +72,6 @@ pub use hub::{
     CommandError, ConnRef, ConnectAccepted, ConnectRefusal, Hub, HubError, HubParts, HubSettings, Identity,
     OnlineCount,
 };
-pub use operators::{FeedToken, Operators};
 pub use outbox::{FeedUser, Outbox};
 pub use recent_events::RecentEvent;
 pub use settings::{GatewaySettings, RoomAccess};

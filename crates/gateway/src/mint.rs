@@ -37,9 +37,6 @@ pub enum MintError {
     /// It could not be signed.
     #[error("the token cannot be signed: {0}")]
     Unsigned(#[from] jsonwebtoken::errors::Error),
-    /// It would be in the name of an API key that does not work, or no longer.
-    #[error("the key no longer works")]
-    NoKey,
 }
 
 pub fn mint(secret: &str, claims: &TokenClaims<'_>) -> Result<String, MintError> {

@@ -29,10 +29,8 @@ use crate::hub::ConnRef;
 use crate::protocol::{CloseCode, Frame};
 use crate::settings::ConnectionSettings;
 
-mod admin_feed;
 mod feed;
 
-use admin_feed::Onlooking;
 use feed::Feed;
 
 /// A user in a feed.
@@ -62,8 +60,6 @@ struct Pending {
     /// Unsolicited frames, in order.
     pushes: Vec<Frame>,
     feed: Feed,
-    /// Admin feed, set by an operator's `connect`.
-    onlooking: Option<Box<Onlooking>>,
     frame_bytes: usize,
     /// The longest reply does not count: a client is not slow because it asked for much.
     free_bytes: usize,
@@ -265,9 +261,6 @@ impl Outbox {
             write_ping(out, &[]);
             counters.probes.increment();
         }
-        if let Some(onlooking) = &mut waiting.onlooking {
-            frames += onlooking.write(out);
-        }
         if let Some(conn) = waiting.conn
             && (waiting.feed.has_snapshot() || (with_changes && waiting.feed.urgency() > 0))
         {
@@ -299,22 +292,18 @@ impl Outbox {
 
 impl Pending {
     fn is_open(&self) -> bool {
-        self.conn.is_some() || self.onlooking.is_some()
+        self.conn.is_some()
     }
 
     /// Whether something is to be written at once.
     fn has_news(&self) -> bool {
-        let has_more = self.onlooking.as_ref().is_some_and(|onlooking| onlooking.has_any());
-        !self.pushes.is_empty() || self.feed.has_snapshot() || has_more
+        !self.pushes.is_empty() || self.feed.has_snapshot()
     }
 
     fn end(&mut self, code: CloseCode) {
         self.close = Some(code);
         self.pushes = Vec::new();
         self.feed = Feed::default();
-        if let Some(onlooking) = &mut self.onlooking {
-            onlooking.clear();
-        }
         (self.ping, self.probe, self.probe_matters) = (false, false, false);
         if code == CloseCode::Slow {
             self.replies = Vec::new();

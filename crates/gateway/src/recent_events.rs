@@ -16,32 +16,25 @@ use std::collections::VecDeque;
 use domain::UserId;
 use parking_lot::Mutex;
 use presence::{Cause, Platform, Status};
-use serde::{Serialize, Serializer};
 
 pub const KEPT_MAX: usize = 500;
 
 /// A change of a user's own status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentEvent {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
-    #[serde(serialize_with = "as_number")]
     pub user: UserId,
     /// Follows from the two statuses.
     pub event: EventKind,
-    #[serde(serialize_with = "status_name")]
     pub from: Status,
-    #[serde(serialize_with = "status_name")]
     pub to: Status,
     /// None if unknown.
-    #[serde(serialize_with = "platform_name")]
     pub platform: Option<Platform>,
-    #[serde(serialize_with = "cause_name")]
     pub cause: Cause,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     Joined,
     Left,
@@ -65,22 +58,6 @@ impl EventKind {
             _ => EventKind::Status,
         }
     }
-}
-
-fn as_number<S: Serializer>(user: &UserId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(user.get())
-}
-
-fn status_name<S: Serializer>(status: &Status, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(status.name())
-}
-
-fn platform_name<S: Serializer>(platform: &Option<Platform>, serializer: S) -> Result<S::Ok, S::Error> {
-    platform.map(Platform::name).serialize(serializer)
-}
-
-fn cause_name<S: Serializer>(cause: &Cause, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(cause.name())
 }
 
 impl RecentEvent {
@@ -117,47 +94,22 @@ impl RecentEvent {
 }
 
 #[derive(Default)]
-pub(crate) struct RecentEvents(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
-    ring: VecDeque<RecentEvent>,
-    /// Events since the last [`RecentEvents::take_fresh`].
-    fresh: u64,
-}
-
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fresh {
-    /// The newest, in their order.
-    pub(crate) recent_events: Vec<RecentEvent>,
-    /// Events that did not fit.
-    pub(crate) left_out: u64,
-}
+pub(crate) struct RecentEvents(Mutex<VecDeque<RecentEvent>>);
 
 impl RecentEvents {
     pub(crate) fn add(&self, recent: RecentEvent) {
         let mut kept = self.0.lock();
-        if kept.ring.len() == KEPT_MAX {
-            kept.ring.pop_front();
+        if kept.len() == KEPT_MAX {
+            kept.pop_front();
         }
-        kept.ring.push_back(recent);
-        kept.fresh += 1;
+        kept.push_back(recent);
     }
 
     /// Newest first.
     pub(crate) fn newest(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
         let kept = self.0.lock();
         let shown = |one: &RecentEvent| if with_hidden { Some(*one) } else { one.public() };
-        kept.ring.iter().rev().filter_map(shown).take(limit).collect()
-    }
-
-    /// Events since the last call: the newest, and how many more.
-    pub(crate) fn take_fresh(&self, max: usize) -> Fresh {
-        let mut kept = self.0.lock();
-        let fresh = std::mem::take(&mut kept.fresh);
-        let count = usize::try_from(fresh).unwrap_or(usize::MAX).min(max).min(kept.ring.len());
-        let recent_events: Vec<RecentEvent> = kept.ring.range(kept.ring.len() - count..).copied().collect();
-        Fresh { recent_events, left_out: fresh - count as u64 }
+        kept.iter().rev().filter_map(shown).take(limit).collect()
     }
 }
 
@@ -171,22 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept_and_what_is_left_out_is_counted() {
+    fn the_newest_500_are_kept() {
         let events = RecentEvents::default();
-        assert_eq!(events.take_fresh(50), Fresh::default());
-        for number in 1..=3 {
-            events.add(recent(number, Status::Offline, Status::Online));
-        }
-        let fresh = events.take_fresh(2);
-        let times: Vec<u64> = fresh.recent_events.iter().map(|one| one.at_ms).collect();
-        assert_eq!((times, fresh.left_out), (vec![2, 3], 1));
-        assert_eq!(events.take_fresh(2), Fresh::default(), "once each");
-        for number in 4..=1_003 {
+        for number in 1..=1_003 {
             events.add(recent(number, Status::Offline, Status::Online));
         }
         assert_eq!(events.newest(2_000, true).len(), KEPT_MAX);
-        assert_eq!(events.newest(1, true)[0].at_ms, 1_003);
-        assert_eq!(events.take_fresh(50).left_out, 950);
+        let newest: Vec<u64> = events.newest(2, true).iter().map(|event| event.at_ms).collect();
+        assert_eq!(newest, [1_003, 1_002]);
     }
 
     #[test]
@@ -221,13 +165,5 @@ mod tests {
         }
         let away = recent(7, Status::Online, Status::Away);
         assert_eq!(away.public(), Some(away));
-    }
-
-    #[test]
-    fn it_is_written_as_the_api_has_it() {
-        let joined = recent(7, Status::Offline, Status::Online);
-        let expected = r#"{"at_ms":7,"user":7,"event":"joined","from":"offline","to":"online","platform":"web","cause":"declared"}"#;
-        assert_eq!(serde_json::to_string(&joined).unwrap(), expected);
-        assert_eq!(joined.event.name(), "joined");
     }
 }

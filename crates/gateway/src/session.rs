@@ -30,7 +30,6 @@ use wire::websocket::Decoder;
 use crate::accept::ConnectionPermit;
 use crate::counters::{Ending, GatewayCounters};
 use crate::hub::{ConnRef, Hub};
-use crate::operators::Operators;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::settings::{ConnectionSettings, RoomAccess};
@@ -54,7 +53,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct SessionShared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) tokens: Arc<Tokens>,
-    pub(crate) operators: Arc<Operators>,
     pub(crate) settings: ConnectionSettings,
     pub(crate) room_access: RoomAccess,
     pub(crate) counters: Arc<GatewayCounters>,
@@ -95,7 +93,7 @@ pub(crate) struct Session {
     /// After a protocol violation input is discarded.
     ignores_input: bool,
     /// Given back when the session ends.
-    permit: ConnectionPermit,
+    _permit: ConnectionPermit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +154,7 @@ impl Session {
             pinged_at: None,
             phase: Phase::Open,
             ignores_input: false,
-            permit,
+            _permit: permit,
         };
         session.handle_bytes(&mut beginning);
         session
@@ -185,8 +183,10 @@ impl Session {
         self.deadline = None;
         match self.phase {
             // `connect` is still running: the server's fault, so the client may reconnect.
-            Phase::Open if !self.is_known() && self.serving.is_some() => self.close(CloseCode::ServerError),
-            Phase::Open if !self.is_known() => self.close(CloseCode::Stale),
+            Phase::Open if self.conn_ref().is_none() && self.serving.is_some() => {
+                self.close(CloseCode::ServerError)
+            }
+            Phase::Open if self.conn_ref().is_none() => self.close(CloseCode::Stale),
             // Checked again: the clock may have been set.
             Phase::Open if self.is_expired() => self.close(CloseCode::Expired),
             Phase::Open => self.await_expiry(),
@@ -202,11 +202,6 @@ impl Session {
     /// A message may contain `connect` and more commands: then the outbox knows before all of them are done.
     fn conn_ref(&self) -> Option<ConnRef> {
         self.conn.or_else(|| self.outbox.conn())
-    }
-
-    /// Whether `connect` succeeded, for a user or an operator.
-    fn is_known(&self) -> bool {
-        self.conn_ref().is_some() || self.outbox.is_operators()
     }
 
     fn is_expired(&self) -> bool {
@@ -258,12 +253,8 @@ impl Session {
     fn take_back(&mut self, handler: CommandHandler) {
         self.client_state = handler.client_state;
         let Some(client_state) = &self.client_state else { return };
-        let is_new = self.conn.is_none();
-        self.conn = client_state.user_conn();
-        if self.conn.is_none() {
-            self.permit.release_user_permit();
-        }
-        if (is_new && self.conn.is_some()) || self.expires_at != client_state.expires_at {
+        let is_new = self.conn.replace(client_state.conn).is_none();
+        if is_new || self.expires_at != client_state.expires_at {
             self.expires_at = client_state.expires_at;
             self.await_expiry();
         }
@@ -311,7 +302,7 @@ impl Session {
 
     /// Notifies the hub, and frees what is no longer needed.
     fn end(&mut self, ending: Ending, how: CloseKind) {
-        self.count_end(ending);
+        self.shared.counters.sessions.ended.count(ending);
         self.deadline = Some(Box::pin(sleep(CLOSE_TIMEOUT)));
         self.flush = None;
         self.unserved = String::new();
@@ -322,15 +313,6 @@ impl Session {
         if let Some(serving) = serving {
             // A running command is finished, also without a client.
             tokio::spawn(serving);
-        }
-    }
-}
-
-impl Session {
-    /// Connections of operators are not counted.
-    fn count_end(&self, ending: Ending) {
-        if !self.outbox.is_operators() {
-            self.shared.counters.sessions.ended.count(ending);
         }
     }
 }
@@ -347,7 +329,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         if self.phase == Phase::Open {
             self.outbox.close(CloseCode::Normal);
-            self.count_end(Ending::Dropped);
+            self.shared.counters.sessions.ended.count(Ending::Dropped);
             if let Some(conn) = self.conn_ref() {
                 self.shared.hub.closed(conn, CloseKind::Dropped);
             }

@@ -70,8 +70,6 @@ pub struct ConnectionSettings {
     pub connections_max: usize,
     /// Open connections from one address; zero means no limit.
     pub connections_per_address_max: u32,
-    /// Connections of operators; they do not count against the users' limit.
-    pub operators_max: usize,
     /// Time limit of `connect`.
     pub connect_timeout: Duration,
     /// Time limit of a write.
@@ -98,7 +96,6 @@ impl Default for ConnectionSettings {
             allowed_origins: Vec::new(),
             connections_max: 100_000,
             connections_per_address_max: 200,
-            operators_max: 64,
             connect_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
             message_bytes_max: 64 * 1024,

@@ -38,22 +38,14 @@ impl Resolver {
         Resolver { gate: Arc::clone(gate), follow, site }
     }
 
-    /// Waits until the gate has read what was in the database when this was called. False if the database does not
-    /// answer.
+    /// Waits until the gate has read what was in the database when this was called. False if that takes too long: the
+    /// entry must then be retried, not rejected. A slow poll is not a failed one, so failures are not asked.
     async fn follow(&self, written_ms: u64) -> bool {
         let failures = || self.follow.failures_in_a_row.load(Ordering::Relaxed);
         if written_ms + SURELY_KNOWN_MS < SystemClock.now_ms() && failures() == 0 {
             return true;
         }
-        let polls = || self.follow.polls.load(Ordering::Relaxed);
-        // One poll may be under way, and have looked before.
-        let expected = polls() + 2;
-        let caught_up = async {
-            while polls() < expected {
-                tokio::time::sleep(CATCH_UP_POLL).await;
-            }
-        };
-        tokio::time::timeout(CATCH_UP_MAX, caught_up).await.is_ok() || failures() == 0
+        two_polls(&self.follow, CATCH_UP_MAX).await
     }
 
     /// A view whose entries are resolved before it applies them.
@@ -100,6 +92,18 @@ impl Resolver {
         };
         let _ = tokio::time::timeout(verification.answer_timeout() + Duration::from_secs(1), waiting).await;
     }
+}
+
+/// Two, because one may be running that has read before. False after `limit`.
+async fn two_polls(follow: &FollowCounters, limit: Duration) -> bool {
+    let polls = || follow.polls.load(Ordering::Relaxed);
+    let expected = polls() + 2;
+    let caught_up = async {
+        while polls() < expected {
+            tokio::time::sleep(CATCH_UP_POLL).await;
+        }
+    };
+    tokio::time::timeout(limit, caught_up).await.is_ok()
 }
 
 #[async_trait]
@@ -183,5 +187,24 @@ impl RiskSink for QueuedRisks {
         if let Some(unreported) = self.throttle.admit(risk.user, risk.kind, risk.at) {
             self.queue.report(&RiskEvent { unreported, ..*risk });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_gate_that_is_slow_to_poll_has_not_caught_up() {
+        let follow = FollowCounters::default();
+        let limit = Duration::from_millis(50);
+        assert!(!two_polls(&follow, limit).await, "no poll, and no failure either");
+        let polling = async {
+            for _ in 0..2 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                follow.polls.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        assert!(tokio::join!(two_polls(&follow, CATCH_UP_MAX), polling).0);
     }
 }

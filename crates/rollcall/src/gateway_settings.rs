@@ -75,7 +75,6 @@ impl Config {
                 .collect(),
             connections_max: gateway.connections_max as usize,
             connections_per_address_max: gateway.connections_per_address_max,
-            operators_max: gateway.operators_max as usize,
             connect_timeout: seconds(gateway.connect_timeout_s),
             commands_per_s: gateway.commands_per_s,
             ping: seconds(self.presence.ping_s),

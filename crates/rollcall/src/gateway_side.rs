@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::Gate;
-use access::keys::{KeyId, KeyRing, Scope};
 use anyhow::Context;
 use async_trait::async_trait;
 use domain::{Seconds, UserId};
@@ -12,7 +11,6 @@ use friends::FriendStore;
 use gateway::Gateway;
 use gateway::cluster::{ClusterSettings, ClusterStore};
 use gateway::gateway::{ClusterParts, GatewayParts};
-use gateway::operators::{Standing, Standings};
 use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
 use journal::ProcessName;
 use tracing::debug;
@@ -55,7 +53,6 @@ pub async fn open(
     node: &ProcessName,
     people: FriendStore,
     traffic: Traffic,
-    keys: Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
     let gate = Arc::clone(&traffic.gate);
@@ -66,7 +63,6 @@ pub async fn open(
         is_disabled: Arc::new(move |user| gate.is_disabled(user)),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
-        operators: standings(keys),
         seed: random_seed()?,
         cluster: cluster_parts(config, node).await?,
     })
@@ -74,16 +70,6 @@ pub async fn open(
     .context("cannot open the gateway")?;
     debug!("the gateway is open");
     Ok(gateway)
-}
-
-/// In the names of which keys operators may look on: those that may read.
-fn standings(keys: Arc<KeyRing>) -> Standings {
-    Arc::new(move |key| {
-        let id: KeyId = key.parse().ok()?;
-        let who = keys.working(id).filter(|who| who.scopes.allow(Scope::Read))?;
-        let secret = keys.secret_of(id, "operators")?;
-        Some(Standing { is_admin: who.scopes.allow(Scope::Admin), secret })
-    })
 }
 
 fn random_seed() -> anyhow::Result<u64> {

@@ -97,7 +97,7 @@ impl OpenSite {
         };
         let people = backends::open_people(lent.config, lent.store).await?;
         let gateway = match lent.with_gateway {
-            true => Some(open_gateway(&lent, engine, people.clone(), &activity, &ring).await?),
+            true => Some(open_gateway(&lent, engine, people.clone(), &activity).await?),
             false => None,
         };
         let whitelist = backends::open_whitelist(lent.config, lent.store)?;
@@ -286,11 +286,9 @@ async fn open_gateway(
     engine: &Engine,
     people: FriendStore,
     activity: &Activity,
-    keys: &Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
-    let keys = Arc::clone(keys);
-    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic, keys).await?;
+    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic).await?;
     if let Some(kept_here) = &engine.shown().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
         kept_here.on_change(move |passkeys| {
@@ -306,7 +304,6 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceFigures {
     PresenceFigures {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
-        operators_max: config.gateway.operators_max as usize,
     }
 }
 

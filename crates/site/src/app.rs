@@ -77,7 +77,6 @@ pub fn router(site: &Arc<Site>) -> Router {
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), run_detached))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), change_timeout))
         .route_layer(middleware::from_fn_with_state(Arc::clone(site), read_body));
-    let feed = timed(session::feed_routes(), Scope::Read);
     let routes = Routes::new()
         .merge(verify)
         .merge(read)
@@ -86,7 +85,6 @@ pub fn router(site: &Arc<Site>) -> Router {
         .merge(upload_routes)
         .merge(user_routes)
         .merge(sessions)
-        .merge(feed)
         .merge(monitoring::routes())
         .merge(websocket::routes());
     let (routes, _) = routes.split_for_parts();
@@ -112,7 +110,6 @@ pub fn description() -> Description {
         .merge(api::upload_routes())
         .merge(api::user_routes())
         .merge(session::routes())
-        .merge(session::feed_routes())
         .merge(monitoring::routes());
     Description::of(routes.into_openapi())
 }

@@ -186,6 +186,6 @@ mod tests {
             operation_id("put", "/api/v1/users/{id}/multipliers/{from}"),
             "put_users_by_id_multipliers_by_from"
         );
-        assert_eq!(operation_id("post", "/session/feed-token"), "post_session_feed_token");
+        assert_eq!(operation_id("post", "/passkey/verify"), "post_passkey_verify");
     }
 }

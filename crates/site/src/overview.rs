@@ -11,7 +11,7 @@
 //!
 //! # Guarantees
 //!
-//! - It is serialised once a second, with and without invisible users, for all requests and the operators' feed.
+//! - It is serialised once a second, with and without invisible users, for all requests.
 //! - A source that does not answer delays nothing: its part of the overview is null, and there is an alert.
 //! - Rates are averages over five seconds, in the history over the ten seconds of a step.
 //!
@@ -179,17 +179,10 @@ impl OverviewCollector {
             interval.tick().await;
             let overview = self.overview(&mut state);
             match Published::new(overview) {
-                Ok(published) => self.publish(published),
+                Ok(published) => drop(self.latest.send_replace(Some(published))),
                 Err(reason) => error!(%reason, "overview not serialised"),
             }
         }
-    }
-
-    fn publish(&self, published: Published) {
-        if let Some(gateway) = &self.sources.gateway {
-            gateway.operators.publish_overview(&published.with_hidden_json, &published.public_json);
-        }
-        self.latest.send_replace(Some(published));
     }
 
     fn overview(&self, state: &mut CollectorState) -> Overview {

@@ -46,11 +46,6 @@ pub(crate) fn routes() -> Routes {
     Routes::new().routes(routes!(begin, show, end))
 }
 
-/// Routes for keys with `read`.
-pub(crate) fn feed_routes() -> Routes {
-    Routes::new().routes(routes!(feed_token))
-}
-
 /// Sign-in with a key.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -211,44 +206,4 @@ async fn end(
         response.headers_mut().append(SET_COOKIE, removed);
     }
     Ok(response)
-}
-
-/// What to connect with.
-#[derive(Serialize, ToSchema)]
-struct FeedToken {
-    /// The token, for the Centrifuge SDK at `/connection/websocket`.
-    token: String,
-    /// When it runs out.
-    expires_at: u32,
-}
-
-/// A token for the operators' feed
-///
-/// With it the dashboard connects to `/connection/websocket` and hears what happens as it happens. A server without the
-/// role `gateway` has no feed: poll instead.
-#[utoipa::path(
-    post, path = "/session/feed-token", tag = "session",
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
-    responses(
-        (status = 200, description = "The token", body = FeedToken),
-        (status = 503, description = "No feed here", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
-    )
-)]
-async fn feed_token(
-    State(site): State<Arc<Site>>,
-    Extension(caller): Extension<Authenticated>,
-) -> Result<Json<FeedToken>, Problem> {
-    let operators = match &site.parts.gateway {
-        Some(gateway) => &gateway.operators,
-        None => return Err(no_feed()),
-    };
-    let made = operators.token(caller.key_id.as_str(), caller.scopes.allow(Scope::Admin));
-    let made = made.map_err(|error| Problem::internal("the token", &error))?;
-    Ok(Json(FeedToken { token: made.token, expires_at: made.expires_at.0 }))
-}
-
-fn no_feed() -> Problem {
-    let detail = "this server has no feed, since it does not have the role gateway: ask GET /api/v1/overview now and then";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_feed", detail)
 }

@@ -1,15 +1,17 @@
-// The API, typed by the server's own description of it.
+// The API, typed by openapi.json.
 //
 //     const user = await api.get("/api/v1/users/{id}", { path: { id: 7 } });
 //     await api.patch("/api/v1/users/{id}", { path: { id: 7 }, body: { enabled: false } });
 //
-// Whatever is not a success is thrown as a `Problem`; a server that cannot be reached is one with status 0. Who is asking
-// is somebody else's business: the session, or the member's page, says so once with `identify`.
+// Whatever is not a success is thrown as a `Problem`; an unreachable server is one with status 0. The session, or the
+// member's page, sets the headers that identify the caller with `identify`.
+//
+// Answers with an entity tag are kept: a GET that is repeated sends `If-None-Match`, and on 304 returns the same object.
 import type { AllPaths } from "./types";
 
 type Method = "get" | "post" | "put" | "patch" | "delete";
 
-/** What went wrong, as the server says it. */
+/** An error, as the server describes it. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -21,13 +23,12 @@ export class Problem extends Error {
     this.name = "Problem";
   }
 
-  /** Whether the server could not be reached at all, or something before it could not. */
-  get isAway(): boolean {
+  /** The server, or a proxy in front of it, does not answer. */
+  get isUnreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 504;
   }
 }
 
-/** Whatever was thrown, as a Problem. */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   return new Problem(0, "unexpected", thrown instanceof Error ? thrown.message : String(thrown));
@@ -47,7 +48,7 @@ type Parameters<O, Where extends string> = O extends { parameters: infer Q }
 
 type Content<R> = R extends { content: { "application/json": infer T } } ? T : undefined;
 
-/** What a successful answer says. */
+/** The body of a successful answer. */
 export type Answer<P extends keyof AllPaths, M extends Method> =
   Operation<P, M> extends { responses: infer R } ? Content<R[keyof R & (200 | 201 | 202 | 204)]> : never;
 
@@ -67,7 +68,7 @@ type Options<O> = Given<"path", Parameters<O, "path">> &
   Given<"query", Parameters<O, "query">> &
   Given<"body", Body<O>> & { signal?: AbortSignal };
 
-// Options may be left out where nothing in them is needed.
+// Options are optional where none of them is required.
 type Rest<O> = object extends Options<O> ? [options?: Options<O>] : [options: Options<O>];
 
 interface Untyped {
@@ -75,25 +76,41 @@ interface Untyped {
   query?: Record<string, unknown>;
   body?: unknown;
   signal?: AbortSignal;
-  /** A 401 is about what was sent, and says nothing of who is asking. */
-  isAboutBody?: boolean;
+  /** A 401 concerns the credentials in the body, not those of the session. */
+  isSignIn?: boolean;
 }
 
 interface Identity {
-  /** What to add to a request. */
+  /** Headers to add to a request. */
   headers(method: string): Record<string, string>;
-  /** The server no longer knows who is asking. */
+  /** The server refused the session or token. */
   onUnauthorized(): void;
 }
 
 let identity: Identity = { headers: () => ({}), onUnauthorized: () => {} };
 
-/** Says who is asking from now on. */
-export function identify(who: Identity): void {
-  identity = who;
+/** Sets the caller of all further requests. */
+export function identify(caller: Identity): void {
+  identity = caller;
 }
 
-/** The address of a request: the parts of the path filled in, and of the query what there is. */
+const ANSWERS_MAX = 32;
+const answers = new Map<string, { tag: string; body: unknown }>();
+
+/** Drops the kept answers, as at sign-out. */
+export function forgetAnswers(): void {
+  answers.clear();
+}
+
+function keepAnswer(address: string, tag: string, body: unknown): void {
+  // Map keeps the order of insertion: the first key is the one not used for longest.
+  answers.delete(address);
+  answers.set(address, { tag, body });
+  const oldest = answers.keys().next();
+  if (answers.size > ANSWERS_MAX && !oldest.done) answers.delete(oldest.value);
+}
+
+/** The address of a request, without empty parts of the query. */
 export function addressOf(template: string, options: Untyped = {}): string {
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(options.path?.[name] ?? "")));
   const query = new URLSearchParams();
@@ -104,19 +121,22 @@ export function addressOf(template: string, options: Untyped = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-// Longer than the server takes for anything; shorter than somebody waits.
+// Longer than the server's own time limit of a request.
 const ANSWER_MS_MAX = 20_000;
 
-/** One request, not typed. For what the description does not describe. */
+/** An untyped request, for routes outside of openapi.json. */
 export async function request(method: string, template: string, options: Untyped = {}): Promise<unknown> {
+  const address = addressOf(template, options);
   const headers: Record<string, string> = { accept: "application/json", ...identity.headers(method) };
+  const kept = method === "GET" ? answers.get(address) : undefined;
+  if (kept) headers["if-none-match"] = kept.tag;
   if (options.body !== undefined) headers["content-type"] = "application/json";
   const given = new AbortController();
   const timer = setTimeout(() => given.abort(), ANSWER_MS_MAX);
   const stop = () => given.abort();
   options.signal?.addEventListener("abort", stop);
   try {
-    const response = await fetch(addressOf(template, options), {
+    const response = await fetch(address, {
       method,
       headers,
       signal: given.signal,
@@ -124,7 +144,14 @@ export async function request(method: string, template: string, options: Untyped
       cache: "no-store",
       ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
     });
-    return await read(response, options.isAboutBody ?? false);
+    if (kept && response.status === 304) {
+      keepAnswer(address, kept.tag, kept.body);
+      return kept.body;
+    }
+    const body = await read(response, options.isSignIn ?? false);
+    const tag = response.headers.get("etag");
+    if (method === "GET" && tag) keepAnswer(address, tag, body);
+    return body;
   } catch (thrown) {
     if (thrown instanceof Problem) throw thrown;
     throw new Problem(0, options.signal?.aborted ? "aborted" : "unreachable", "the server does not answer");
@@ -134,12 +161,12 @@ export async function request(method: string, template: string, options: Untyped
   }
 }
 
-async function read(response: Response, isAboutBody: boolean): Promise<unknown> {
+async function read(response: Response, isSignIn: boolean): Promise<unknown> {
   const text = await response.text();
-  const said = parse(text);
-  if (response.ok) return said;
-  if (response.status === 401 && !isAboutBody) identity.onUnauthorized();
-  const problem = (typeof said === "object" && said !== null ? said : {}) as { code?: unknown; detail?: unknown };
+  const body = parse(text);
+  if (response.ok) return body;
+  if (response.status === 401 && !isSignIn) identity.onUnauthorized();
+  const problem = (typeof body === "object" && body !== null ? body : {}) as { code?: unknown; detail?: unknown };
   throw new Problem(
     response.status,
     typeof problem.code === "string" ? problem.code : `http_${response.status}`,
@@ -162,7 +189,6 @@ function verb<M extends Method>(method: M) {
     (await request(method.toUpperCase(), path as string, options as Untyped | undefined)) as Answer<P, M>;
 }
 
-/** The API. */
 export const api = {
   get: verb("get"),
   post: verb("post"),

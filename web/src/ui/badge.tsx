@@ -1,11 +1,9 @@
-// Small marks. A colour never speaks alone: there is a word or a shape beside it.
+// Badges. Colour is never the only signal: a word or a shape stands beside it.
 import type { ComponentChildren } from "preact";
 import { statusName } from "./texts";
 
-/** What a mark means. */
 export type Tone = "plain" | "ok" | "warn" | "bad" | "info";
 
-/** A word in a frame. */
 export function Badge(props: { tone?: Tone; title?: string; children: ComponentChildren }) {
   return (
     <span class={`badge tone-${props.tone ?? "plain"}`} title={props.title}>
@@ -16,7 +14,7 @@ export function Badge(props: { tone?: Tone; title?: string; children: ComponentC
 
 const STATUSES = new Set(["online", "away", "busy", "offline", "invisible", "pending"]);
 
-/** The status of a person: a shape of its own for each, and its name. */
+/** Each presence status has its own shape. */
 export function StatusDot(props: { status: string; bare?: boolean }) {
   const known = STATUSES.has(props.status) ? props.status : "offline";
   return (

@@ -1,12 +1,11 @@
-// Things to press.
+// Buttons.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { words } from "./texts";
 
-/** What a press means. */
 export type ButtonTone = "plain" | "primary" | "danger" | "quiet";
 
-/** A button. While its work is under way it cannot be pressed again. */
+/** Disabled while `onClick` is running. */
 export function Button(props: {
   children: ComponentChildren;
   onClick?: (() => unknown) | undefined;
@@ -48,7 +47,6 @@ export function Button(props: {
   );
 }
 
-/** Puts a text on the clipboard. */
 export function CopyButton(props: { text: string; children?: ComponentChildren }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
@@ -63,7 +61,7 @@ export function CopyButton(props: { text: string; children?: ComponentChildren }
   );
 }
 
-// Over plain HTTP on another machine there is no clipboard API: the old way still works there.
+// The clipboard API needs a secure context; over plain HTTP the deprecated command still works.
 async function putOnClipboard(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,11 +1,11 @@
-// What stands under a chart: the time of day, in as many words as it takes to tell two marks apart.
+// Labels of the time axis, as precise as needed to distinguish two ticks.
 
 const SHORT_SPAN_S = 600;
 
-/** The steps between marks, in seconds. None is below a second, which no label could tell. */
+/** Steps between ticks, in seconds. None is below a second, the precision of a label. */
 export const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 
-/** Labels for these marks, in seconds since 1970. With seconds where the span is short; the same one never twice in a row. */
+/** `ticks` are in seconds since 1970. With seconds if the span is short; equal neighbours are left out. */
 export function clockLabels(marks: readonly number[], span_s: number, locale: string): string[] {
   const step_s = marks.length > 1 ? (marks[1] ?? 0) - (marks[0] ?? 0) : span_s;
   const isShort = span_s < SHORT_SPAN_S || step_s < 60;

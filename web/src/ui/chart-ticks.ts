@@ -1,19 +1,19 @@
-// The marks of a value axis: few, even, from 0 to a little above the highest value, and each with a label of its own.
+// Ticks of a value axis: few, even, from 0 to just above the highest value, with distinct labels.
 import * as format from "../format";
 
-/** What the numbers are. Counts are of whole things: peers, people, entries. */
+/** Counts are whole numbers: peers, users, entries. */
 export type Unit = "count" | "rate" | "byteRate";
 
 const INTERVALS_MAX = 4;
 const DECIMAL_STEPS = [1, 2, 5, 10];
 const BINARY_STEPS = [0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** The marks; the last one is the top of the axis. */
+/** The last one is the top of the axis. */
 export function ticksFor(high: number | null, unit: Unit): number[] {
   const highest = high !== null && Number.isFinite(high) && high > 0 ? high : 0;
   const step = unit === "byteRate" ? binaryStep(highest) : decimalStep(highest, unit === "count" ? 1 : 0);
   const intervals = Math.max(1, Math.ceil(highest / step - 1e-9));
-  // By division, for 3 * 0.1 is not 0.3.
+  // By division: 3 * 0.1 is not 0.3.
   return Array.from({ length: intervals + 1 }, (_, index) => (step < 1 ? index / Math.round(1 / step) : index * step));
 }
 
@@ -32,7 +32,7 @@ function binaryStep(highest: number): number {
   return base * (BINARY_STEPS.find((one) => wanted <= one && one * base >= 1) ?? 256);
 }
 
-/** A label for each mark: with as many digits as it takes to tell two of them apart. */
+/** With as many digits as needed to distinguish them. */
 export function tickLabels(ticks: readonly number[], unit: Unit): string[] {
   if (unit === "byteRate") return ticks.map((value) => format.byteRate(value));
   if (unit === "count") return ticks.map((value) => format.count(value));

@@ -1,5 +1,5 @@
-// Lines over time, by uPlot. Colours come from the style sheet, so that a chart follows the theme; the legend is ours, so
-// that it can be read aloud and in both languages.
+// Line charts over time, by uPlot. Colours come from the style sheet, to follow the theme; the legend is HTML, for screen
+// readers and translation.
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -9,13 +9,11 @@ import { isDark } from "../theme";
 import { clockLabels, STEPS_S } from "./chart-labels";
 import { tickLabels, ticksFor, type Unit } from "./chart-ticks";
 
-/** A line. */
 export interface Series {
   label: string;
   values: readonly (number | null)[];
-  /** Which colour of the palette, from 1 to 6; by default its place in the list. */
+  /** Colour of the palette, from 1 to 6; default: position in the list. */
   colour?: number;
-  /** Filled below. */
   fill?: boolean;
 }
 
@@ -25,10 +23,10 @@ const FORMATS: Record<Unit, (value: number) => string> = {
   byteRate: format.byteRate,
 };
 
-/** The widest digit of the labels, in pixels: their font is 11 px. */
+/** Widest digit of the labels in pixels; their font is 11 px. */
 const LABEL_DIGIT_PX = 7;
 
-/** Lines over time. `times` are seconds since 1970. */
+/** `times` are in seconds since 1970. */
 export function Chart(props: { series: readonly Series[]; times: readonly number[]; unit: Unit; height?: number; label?: string }) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -36,29 +34,29 @@ export function Chart(props: { series: readonly Series[]; times: readonly number
   const height = props.height ?? 160;
   const dark = isDark();
   const tag = language.value;
-  // With another look, or other lines, it is another chart; with other numbers it is not.
-  const look = `${dark} ${tag} ${props.unit} ${height} ${props.series.map((one) => `${one.label}/${one.colour ?? ""}/${one.fill ?? ""}`).join("|")}`;
+  // Theme or series changes create a new chart; data changes update it.
+  const chartKey = `${dark} ${tag} ${props.unit} ${height} ${props.series.map((one) => `${one.label}/${one.colour ?? ""}/${one.fill ?? ""}`).join("|")}`;
 
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
-    const made = new uPlot(optionsFor(props, box, height, setIndex), dataOf(props), box);
-    plot.current = made;
-    const resized = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height }));
+    const created = new uPlot(optionsFor(props, box, height, setIndex), dataOf(props), box);
+    plot.current = created;
+    const resized = new ResizeObserver(() => created.setSize({ width: box.clientWidth, height }));
     resized.observe(box);
     return () => {
       resized.disconnect();
-      made.destroy();
+      created.destroy();
       plot.current = null;
     };
-  }, [look]);
+  }, [chartKey]);
 
   useEffect(() => {
     plot.current?.setData(dataOf(props));
   }, [props.times, props.series]);
 
   const at = index ?? lastKnown(props);
-  const say = FORMATS[props.unit];
+  const formatValue = FORMATS[props.unit];
   return (
     <figure class="chart">
       <figcaption class="legend">
@@ -67,7 +65,7 @@ export function Chart(props: { series: readonly Series[]; times: readonly number
           return (
             <span key={one.label} class="legend-item">
               <span class={`legend-key series-${one.colour ?? place + 1}`} aria-hidden="true" />
-              {one.label} <strong class="number">{value === null ? format.NOTHING : say(value)}</strong>
+              {one.label} <strong class="number">{value === null ? format.NOTHING : formatValue(value)}</strong>
             </span>
           );
         })}
@@ -102,7 +100,7 @@ function optionsFor(
     height,
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    // At the right there is room for the half of a time of day that a mark at the very end has beyond it.
+    // Room at the right for half of the last time label.
     padding: [8, 4 * LABEL_DIGIT_PX + 2, 0, 0],
     scales: { x: { time: true }, y: { range: (_self, _low, high) => [0, ticks(high).at(-1) ?? 1] } },
     axes: [
@@ -130,7 +128,7 @@ function spanOf(plot: uPlot): number {
   return (max ?? 0) - (min ?? 0);
 }
 
-// Drawn on a canvas, labels can be read by nobody but people: for tests and for the curious they are written down as well.
+// Labels are drawn on a canvas: they are also written to an attribute, for tests.
 function shown(box: HTMLElement, labels: string[]): string[] {
   box.dataset["ticks"] = labels.join("|");
   return labels;

@@ -1,4 +1,4 @@
-// Questions in front of the page. The browser's own <dialog> keeps the focus inside and closes on Escape.
+// Dialogs. The browser's <dialog> keeps the focus inside and closes on Escape.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { Button } from "./button";
 import { TextField } from "./field";
 import { words } from "./texts";
 
-/** A dialog with a form in it. What is inside is there only while it is open. */
+/** Children are mounted only while it is open. */
 export function Dialog(props: { open: boolean; title: ComponentChildren; onClose(): void; children: ComponentChildren }) {
   return props.open ? <OpenDialog {...props} /> : null;
 }
@@ -37,41 +37,39 @@ function OpenDialog(props: { title: ComponentChildren; onClose(): void; children
   );
 }
 
-/** The buttons at the end of a dialog: to go on is the last of them. */
+/** The confirming button comes last. */
 export function DialogButtons(props: { children: ComponentChildren }) {
   return <div class="dialog-buttons">{props.children}</div>;
 }
 
-/** What is asked. */
 export interface Question {
   title: string;
   body?: ComponentChildren;
-  /** What the button says: a verb. */
+  /** Label of the button: a verb. */
   action: string;
   tone?: "primary" | "danger";
-  /** A word that must be typed first, for what cannot be undone. */
+  /** A word to type before an irreversible action. */
   typed?: string;
 }
 
-const asked = signal<{ question: Question; answer(yes: boolean): void } | null>(null);
+const pending = signal<{ question: Question; answer(yes: boolean): void } | null>(null);
 
-/** Asks, and waits for the answer. */
 export function confirm(question: Question): Promise<boolean> {
-  asked.value?.answer(false);
+  pending.value?.answer(false);
   return new Promise((resolve) => {
-    asked.value = {
+    pending.value = {
       question,
       answer: (yes) => {
-        asked.value = null;
+        pending.value = null;
         resolve(yes);
       },
     };
   });
 }
 
-/** Where questions appear: once in a page. */
+/** Renders the dialog of `confirm`; once per page. */
 export function Confirm() {
-  const open = asked.value;
+  const open = pending.value;
   if (!open) return null;
   return (
     <Dialog open title={open.question.title} onClose={() => open.answer(false)}>

@@ -1,9 +1,8 @@
-// Things to fill in.
+// Form fields.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { words } from "./texts";
 
-/** A label around whatever is to be filled in. */
 export function Field(props: { label: ComponentChildren; hint?: ComponentChildren; error?: ComponentChildren; children: ComponentChildren }) {
   return (
     <label class="field">
@@ -19,7 +18,6 @@ export function Field(props: { label: ComponentChildren; hint?: ComponentChildre
   );
 }
 
-/** A line of text. */
 export function TextField(props: {
   label: ComponentChildren;
   value: string;
@@ -67,14 +65,13 @@ export function TextField(props: {
   );
 }
 
-/** One of several. */
 export function Select<V extends string>(props: {
   label: ComponentChildren;
   value: V;
   options: readonly { value: V; label: string }[];
   onChange(value: V): void;
   hint?: ComponentChildren;
-  /** The label is for those who cannot see it. */
+  /** The label is for screen readers only. */
   bare?: boolean;
 }) {
   const box = (
@@ -101,7 +98,6 @@ export function Select<V extends string>(props: {
   );
 }
 
-/** Yes or no. */
 export function Check(props: { label: ComponentChildren; checked: boolean; onChange(checked: boolean): void; hint?: ComponentChildren; disabled?: boolean }) {
   return (
     <label class="check">
@@ -119,25 +115,25 @@ export function Check(props: { label: ComponentChildren; checked: boolean; onCha
   );
 }
 
-/** What to look for. Tells it when the typing rests, and at once on Enter. */
+/** Calls `onSearch` when typing pauses, and at once on Enter. */
 export function SearchField(props: { value: string; onSearch(value: string): void; placeholder?: string; label?: string; waitMs?: number }) {
   const id = useId();
   const [text, setText] = useState(props.value);
   const timer = useRef<ReturnType<typeof setTimeout>>();
-  const told = useRef(props.value);
-  // Somebody else may change it: the way back in the browser, say.
+  const reported = useRef(props.value);
+  // The value may change from outside, as by the back button.
   useEffect(() => {
-    if (props.value !== told.current) {
-      told.current = props.value;
+    if (props.value !== reported.current) {
+      reported.current = props.value;
       setText(props.value);
     }
   }, [props.value]);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  const tell = (value: string) => {
+  const report = (value: string) => {
     clearTimeout(timer.current);
-    if (value === told.current) return;
-    told.current = value;
+    if (value === reported.current) return;
+    reported.current = value;
     props.onSearch(value);
   };
   return (
@@ -146,7 +142,7 @@ export function SearchField(props: { value: string; onSearch(value: string): voi
       role="search"
       onSubmit={(event) => {
         event.preventDefault();
-        tell(text.trim());
+        report(text.trim());
       }}
     >
       <label class="visually-hidden" for={id}>
@@ -164,7 +160,7 @@ export function SearchField(props: { value: string; onSearch(value: string): voi
           const value = event.currentTarget.value;
           setText(value);
           clearTimeout(timer.current);
-          timer.current = setTimeout(() => tell(value.trim()), props.waitMs ?? 300);
+          timer.current = setTimeout(() => report(value.trim()), props.waitMs ?? 300);
         }}
       />
     </form>

@@ -1,4 +1,4 @@
-// A few line drawings, 16 by 16.
+// Icons, 16 by 16.
 
 const PATHS = {
   brand: "M2 3.5h.01M2 8h.01M2 12.5h.01M6 3.5h8M6 8h8M6 12.5h5",
@@ -13,10 +13,9 @@ const PATHS = {
   audit: "M3.5 1.5h7l2 2v11h-9zM6 6h4M6 8.5h4M6 11h2.5",
 } as const;
 
-/** The drawings there are. */
 export type IconName = keyof typeof PATHS;
 
-/** A drawing. It says nothing to a screen reader: there is a word beside it. */
+/** Hidden from screen readers: a word stands beside it. */
 export function Icon(props: { name: IconName; size?: number }) {
   const size = props.size ?? 16;
   return (

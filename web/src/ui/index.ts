@@ -1,4 +1,4 @@
-// Everything that pages are put together from.
+// Shared components of the pages.
 export { Badge, StatusDot, type Tone } from "./badge";
 export { Button, CopyButton, type ButtonTone } from "./button";
 export { Chart, type Series } from "./chart";

@@ -1,11 +1,10 @@
-// The frame of a page and what fills it: cards, single figures, and the three states in which there is nothing to show.
+// Page layout: headings, cards, figures, and the states loading, empty and failed.
 import { toChildArray, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Problem } from "../api/client";
 import { Button } from "./button";
 import { words } from "./texts";
 
-/** A page: its heading, what can be done, and the rest. */
 export function Page(props: { title: ComponentChildren; tabTitle?: string; actions?: ComponentChildren; lead?: ComponentChildren; children?: ComponentChildren }) {
   const name = props.tabTitle ?? (typeof props.title === "string" ? props.title : "");
   useEffect(() => {
@@ -25,7 +24,6 @@ export function Page(props: { title: ComponentChildren; tabTitle?: string; actio
   );
 }
 
-/** A box with a heading. */
 export function Card(props: { title?: ComponentChildren; actions?: ComponentChildren; class?: string; flush?: boolean; children?: ComponentChildren }) {
   return (
     <section class={`card ${props.class ?? ""}`}>
@@ -40,7 +38,7 @@ export function Card(props: { title?: ComponentChildren; actions?: ComponentChil
   );
 }
 
-/** One figure. `exact` is shown on hover. */
+/** `exact` is shown on hover. */
 export function Stat(props: { label: ComponentChildren; value: ComponentChildren; exact?: string; note?: ComponentChildren; tone?: string; href?: string }) {
   const body = (
     <>
@@ -52,8 +50,7 @@ export function Stat(props: { label: ComponentChildren; value: ComponentChildren
   return <dl class={`stat ${props.tone ? `tone-${props.tone}` : ""}`}>{props.href ? <StatLink href={props.href} exact={props.exact}>{body}</StatLink> : <div>{body}</div>}</dl>;
 }
 
-// The link lies over the whole figure, so it is what is hovered. The same place is in the navigation for those who do not
-// point.
+// The link covers the whole figure. It is hidden from keyboard and screen readers: the navigation has the same link.
 function StatLink(props: { href: string; exact: string | undefined; children: ComponentChildren }) {
   return (
     <div class="stat-linked">
@@ -65,7 +62,7 @@ function StatLink(props: { href: string; exact: string | undefined; children: Co
   );
 }
 
-/** Figures side by side: in one row or in two, and never one left over by itself. */
+/** Figures in one row or two, of equal length. */
 export function Stats(props: { children: ComponentChildren }) {
   const figures = toChildArray(props.children).length;
   return (
@@ -75,7 +72,6 @@ export function Stats(props: { children: ComponentChildren }) {
   );
 }
 
-/** There is nothing, and that is how it is. */
 export function Empty(props: { title?: ComponentChildren; children?: ComponentChildren; tone?: "ok" }) {
   return (
     <div class={`empty ${props.tone === "ok" ? "empty-ok" : ""}`}>
@@ -85,7 +81,6 @@ export function Empty(props: { title?: ComponentChildren; children?: ComponentCh
   );
 }
 
-/** There is nothing yet. */
 export function Loading(props: { rows?: number }) {
   return (
     <div class="loading" role="status">
@@ -97,30 +92,28 @@ export function Loading(props: { rows?: number }) {
   );
 }
 
-/** There is nothing because something went wrong. */
 export function Failure(props: { problem: Problem; retry?: () => void }) {
   const { problem } = props;
   const isRefused = problem.status === 403;
   return (
     <div class="failure" role="alert">
       <p class="failure-title">{headline(problem)}</p>
-      {!problem.isAway && <p class="failure-detail">{problem.detail}</p>}
-      {problem.isAway && <p class="failure-detail">{words.awayHint}</p>}
-      {isRefused && <p class="failure-detail">{words.refusedHint}</p>}
+      {!problem.isUnreachable && <p class="failure-detail">{problem.detail}</p>}
+      {problem.isUnreachable && <p class="failure-detail">{words.unreachableHint}</p>}
+      {isRefused && <p class="failure-detail">{words.forbiddenHint}</p>}
       {props.retry && <Button onClick={props.retry}>{words.retry}</Button>}
     </div>
   );
 }
 
 function headline(problem: Problem): string {
-  if (problem.isAway) return words.away;
-  if (problem.status === 403) return words.refused;
+  if (problem.isUnreachable) return words.unreachable;
+  if (problem.status === 403) return words.forbidden;
   if (problem.status === 404) return words.missing;
   if (problem.status === 429) return words.tooMany;
   return words.failed;
 }
 
-/** A list of names and values. */
 export function Facts(props: { items: [label: ComponentChildren, value: ComponentChildren][] }) {
   return (
     <dl class="facts">

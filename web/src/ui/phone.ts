@@ -1,7 +1,6 @@
-// Whether the window is as narrow as a phone: there, rows of tables become cards (styles/table.css).
+// Phone width, at which table rows become cards (styles/table.css).
 import { signal } from "@preact/signals";
 
-/** Whether it is. */
 export const isPhone = signal(false);
 
 if (typeof matchMedia !== "undefined") {

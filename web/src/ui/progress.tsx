@@ -1,8 +1,8 @@
-// How much of something is there: a bar, and the number beside it.
+// Progress bar with its number.
 import "./progress.css";
 import * as format from "../format";
 
-/** How much is there, from 0 to 1; `none` is said where that is not known. */
+/** From 0 to 1; `none` is the text for an unknown value. */
 export function Progress(props: { share: number | null; label: string; none: string; title?: string | undefined }) {
   if (props.share === null) return <span class="dim">{props.none}</span>;
   const percent = format.percent(props.share, props.share < 1 ? 1 : 0);

@@ -1,4 +1,4 @@
-// How many may leech at once, of a torrent or of a user: shown, and asked for.
+// Leech slots of a torrent or user: display and dialog.
 import { useState } from "preact/hooks";
 import * as format from "../format";
 import { texts } from "../i18n";
@@ -9,15 +9,15 @@ import { words } from "./texts";
 
 const t = texts({
   en: {
-    asConfigured: "default",
-    any: "any number",
+    defaultValue: "default",
+    any: "unlimited",
     label: "Leech slots",
-    hint: "Empty: the default. -1: any number. Whoever leeches already goes on.",
-    bad: "A whole number from -1 to 1,000,000, or nothing.",
+    hint: "Empty: default. -1: unlimited. Peers that already leech are not affected.",
+    bad: "Enter a whole number from -1 to 1,000,000, or leave empty.",
     save: "Save",
   },
   zh: {
-    asConfigured: "默认",
+    defaultValue: "默认",
     any: "不限",
     label: "下载名额",
     hint: "留空：默认值。-1：不限。已在下载的不受影响。",
@@ -28,8 +28,8 @@ const t = texts({
 
 const SLOTS_MAX = 1_000_000;
 
-/** What is written, as the API has it: null for the configured default; undefined where it is no such number. */
-export function readSlots(text: string): number | null | undefined {
+/** Value for the API: null for the configured default; undefined if invalid. */
+export function parseSlots(text: string): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   if (!/^(-1|\d{1,7})$/.test(trimmed)) return undefined;
@@ -37,13 +37,12 @@ export function readSlots(text: string): number | null | undefined {
   return slots <= SLOTS_MAX ? slots : undefined;
 }
 
-/** How many. */
 export function Slots(props: { value: number | null | undefined }) {
-  if (props.value === null || props.value === undefined) return <span>{t.asConfigured}</span>;
+  if (props.value === null || props.value === undefined) return <span>{t.defaultValue}</span>;
   return <span class="number">{props.value < 0 ? t.any : format.countExact(props.value)}</span>;
 }
 
-/** Asks how many. `onSave` says whether it worked. */
+/** `onSave` returns whether it succeeded. */
 export function SlotsDialog(props: {
   title: string;
   value: number | null | undefined;
@@ -52,7 +51,7 @@ export function SlotsDialog(props: {
 }) {
   const [text, setText] = useState(props.value === null || props.value === undefined ? "" : String(props.value));
   const [busy, setBusy] = useState(false);
-  const slots = readSlots(text);
+  const slots = parseSlots(text);
   const save = async () => {
     if (slots === undefined) return;
     setBusy(true);

@@ -1,4 +1,4 @@
-// A table. On a phone each row becomes a card, with the names of the columns beside the values.
+// Tables. On a phone each row becomes a card with the column titles beside the values.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "./button";
@@ -6,31 +6,28 @@ import { Empty } from "./page";
 import { isPhone } from "./phone";
 import { words } from "./texts";
 
-/** A column. */
 export interface Column<T> {
-  /** What it is called in code: unique in the table. */
+  /** Unique in the table. */
   key: string;
   title: ComponentChildren;
   render(row: T): ComponentChildren;
-  /** Numbers stand at the end. */
+  /** Numbers are aligned to the end. */
   align?: "end" | undefined;
-  /** What `onSort` is told; without it the column cannot be sorted. */
+  /** Passed to `onSort`; without it the column is not sortable. */
   sort?: string | undefined;
-  /** Takes the room that is left. */
+  /** Takes the remaining width. */
   wide?: boolean | undefined;
-  /** On a phone: the heading of the card, or left out. */
+  /** On a phone: heading of the card, or hidden. */
   phone?: "title" | "hide" | undefined;
-  /** Left out where the window is narrow: for what is also elsewhere. A phone shows it. */
+  /** Hidden in narrow windows, for values that are shown elsewhere as well; visible on phones. */
   narrow?: "hide" | undefined;
 }
 
-/** By what a table is sorted. */
 export interface Sorting {
   by: string;
   order: "asc" | "desc";
 }
 
-/** A table. */
 export function Table<T>(props: {
   columns: Column<T>[];
   rows: readonly T[];
@@ -39,9 +36,9 @@ export function Table<T>(props: {
   empty?: ComponentChildren;
   onSort?: ((sorting: Sorting) => void) | undefined;
   sort?: Sorting | undefined;
-  /** A class for a row that stands out. */
+  /** Class of highlighted rows. */
   rowClass?: ((row: T) => string | undefined) | undefined;
-  /** On a phone, where a row is a card, only so many rows until more are asked for: for a list with something below it. */
+  /** Rows shown on a phone before "show more", for a list with content below it. */
   phoneRows?: number | undefined;
 }) {
   const [isWhole, setWhole] = useState(false);
@@ -124,7 +121,6 @@ function Heading<T>(props: { column: Column<T>; sort: Sorting | undefined; onSor
   );
 }
 
-/** The button under a list of which there is more. */
 export function MoreButton(props: { list: { hasMore: boolean; busy: boolean; more(): void } }) {
   if (!props.list.hasMore) return null;
   return (

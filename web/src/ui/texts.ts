@@ -1,8 +1,7 @@
-// Words that the shared pieces use, and that more than one page may want.
+// Texts of the shared components.
 import { count } from "../format";
 import { texts } from "../i18n";
 
-/** Words for everywhere. */
 export const words = texts({
   en: {
     loading: "Loading…",
@@ -15,18 +14,18 @@ export const words = texts({
     showMore: (n: number) => `Show ${count(n)} more`,
     search: "Search",
     clear: "Clear",
-    nothing: "Nothing here",
-    typeToConfirm: (word: string) => `Type “${word}” to go on`,
-    away: "The server does not answer.",
-    awayHint: "This tries again by itself. If it stays like this, see whether the server runs.",
-    refused: "Your key does not allow this.",
-    refusedHint: "Sign in with a key that has the scope it needs: rollcall key create --name me --scope admin",
-    missing: "There is no such thing here (any more).",
-    failed: "That did not work.",
+    nothing: "Nothing to show",
+    typeToConfirm: (word: string) => `Type “${word}” to continue`,
+    unreachable: "The server does not answer.",
+    unreachableHint: "The page retries automatically. If this persists, check whether the server is running.",
+    forbidden: "Your key does not allow this.",
+    forbiddenHint: "Sign in with a key that has the required scope: rollcall key create --name me --scope admin",
+    missing: "Not found. It may have been removed.",
+    failed: "The request failed.",
     tooMany: "Too many requests.",
     latest: "latest",
-    sortedUp: "sorted, smallest first",
-    sortedDown: "sorted, biggest first",
+    sortedUp: "sorted ascending",
+    sortedDown: "sorted descending",
     online: "online",
     busy: "busy",
     offline: "offline",
@@ -50,10 +49,10 @@ export const words = texts({
     clear: "清除",
     nothing: "这里什么也没有",
     typeToConfirm: (word) => `输入“${word}”以继续`,
-    away: "服务器没有响应。",
-    awayHint: "页面会自动重试。如果一直如此，请检查服务器是否在运行。",
-    refused: "你的密钥没有这个权限。",
-    refusedHint: "请用具有所需权限的密钥登录：rollcall key create --name me --scope admin",
+    unreachable: "服务器没有响应。",
+    unreachableHint: "页面会自动重试。如果一直如此，请检查服务器是否在运行。",
+    forbidden: "你的密钥没有这个权限。",
+    forbiddenHint: "请用具有所需权限的密钥登录：rollcall key create --name me --scope admin",
     missing: "这里没有（或不再有）这个内容。",
     failed: "操作没有成功。",
     tooMany: "请求过多。",
@@ -72,7 +71,6 @@ export const words = texts({
   },
 });
 
-/** A status of a person, as it is called. */
 export function statusName(status: string): string {
   switch (status) {
     case "online":

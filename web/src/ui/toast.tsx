@@ -1,4 +1,4 @@
-// Short news at the edge: what was done, or why it was not.
+// Short messages at the edge of the page: success or failure of an action.
 import { signal } from "@preact/signals";
 import { asProblem } from "../api/client";
 import type { Tone } from "./badge";
@@ -14,20 +14,19 @@ const shown = signal<readonly Toast[]>([]);
 const SHOWN_MAX = 4;
 let nextId = 1;
 
-/** Says something. Bad news stays longer. */
+/** Errors stay longer. */
 export function toast(text: string, tone: Tone = "ok"): void {
   const id = nextId++;
   shown.value = [...shown.value, { id, text, tone }].slice(-SHOWN_MAX);
   setTimeout(() => dismiss(id), tone === "bad" ? 12_000 : 5000);
 }
 
-/** Says why something did not work. */
 export function toastProblem(thrown: unknown): void {
   const problem = asProblem(thrown);
-  toast(problem.isAway ? words.away : problem.detail || words.failed, "bad");
+  toast(problem.isUnreachable ? words.unreachable : problem.detail || words.failed, "bad");
 }
 
-/** Does it, says so, or says why not. Whether it worked. */
+/** Runs `work` and shows the outcome. Returns whether it succeeded. */
 export async function attempt(work: () => Promise<unknown>, done?: string): Promise<boolean> {
   try {
     await work();
@@ -43,7 +42,7 @@ function dismiss(id: number): void {
   shown.value = shown.value.filter((one) => one.id !== id);
 }
 
-/** Where they appear: once in a page. */
+/** Renders the messages; once per page. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -1,10 +1,9 @@
-// Single values: short to read, exact on hover.
+// Single values: rounded text, exact value on hover.
 import { useComputed } from "@preact/signals";
 import { nowS } from "../clock";
 import * as format from "../format";
 import { clientName, clipped, visible } from "../names";
 
-/** An amount of bytes. */
 export function Bytes(props: { value: format.Whole | null | undefined }) {
   return (
     <span class="number" title={format.bytesExact(props.value)}>
@@ -13,7 +12,6 @@ export function Bytes(props: { value: format.Whole | null | undefined }) {
   );
 }
 
-/** How many. */
 export function Count(props: { value: format.Whole | null | undefined }) {
   return (
     <span class="number" title={format.countExact(props.value)}>
@@ -22,7 +20,7 @@ export function Count(props: { value: format.Whole | null | undefined }) {
   );
 }
 
-/** How many a second; with `bytes`, of bytes. */
+/** Per second; with `bytes`, bytes per second. */
 export function Rate(props: { value: number | null | undefined; bytes?: boolean }) {
   const exact = props.value === null || props.value === undefined ? "" : `${format.countExact(props.value)}${props.bytes ? " B" : ""}/s`;
   return (
@@ -32,7 +30,7 @@ export function Rate(props: { value: number | null | undefined; bytes?: boolean 
   );
 }
 
-/** A moment, in seconds since 1970 (or `atMs`): how long ago, and the absolute on hover. */
+/** Relative time; absolute on hover. `at` is in seconds since 1970. */
 export function Time(props: { at?: number | null | undefined; atMs?: number | null | undefined }) {
   const at = props.at ?? (props.atMs === null || props.atMs === undefined ? null : props.atMs / 1000);
   if (at === null) return <span>{format.NOTHING}</span>;
@@ -40,7 +38,7 @@ export function Time(props: { at?: number | null | undefined; atMs?: number | nu
 }
 
 function Moment(props: { at: number }) {
-  // Only a change of the text renders anything: a page may show hundreds of these.
+  // Rendered only when the text changes: a page may show hundreds.
   const text = useComputed(() => format.relative(props.at, nowS.value));
   const date = new Date(props.at * 1000);
   return (
@@ -50,7 +48,6 @@ function Moment(props: { at: number }) {
   );
 }
 
-/** How long. */
 export function Duration(props: { s: number | null | undefined }) {
   return (
     <span class="number" title={props.s === null || props.s === undefined ? "" : `${format.countExact(props.s)} s`}>
@@ -62,7 +59,7 @@ export function Duration(props: { s: number | null | undefined }) {
 const NAME_CHARACTERS = 160;
 const TITLE_CHARACTERS = 2000;
 
-/** Text that somebody wrote: as text, whatever is in it, and not too much of it. */
+/** Text written by users: control characters made visible, length limited. */
 export function Name(props: { text: string | null | undefined; most?: number; wrap?: boolean }) {
   if (props.text === null || props.text === undefined || props.text === "") return <span class="dim">{format.NOTHING}</span>;
   const whole = visible(clipped(props.text, TITLE_CHARACTERS));
@@ -73,7 +70,7 @@ export function Name(props: { text: string | null | undefined; most?: number; wr
   );
 }
 
-/** An infohash: the beginning, and the whole on hover. */
+/** Shortened; full on hover. */
 export function Infohash(props: { value: string; whole?: boolean }) {
   return (
     <code class="hash" title={props.value}>
@@ -82,7 +79,7 @@ export function Infohash(props: { value: string; whole?: boolean }) {
   );
 }
 
-/** A client by its peer id, or by the beginning of one. */
+/** Client program by peer id or prefix. */
 export function ClientName(props: { peerId?: string | null; prefix?: string | null }) {
   const id = props.peerId ?? props.prefix ?? "";
   if (!id) return <span class="dim">{format.NOTHING}</span>;

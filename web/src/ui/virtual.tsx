@@ -1,10 +1,10 @@
-// A long list of which only what can be seen is there.
+// Virtual list: only visible rows are rendered.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 const AROUND = 8;
 
-/** A list with rows of one height, in a frame that scrolls. */
+/** All rows have the same height. */
 export function VirtualList<T>(props: {
   items: readonly T[];
   rowHeight: number;

@@ -138,14 +138,6 @@ impl KeyRing {
         Some(Authenticated { key_id: key.id, scopes: key.scopes })
     }
 
-    /// A secret derived from an active key and a purpose: the same in every process on the same database, and unknown to
-    /// callers that only know the id.
-    pub fn secret_of(&self, id: KeyId, purpose: &str) -> Option<[u8; 32]> {
-        let active = self.active.load();
-        let index = active.binary_search_by_key(&id, |key| key.id).ok()?;
-        Some(active[index].hash.derive(purpose))
-    }
-
     /// The name of an active key.
     pub fn name_of(&self, id: KeyId) -> Option<Arc<str>> {
         let active = self.active.load();

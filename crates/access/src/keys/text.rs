@@ -123,11 +123,6 @@ impl KeyHash {
         Some(KeyHash(bytes))
     }
 
-    /// A secret for one purpose, which discloses neither the key nor the secrets of other purposes.
-    pub(super) fn derive(&self, purpose: &str) -> [u8; 32] {
-        Sha256::new().chain_update(self.0).chain_update(purpose).finalize().into()
-    }
-
     /// In constant time.
     pub(super) fn equals(&self, other: &KeyHash) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -164,9 +159,6 @@ mod tests {
         let hash = KeyHash::of("x");
         assert!(KeyHash::from_hex(hash.to_hex().as_bytes()).unwrap().equals(&hash));
         assert!(!KeyHash::of("y").equals(&hash));
-        assert_eq!(hash.derive("one"), KeyHash::of("x").derive("one"));
-        assert_ne!(hash.derive("one"), hash.derive("other"));
-        assert_ne!(hash.derive("one"), KeyHash::of("y").derive("one"));
         assert!(KeyHash::from_hex(b"00").is_none());
         assert!(KeyHash::from_hex(&[b'+'; 64]).is_none());
     }

@@ -23,8 +23,6 @@ struct PermitTable {
     last: u64,
     by_number: HashMap<u64, Arc<Outbox>>,
     by_address: HashMap<IpAddr, u32>,
-    /// Connections of operators, which do not count against the users' limit.
-    operators: usize,
 }
 
 /// Returned when dropped.
@@ -32,7 +30,6 @@ pub(crate) struct ConnectionPermit {
     permits: Arc<ConnectionPermits>,
     number: u64,
     address: IpAddr,
-    is_operators: bool,
 }
 
 impl ConnectionPermits {
@@ -55,7 +52,7 @@ impl ConnectionPermits {
         if table.is_closed {
             return Err(UpgradeRefusal::Stopping);
         }
-        if table.by_number.len() - table.operators >= settings.connections_max {
+        if table.by_number.len() >= settings.connections_max {
             return Err(UpgradeRefusal::Full);
         }
         let max = settings.connections_per_address_max;
@@ -68,7 +65,7 @@ impl ConnectionPermits {
         let number = table.last;
         table.by_number.insert(number, Arc::clone(outbox));
         self.counters.accept.open.rise();
-        Ok(ConnectionPermit { permits: Arc::clone(self), number, address, is_operators: false })
+        Ok(ConnectionPermit { permits: Arc::clone(self), number, address })
     }
 
     /// Issues no more permits. Returns the outboxes of open connections.
@@ -101,35 +98,14 @@ impl PermitTable {
     }
 }
 
-impl ConnectionPermit {
-    /// The connection is an operator's: it no longer counts against the users' limits, but is still closed at
-    /// shutdown.
-    pub(crate) fn release_user_permit(&mut self) {
-        if std::mem::replace(&mut self.is_operators, true) {
-            return;
-        }
-        let mut table = self.permits.table.lock();
-        table.operators += 1;
-        table.leave_address(self.address);
-        drop(table);
-        self.permits.counters.accept.open.fall();
-    }
-}
-
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut table = self.permits.table.lock();
         table.by_number.remove(&self.number);
-        if self.is_operators {
-            table.operators -= 1;
-        } else {
-            table.leave_address(self.address);
-        }
+        table.leave_address(self.address);
         let is_empty = table.by_number.is_empty();
         drop(table);
-        if !self.is_operators {
-            self.permits.counters.accept.open.fall();
-        }
+        self.permits.counters.accept.open.fall();
         if is_empty {
             self.permits.emptied.notify_waiters();
         }
@@ -162,20 +138,14 @@ mod tests {
         let first = take("2001:db8::1").unwrap();
         let _second = take("2001:db8::2").unwrap();
         assert_eq!(take("2001:db8::3").err(), Some(UpgradeRefusal::AddressFull));
-        let mut third = take("10.0.0.1").unwrap();
+        let third = take("10.0.0.1").unwrap();
         assert_eq!(take("10.0.0.2").err(), Some(UpgradeRefusal::Full));
         drop(first);
         assert_eq!((permits.count(), counters.accept.open.get()), (2, 2));
         let _fourth = take("::ffff:10.0.0.1").unwrap();
-        third.release_user_permit();
-        assert_eq!(
-            (permits.count(), counters.accept.open.get()),
-            (3, 2),
-            "an operator has no permit of people"
-        );
-        let _sixth = take("10.0.0.1").unwrap();
         drop(third);
-        assert_eq!((permits.count(), counters.accept.open.get()), (3, 3));
+        assert_eq!((permits.count(), counters.accept.open.get()), (2, 2));
+        let _fifth = take("10.0.0.1").unwrap();
         assert_eq!(take("10.0.0.2").err(), Some(UpgradeRefusal::Full));
         assert_eq!(permits.close().len(), 3);
         assert_eq!(take("10.0.0.2").err(), Some(UpgradeRefusal::Stopping));

@@ -13,7 +13,7 @@ use domain::{UnixTime, UserId};
 use presence::{Platform, Status, View};
 
 use super::Hub;
-use crate::recent_events::{Fresh, RecentEvent};
+use crate::recent_events::RecentEvent;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnlineFilter {
@@ -91,10 +91,6 @@ impl Hub {
     /// Of this gateway, newest first.
     pub fn recent_events(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
         self.context.recent_events.newest(limit, with_hidden)
-    }
-
-    pub(crate) fn fresh_events(&self, max: usize) -> Fresh {
-        self.context.recent_events.take_fresh(max)
     }
 }
 

@@ -272,36 +272,3 @@ fn a_long_reply_does_not_make_a_client_slow() {
     scene.outbox.push(Frame::text(&format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000))));
     assert_eq!(scene.look(false).close, Some(CloseCode::Slow), "all else counts as before");
 }
-
-#[test]
-fn a_slow_operator_reads_the_newest_overview_and_how_much_they_missed() {
-    let scene = scene(1 << 10);
-    let overview = |number: u32| Frame::publication("admin", &json!({ "overview": number }).to_string());
-    let told = |number: u32| Frame::publication("admin", &json!({ "events": [number] }).to_string());
-    scene.outbox.overview(overview(0));
-    assert_eq!(scene.look(false), OutboxState::default(), "nothing for who is no operator");
-    scene.outbox.open_for_operator(Frame::text(r#"{"id":1}"#));
-    assert_eq!(scene.take(false), [json!({"id": 1})]);
-    // The client does not read: nothing is sent now, and nothing grows.
-    scene.look(true);
-    scene.woken();
-    for number in 1..=1_000 {
-        scene.outbox.overview(overview(number));
-        scene.outbox.happened(told(number), 1);
-    }
-    assert_eq!((scene.woken(), scene.outbox.is_closing()), (0, false));
-    assert!(scene.look(false).now);
-    let taken = scene.take(false);
-    let said: Vec<&Value> = taken.iter().map(|message| &message["push"]["pub"]["data"]).collect();
-    assert_eq!(said[0], &json!({"type": "people", "events": [], "left_out": 992}));
-    let events: Vec<u64> = said[1..9].iter().map(|data| data["events"][0].as_u64().unwrap()).collect();
-    assert_eq!(events, (993..=1_000).collect::<Vec<u64>>());
-    assert_eq!((said[9], said.len()), (&json!({"overview": 1_000}), 10));
-    let counters = &scene.counters.operators;
-    assert_eq!((counters.overviews_replaced.get(), counters.left_out.get()), (999, 992));
-    assert!(!scene.look(false).now);
-    scene.outbox.overview(overview(1));
-    assert_eq!(scene.woken(), 1);
-    scene.outbox.close(CloseCode::Shutdown);
-    assert_eq!(scene.take(false), [] as [Value; 0], "what is closed is told no more");
-}

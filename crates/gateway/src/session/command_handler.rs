@@ -9,7 +9,6 @@ use super::rate_limit::{CommandRateLimit, RateVerdict};
 use super::{SessionShared, connect_data};
 use crate::counters::CommandRefusal;
 use crate::hub::{CommandError, ConnRef, ConnectRefusal, Identity};
-use crate::operators;
 use crate::outbox::Outbox;
 use crate::protocol::{
     CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, lines, read_message,
@@ -20,25 +19,9 @@ use crate::token::Rejected;
 /// A client after a successful `connect`.
 #[derive(Debug)]
 pub(super) struct ConnectedClient {
-    kind: ClientKind,
+    pub(super) conn: ConnRef,
     pub(super) expires_at: Option<UnixTime>,
     client: Box<str>,
-}
-
-#[derive(Debug)]
-enum ClientKind {
-    User(ConnRef),
-    Operator(operators::Seat),
-}
-
-impl ConnectedClient {
-    /// None for an operator.
-    pub(super) fn user_conn(&self) -> Option<ConnRef> {
-        match &self.kind {
-            ClientKind::User(conn) => Some(*conn),
-            ClientKind::Operator(_) => None,
-        }
-    }
 }
 
 /// State taken from the session while a message is handled.
@@ -162,7 +145,7 @@ impl CommandHandler {
                 _ => CommandOutcome::Close(CloseCode::BadRequest),
             };
         };
-        let Some(conn) = client_state.user_conn() else { return self.act_for_operator(id, &request) };
+        let conn = client_state.conn;
         let hub = Arc::clone(&self.shared.hub);
         match request {
             Request::Connect(_) => CommandOutcome::Close(CloseCode::BadRequest),
@@ -192,22 +175,11 @@ impl CommandHandler {
         }
     }
 
-    /// Operators may only receive.
-    fn act_for_operator(&mut self, id: u32, request: &Request<'_>) -> CommandOutcome {
-        match request {
-            Request::Connect(_) => CommandOutcome::Close(CloseCode::BadRequest),
-            Request::Refresh { token } => self.refresh(id, token),
-            Request::Send => CommandOutcome::Answered,
-            Request::Unknown => CommandOutcome::Error(ErrorReply::METHOD_NOT_FOUND),
-            _ => CommandOutcome::Error(ErrorReply::PERMISSION_DENIED),
-        }
-    }
-
     async fn connect(&mut self, id: u32, token: &str, data: Option<&RawValue>) -> CommandOutcome {
         let identity = match self.shared.tokens.identify(token) {
             Ok(identity) => identity,
             Err(Rejected::Expired) => return CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED),
-            Err(Rejected::Invalid) => return self.connect_operator(id, token),
+            Err(Rejected::Invalid) => return CommandOutcome::Close(CloseCode::InvalidToken),
         };
         let hello = match connect_data::read(data) {
             Ok(hello) => hello,
@@ -230,44 +202,8 @@ impl CommandHandler {
         };
         self.outbox.open(welcome.conn, reply.to_frame(id));
         self.shared.counters.sessions.connected.increment();
-        let client_state = ConnectedClient {
-            kind: ClientKind::User(welcome.conn),
-            expires_at,
-            client: welcome.client.into(),
-        };
+        let client_state = ConnectedClient { conn: welcome.conn, expires_at, client: welcome.client.into() };
         self.client_state = Some(Box::new(client_state));
-        CommandOutcome::Answered
-    }
-
-    /// A token that is not a user's may be an operator's.
-    fn connect_operator(&mut self, id: u32, token: &str) -> CommandOutcome {
-        let operator = match self.shared.operators.identify(token) {
-            Ok(operator) => operator,
-            Err(Rejected::Expired) => return CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED),
-            Err(Rejected::Invalid) => return CommandOutcome::Close(CloseCode::InvalidToken),
-        };
-        let (expires_at, is_admin) = (operator.expires_at, operator.is_admin);
-        let Ok(number) = getrandom::u64() else { return CommandOutcome::Error(ErrorReply::INTERNAL) };
-        let Some(seat) = self.shared.operators.enter(operator, &self.outbox) else {
-            return CommandOutcome::Close(CloseCode::ConnectionLimit);
-        };
-        let client = format!("operator-{number:016x}");
-        let reply = ConnectReply {
-            client: &client,
-            feed: operators::CHANNEL,
-            ttl_s: Some(self.shared.tokens.seconds_left(expires_at)),
-            ping_s: u32::try_from(self.shared.settings.ping.as_secs()).unwrap_or(u32::MAX),
-        };
-        self.outbox.open_for_operator(reply.to_frame(id));
-        if let Some(overview) = self.shared.operators.overview(is_admin) {
-            self.outbox.overview(overview);
-        }
-        let expires_at = Some(expires_at);
-        self.client_state = Some(Box::new(ConnectedClient {
-            kind: ClientKind::Operator(seat),
-            expires_at,
-            client: client.into(),
-        }));
         CommandOutcome::Answered
     }
 
@@ -275,20 +211,12 @@ impl CommandHandler {
         let Some(client_state) = &mut self.client_state else {
             return CommandOutcome::Close(CloseCode::BadRequest);
         };
-        let renewed = match &client_state.kind {
-            ClientKind::User(conn) => {
-                let identity = self.shared.tokens.identify(token);
-                identity.map(|Identity { user, expires_at, .. }| (user == conn.user).then_some(expires_at))
-            }
-            ClientKind::Operator(seat) => self.shared.operators.identify(token).map(|operator| {
-                let is_theirs = *operator.key == *seat.key && operator.is_admin == seat.is_admin;
-                is_theirs.then_some(Some(operator.expires_at))
-            }),
-        };
-        match renewed {
+        match self.shared.tokens.identify(token) {
             // A connection cannot change its user.
-            Ok(None) => CommandOutcome::Close(CloseCode::InvalidToken),
-            Ok(Some(expires_at)) => {
+            Ok(Identity { user, .. }) if user != client_state.conn.user => {
+                CommandOutcome::Close(CloseCode::InvalidToken)
+            }
+            Ok(Identity { expires_at, .. }) => {
                 client_state.expires_at = expires_at;
                 let ttl_s = expires_at.map(|moment| self.shared.tokens.seconds_left(moment));
                 self.outbox.reply(ConnectReply::refreshed(id, &client_state.client, ttl_s));
@@ -302,10 +230,6 @@ impl CommandHandler {
 
     /// By the room token, if rooms need one.
     fn check_room_access(&self, conn: ConnRef, channel: &str, token: &str) -> Result<(), CommandOutcome> {
-        // Operators are subscribed implicitly; users never are.
-        if channel == operators::CHANNEL {
-            return Err(CommandOutcome::Error(ErrorReply::PERMISSION_DENIED));
-        }
         if self.shared.room_access == RoomAccess::Everyone {
             return Ok(());
         }

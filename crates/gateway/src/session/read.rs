@@ -100,9 +100,8 @@ impl Session {
         if is_answer && !self.is_allowed() {
             return;
         }
-        match self.conn {
-            Some(conn) => self.shared.hub.heard(conn),
-            None => self.outbox.operator_heard(),
+        if let Some(conn) = self.conn {
+            self.shared.hub.heard(conn);
         }
         if !is_answer {
             self.unserved.push_str(text);

@@ -1,6 +1,6 @@
 //! A gateway behind a small HTTP server, and clients of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,6 @@ use friends::{FriendStore, FriendsSettings};
 use futures_util::{SinkExt, StreamExt};
 use gateway::accept::ConnectionRequest;
 use gateway::mint::{TokenClaims, mint};
-use gateway::operators::Standing;
 use gateway::session::Socket;
 use gateway::settings::Secret;
 use gateway::{Gateway, GatewayParts, GatewaySettings, NoTraffic};
@@ -41,8 +40,6 @@ pub struct Fixture {
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
-    /// API keys that work, each with whether it is for admins.
-    pub keys: Arc<Mutex<BTreeMap<&'static str, bool>>>,
     /// Users whom the tracker has disabled.
     pub disabled: Arc<Mutex<BTreeSet<UserId>>>,
     pub address: SocketAddr,
@@ -66,8 +63,6 @@ impl Fixture {
         let mut settings = GatewaySettings::default();
         settings.tokens.hmac_secret = Some(Secret::new(SECRET));
         change(&mut settings);
-        let keys = Arc::new(Mutex::new(BTreeMap::from([("key-1", true), ("key-2", true)])));
-        let working = Arc::clone(&keys);
         let disabled = Arc::new(Mutex::new(BTreeSet::new()));
         let shut_out = Arc::clone(&disabled);
         let parts = GatewayParts {
@@ -77,10 +72,6 @@ impl Fixture {
             is_disabled: Arc::new(move |user| shut_out.lock().unwrap().contains(&user)),
             policy,
             settings,
-            operators: Arc::new(move |key| {
-                let is_admin = *working.lock().unwrap().get(key)?;
-                Some(Standing { is_admin, secret: [7; 32] })
-            }),
             seed: 7,
             cluster: None,
         };
@@ -88,7 +79,7 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Fixture { _folder: folder, people, database, gateway, keys, disabled, address }
+        Fixture { _folder: folder, people, database, gateway, disabled, address }
     }
 
     /// A WebSocket that has not said anything yet.

@@ -7,5 +7,4 @@ mod feeds;
 mod fixture;
 mod frames;
 mod limits;
-mod operators;
 mod tokens;

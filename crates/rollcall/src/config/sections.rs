@@ -295,8 +295,6 @@ config_section! {
         connections_max: u32 [1..=10_000_000] = 100_000,
         /// From one address.
         connections_per_address_max: u32 [1..=10_000_000] = 200,
-        /// Operators who may look on at a time, as the dashboard does; they have none of people's places.
-        operators_max: u32 [1..=10_000] = 64,
         /// How long a new connection may take to say who it is.
         connect_timeout_s: u32 [1..=600] = 10,
         /// Commands a second from one connection; five seconds' worth may come at once.

@@ -87,9 +87,6 @@ fn an_operator_signs_in_works_and_signs_out() {
     assert_eq!(browser.get("/metrics").status(), 200);
     assert_eq!(browser.change("POST", "/api/v1/users", &json!({ "id": 7 })).status(), 201);
     assert_eq!(browser.change("DELETE", "/api/v1/users/7", &Json::Null).status(), 204);
-    let feed = browser.change("POST", "/session/feed-token", &Json::Null).ok();
-    assert_eq!(feed["token"].as_str().unwrap().split('.').count(), 3, "a JWT");
-    assert!(feed["expires_at"].as_u64().unwrap() <= u64::from(SystemClock.now().0) + 300);
     assert_eq!(metric(&admin, "rollcall_site_sessions"), 1.0);
 
     let gone = browser.change("DELETE", "/session", &Json::Null);
@@ -122,7 +119,7 @@ fn an_operator_signs_in_works_and_signs_out() {
         assert_eq!(metric(&admin, sample), expected, "{sample}");
     }
     let (log, secret) = (server.log(), browser.cookie.split_once('=').unwrap().1);
-    for told in [secret, &browser.csrf, admin.key().unwrap(), feed["token"].as_str().unwrap()] {
+    for told in [secret, &browser.csrf, admin.key().unwrap()] {
         assert!(!log.contains(told), "the log tells a secret");
         assert!(!trail.to_string().contains(told), "the trail tells a secret");
     }
@@ -153,7 +150,6 @@ fn a_page_of_another_site_can_do_nothing_with_the_cookie() {
             ("PUT", "/api/v1/clients/-XX"),
             ("DELETE", "/api/v1/users/1"),
             ("DELETE", "/session"),
-            ("POST", "/session/feed-token"),
         ] {
             let mut headers = headers.clone();
             // The kinds of bodies that a form can send, too.
@@ -323,12 +319,4 @@ fn over_https_the_cookie_never_leaves_it() {
         connection.read_reply().header("set-cookie").map(str::to_owned)
     });
     assert!(cookie.ends_with("; Secure"), "{cookie}");
-}
-
-#[test]
-fn a_server_without_people_has_no_feed() {
-    let server = builder().roles("tracker,ledger,activity,site").start();
-    let reader = server.api(&["read"]);
-    assert_eq!(problem(&reader.post("/session/feed-token", &json!({})), 503), "no_feed");
-    assert_eq!(server.anonymous_api().post("/session/feed-token", &json!({})).status(), 401);
 }

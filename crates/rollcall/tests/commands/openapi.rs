@@ -22,7 +22,7 @@ fn the_description_is_printed_without_a_server_and_the_dashboard_is_made_from_th
     let committed: Json = serde_json::from_str(&committed).unwrap();
     assert!(
         committed == document,
-        "web/openapi.json is not what the server says: rollcall openapi > web/openapi.json, then npm run api in web"
+        "web/openapi.json is out of date: run rollcall openapi > web/openapi.json"
     );
 }
 

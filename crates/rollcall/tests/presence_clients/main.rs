@@ -8,7 +8,6 @@
 mod agent;
 mod browser;
 mod libraries;
-mod operators;
 mod published_sdks;
 mod scene;
 mod silence;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gateway::GatewayCounters;
-use gateway::counters::{
-    AcceptCounters, HubCounters, Kind, OperatorCounters, SessionCounters, WebhookCounters,
-};
+use gateway::counters::{AcceptCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
 use gateway::hub::OnlineCount;
 use presence::{Cause, Platform, Status};
 
@@ -18,8 +16,6 @@ pub struct PresenceFigures {
     pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// `gateway.connections_max`.
     pub connections_max: usize,
-    /// `gateway.operators_max`.
-    pub operators_max: usize,
 }
 
 impl Source for PresenceFigures {
@@ -27,8 +23,6 @@ impl Source for PresenceFigures {
         let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")
             .is(self.connections_max);
-        page.gauge("rollcall_operators_max", "Maximum number of operator connections.")
-            .is(self.operators_max);
         let people = page.gauge(
             "rollcall_presence_users",
             "Users by status. Invisible users are left out; of offline users only watched ones count.",
@@ -60,7 +54,6 @@ impl Source for GatewayCounters {
         storage(&self.hub, page);
         change_feeds(&self.hub, page);
         webhooks(&self.webhooks, page);
-        operators(&self.operators, page);
     }
 }
 
@@ -226,28 +219,6 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
         "Times that the history could not be read for webhooks, or the cursor not be saved.",
     )
     .is(webhooks.store_failures.get());
-}
-
-fn operators(operators: &OperatorCounters, page: &mut Page) {
-    page.gauge("rollcall_operators_connected", "Connected operators.").is(operators.here.get());
-    page.counter(
-        "rollcall_operators_connects_total",
-        "Connections of operators, by outcome; full: gateway.operators_max reached.",
-    )
-    .with(&[("outcome", "connected")], operators.connected.get())
-    .with(&[("outcome", "full")], operators.refused.get());
-    page.counter("rollcall_operators_messages_total", "Messages put into the outboxes of operators.")
-        .is(operators.published.get());
-    page.counter(
-        "rollcall_operators_overviews_replaced_total",
-        "Overviews replaced by a newer one before they were sent.",
-    )
-    .is(operators.overviews_replaced.get());
-    page.counter(
-        "rollcall_operators_events_left_out_total",
-        "Presence events sent to operators only as a number, because of too many events or a slow reader.",
-    )
-    .is(operators.left_out.get());
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &Allocator,
         &Health::new(vec![Dependency::new("database", || async { Ok(()) })], UnixTime(0)),
         &GatewayCounters::default(),
-        &PresenceFigures { count, connections_max: 1, operators_max: 1 },
+        &PresenceFigures { count, connections_max: 1 },
     ];
     let page = server.metrics.render_with(&more);
     assert_eq!(promtool::run(server.folder.path(), &["check", "metrics"], &page), "");

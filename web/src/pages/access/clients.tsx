@@ -1,24 +1,21 @@
 // The tab "Clients".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ClientRule } from "../../api/types";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Empty, Failure, Loading, Name, Select, Table, TextField, type Column } from "../../ui";
 import { AccessForm } from "./form";
-import { readPrefix } from "./reading";
+import { parsePrefix } from "./parse";
 import { t as all } from "./texts";
 import { t } from "./texts/clients";
 
-type Client = Schema<"ClientRule">;
-
-/** Which programs may announce. */
 export function Clients() {
   const list = useResource("clients", (signal) => api.get("/api/v1/clients", { signal }), { everyMs: 10_000 });
   const clients = list.data?.items ?? [];
   return (
     <>
-      {can("admin") && list.data && <Say clients={clients} refresh={list.refresh} />}
+      {can("admin") && list.data && <AddRule clients={clients} refresh={list.refresh} />}
       <Card title={t.clients} flush>
         {list.error && !list.data ? <Failure problem={list.error} retry={list.refresh} /> : !list.data ? <Loading /> : <List clients={clients} refresh={list.refresh} />}
       </Card>
@@ -26,8 +23,8 @@ export function Clients() {
   );
 }
 
-/** Allows or forbids, after asking where it shuts somebody out. Whether it was done. */
-async function decide(client: Client, clients: readonly Client[]): Promise<boolean> {
+/** Asks for confirmation if clients would be refused. Returns whether the rule was set. */
+async function setRule(client: ClientRule, clients: readonly ClientRule[]): Promise<boolean> {
   const { prefix, name, allowed } = client;
   const isFirst = allowed && !clients.some((known) => known.allowed);
   if (isFirst && !(await confirm({ title: t.firstTitle(prefix), body: t.firstBody, action: t.allow, tone: "danger" }))) return false;
@@ -36,16 +33,16 @@ async function decide(client: Client, clients: readonly Client[]): Promise<boole
   return attempt(work, allowed ? t.allowedDone(prefix) : t.forbiddenDone(prefix));
 }
 
-function Say(props: { clients: readonly Client[]; refresh(): void }) {
+function AddRule(props: { clients: readonly ClientRule[]; refresh(): void }) {
   const [prefix, setPrefix] = useState("");
   const [name, setName] = useState("");
   const [verdict, setVerdict] = useState<"allow" | "forbid">("allow");
   const [error, setError] = useState("");
   const submit = async () => {
-    const read = readPrefix(prefix);
+    const read = parsePrefix(prefix);
     setError(read ? "" : t.prefixBad);
     if (!read) return;
-    const isDone = await decide({ prefix: read, name, allowed: verdict === "allow" }, props.clients);
+    const isDone = await setRule({ prefix: read, name, allowed: verdict === "allow" }, props.clients);
     props.refresh();
     if (isDone) {
       setPrefix("");
@@ -57,7 +54,7 @@ function Say(props: { clients: readonly Client[]; refresh(): void }) {
     { value: "forbid", label: t.forbidden },
   ];
   return (
-    <Card title={t.say}>
+    <Card title={t.addRule}>
       <p class="dim">{t.rule}</p>
       <AccessForm action={verdict === "allow" ? t.allow : t.forbid} onSubmit={submit}>
         <TextField label={t.prefix} hint={t.prefixHint} value={prefix} onInput={setPrefix} error={error} mono maxLength={44} />
@@ -68,10 +65,10 @@ function Say(props: { clients: readonly Client[]; refresh(): void }) {
   );
 }
 
-function List(props: { clients: readonly Client[]; refresh(): void }) {
+function List(props: { clients: readonly ClientRule[]; refresh(): void }) {
   const { clients } = props;
   const allowedCount = clients.filter((client) => client.allowed).length;
-  const columns: Column<Client>[] = [
+  const columns: Column<ClientRule>[] = [
     { key: "prefix", title: t.prefix, render: (client) => <code class="nowrap">{client.prefix}</code>, phone: "title" },
     { key: "name", title: t.name, render: (client) => <Name text={client.name} />, wide: true },
     { key: "state", title: all.state, render: (client) => (client.allowed ? <Badge tone="ok">{t.allowed}</Badge> : <Badge tone="bad">{t.forbidden}</Badge>) },
@@ -87,10 +84,10 @@ function List(props: { clients: readonly Client[]; refresh(): void }) {
   );
 }
 
-function Actions(props: { client: Client; clients: readonly Client[]; refresh(): void }) {
+function Actions(props: { client: ClientRule; clients: readonly ClientRule[]; refresh(): void }) {
   const { client, clients } = props;
   const change = async () => {
-    await decide({ ...client, allowed: !client.allowed }, clients);
+    await setRule({ ...client, allowed: !client.allowed }, clients);
     props.refresh();
   };
   const remove = async () => {

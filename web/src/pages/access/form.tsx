@@ -1,9 +1,9 @@
-// The form of a tab: fields in a row, and one button. What is wrong with a field is said beside it when it is sent.
+// The form of a tab: fields and one button. Faults are shown at their fields on submit.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../ui";
 
-/** A form whose work may take a while; meanwhile it cannot be sent again. */
+/** Cannot be submitted again while `onSubmit` is running. */
 export function AccessForm(props: { action: string; onSubmit(): Promise<unknown>; children: ComponentChildren }) {
   const [isBusy, setBusy] = useState(false);
   const submit = async () => {

@@ -1,4 +1,4 @@
-// The Access page: who and what may announce. Each tab is a file of its own.
+// The Access page: users, torrents, clients and ports that the tracker admits; multipliers; API keys. One file per tab.
 import type { ComponentType } from "preact";
 import { link, type PageProps } from "../../router";
 import { can } from "../../session";

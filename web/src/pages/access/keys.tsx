@@ -1,7 +1,7 @@
 // The tab "API keys".
 import { useState } from "preact/hooks";
 import { api, request } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ApiKey } from "../../api/types";
 import { useResource } from "../../resource";
 import { can, findSession, session } from "../../session";
 import { attempt, Badge, Button, Card, Check, confirm, Empty, Failure, Loading, Name, Table, TextField, Time, type Column } from "../../ui";
@@ -10,13 +10,10 @@ import { NewSecret } from "./secret";
 import { t as all } from "./texts";
 import { scopeNames, t } from "./texts/keys";
 
-type KeyShown = Schema<"Key">;
-
-/** As many as the server lists at once. */
+/** The limit of one page. */
 const KEYS_MAX = 1000;
 const SCOPES = ["verify", "read", "admin"] as const;
 
-/** Who may use the API, and for what. */
 export function Keys() {
   if (!can("admin")) return <Empty title={all.needAdmin} />;
   return <AllKeys />;
@@ -38,7 +35,7 @@ function Create(props: { refresh(): void }) {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly string[]>(["read"]);
   const [errors, setErrors] = useState<{ name?: string; scopes?: string }>({});
-  const [made, setMade] = useState<{ name: string; key: string } | null>(null);
+  const [created, setCreated] = useState<{ name: string; key: string } | null>(null);
   const submit = async () => {
     const found = { ...(name.trim() ? {} : { name: t.nameMissing }), ...(scopes.length > 0 ? {} : { scopes: t.scopeMissing }) };
     setErrors(found);
@@ -46,7 +43,7 @@ function Create(props: { refresh(): void }) {
     if (scopes.includes("admin") && !(await confirm({ title: t.adminTitle, body: t.adminBody, action: t.createDo, tone: "danger" }))) return;
     const isDone = await attempt(async () => {
       const answer = await api.post("/api/v1/keys", { body: { name: name.trim(), scopes: SCOPES.filter((scope) => scopes.includes(scope)) } });
-      setMade({ name: answer.name, key: answer.key });
+      setCreated({ name: answer.name, key: answer.key });
     });
     props.refresh();
     if (isDone) setName("");
@@ -57,7 +54,7 @@ function Create(props: { refresh(): void }) {
       <p class="dim">{t.rule}</p>
       <AccessForm action={t.createDo} onSubmit={submit}>
         <TextField label={t.name} hint={t.nameHint} value={name} onInput={setName} error={errors.name} maxLength={100} />
-        <fieldset class="access-choices">
+        <fieldset class="access-scopes">
           <legend>{t.scopes}</legend>
           {SCOPES.map((scope) => (
             <Check key={scope} label={scopeNames[scope]} checked={scopes.includes(scope)} onChange={(isChosen) => toggle(scope, isChosen)} />
@@ -69,29 +66,29 @@ function Create(props: { refresh(): void }) {
           )}
         </fieldset>
       </AccessForm>
-      {made && <NewSecret title={t.created(made.name)} warning={t.once} value={made.key} onClose={() => setMade(null)} />}
+      {created && <NewSecret title={t.created(created.name)} warning={t.once} value={created.key} onClose={() => setCreated(null)} />}
     </Card>
   );
 }
 
-function isOwn(key: KeyShown): boolean {
+function isOwn(key: ApiKey): boolean {
   return String(session.value?.key_id) === String(key.id);
 }
 
-function List(props: { keys: readonly KeyShown[]; refresh(): void }) {
+function List(props: { keys: readonly ApiKey[]; refresh(): void }) {
   const { keys } = props;
-  const columns: Column<KeyShown>[] = [
+  const columns: Column<ApiKey>[] = [
     { key: "name", title: t.name, render: (key) => <KeyName shown={key} />, wide: true, phone: "title" },
     { key: "id", title: t.id, render: (key) => <code class="nowrap">{key.id}</code> },
-    { key: "scopes", title: t.may, render: (key) => <Scopes scopes={key.scopes} /> },
+    { key: "scopes", title: t.scopesColumn, render: (key) => <Scopes scopes={key.scopes} /> },
     { key: "since", title: t.since, render: (key) => <Time at={key.created_at} /> },
     { key: "used", title: t.used, render: (key) => (key.last_used_at ? <Time at={key.last_used_at} /> : <span class="dim">{t.unused}</span>) },
-    { key: "action", title: all.actions, render: (key) => <Remove shown={key} keys={keys} refresh={props.refresh} />, align: "end" },
+    { key: "action", title: all.actions, render: (key) => <Revoke shown={key} keys={keys} refresh={props.refresh} />, align: "end" },
   ];
   return <Table columns={columns} rows={keys} rowKey={(key) => key.id} caption={t.list} empty={<Empty title={t.none} />} />;
 }
 
-function KeyName(props: { shown: KeyShown }) {
+function KeyName(props: { shown: ApiKey }) {
   return (
     <span class="wrap">
       <Name text={props.shown.name} />
@@ -112,17 +109,17 @@ function Scopes(props: { scopes: readonly string[] }) {
   );
 }
 
-function Remove(props: { shown: KeyShown; keys: readonly KeyShown[]; refresh(): void }) {
+function Revoke(props: { shown: ApiKey; keys: readonly ApiKey[]; refresh(): void }) {
   const { shown, keys } = props;
   const isLast = shown.scopes.includes("admin") && keys.filter((key) => key.scopes.includes("admin")).length === 1;
   const remove = async () => {
-    const isSure = await confirm(
+    const isConfirmed = await confirm(
       isLast
         ? { title: t.lastTitle, body: t.lastBody, action: all.remove, tone: "danger", typed: t.removeTyped }
         : { title: t.removeTitle(shown.name), body: isOwn(shown) ? t.removeOwnBody : t.removeBody, action: all.remove, tone: "danger" },
     );
-    if (!isSure) return;
-    // What to force was said and confirmed above.
+    if (!isConfirmed) return;
+    // `force` is confirmed by the dialog above.
     const query = isLast || isOwn(shown) ? { force: true } : {};
     const isDone = await attempt(() => request("DELETE", "/api/v1/keys/{id}", { path: { id: shown.id }, query }), t.removed(shown.name));
     if (isDone && isOwn(shown)) await findSession();

@@ -1,7 +1,7 @@
-// The tab "Multipliers": times in which bytes count more or less than they are.
+// The tab "Multipliers".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Multiplier } from "../../api/types";
 import { nowS } from "../../clock";
 import { countExact } from "../../format";
 import { useResource } from "../../resource";
@@ -9,12 +9,11 @@ import { link } from "../../router";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Empty, Failure, Loading, Name, Select, Table, TextField, Time, type Column } from "../../ui";
 import { AccessForm } from "./form";
-import { readId, readMoment, readPercent } from "./reading";
-import { standing, type Scope } from "./standing";
+import { parseId, parseTime, parsePercent } from "./parse";
+import { multiplierState, type Scope } from "./multiplier-state";
 import { t as all } from "./texts";
 import { kindNames, scopeNames, subjectNames, subjectOf, t } from "./texts/multipliers";
 
-type Multiplier = Schema<"Multiplier">;
 type Kind = keyof typeof PERCENTS | "own";
 
 const PERCENTS = {
@@ -26,7 +25,6 @@ const PERCENTS = {
 const KINDS: Kind[] = ["freeleech", "half", "double", "both", "own"];
 const SCOPES: Scope[] = ["site", "torrent", "user"];
 
-/** All multipliers, and how to add and end them. */
 export function Multipliers() {
   const list = useResource("multipliers", (signal) => api.get("/api/v1/multipliers", { signal }), { everyMs: 10_000 });
   return (
@@ -62,18 +60,17 @@ interface Wanted {
   ends: number | null;
 }
 
-/** What the fields say, and what is wrong with them. */
 function read(filled: Filled, now: number): { wanted: Wanted; errors: Errors } {
   const errors: Errors = {};
-  const subject = filled.scope === "site" ? 0 : readId(filled.subject);
+  const subject = filled.scope === "site" ? 0 : parseId(filled.subject);
   if (subject === null) errors.subject = all.badNumber;
   const fixed = filled.kind === "own" ? null : PERCENTS[filled.kind];
-  const upload = fixed ? fixed.upload : readPercent(filled.upload);
-  const download = fixed ? fixed.download : readPercent(filled.download);
+  const upload = fixed ? fixed.upload : parsePercent(filled.upload);
+  const download = fixed ? fixed.download : parsePercent(filled.download);
   if (upload === null) errors.upload = t.percentBad;
   if (download === null) errors.download = t.percentBad;
-  const starts = readMoment(filled.starts);
-  const ends = readMoment(filled.ends);
+  const starts = parseTime(filled.starts);
+  const ends = parseTime(filled.ends);
   if (ends !== null && ends <= (starts ?? now)) errors.ends = starts === null ? t.endsPast : t.endsBad;
   return { wanted: { subject: subject ?? 0, upload: upload ?? 0, download: download ?? 0, starts, ends }, errors };
 }
@@ -123,7 +120,7 @@ function List(props: { multipliers: readonly Multiplier[]; refresh(): void }) {
     { key: "scope", title: t.scope, render: (one) => <For multiplier={one} />, phone: "title" },
     { key: "up", title: t.up, render: (one) => <Percent value={one.upload_percent} />, align: "end" },
     { key: "down", title: t.down, render: (one) => <Percent value={one.download_percent} />, align: "end" },
-    { key: "state", title: all.state, render: (one) => <Standing multiplier={one} now={now} /> },
+    { key: "state", title: all.state, render: (one) => <State multiplier={one} now={now} /> },
     { key: "starts", narrow: "hide", title: t.starts, render: (one) => <Time at={one.starts_at} /> },
     { key: "ends", title: t.ends, render: (one) => (one.ends_at ? <Time at={one.ends_at} /> : <span class="dim nowrap">{t.endless}</span>) },
     { key: "note", title: t.note, render: (one) => <Name text={one.note} />, wide: true },
@@ -144,34 +141,34 @@ function Percent(props: { value: number }) {
   return props.value === 100 ? <span class="dim">{text}</span> : <strong>{text}</strong>;
 }
 
-function Standing(props: { multiplier: Multiplier; now: number }) {
-  switch (standing(props.multiplier, props.now)) {
-    case "now":
-      return <Badge tone="ok">{t.now}</Badge>;
-    case "later":
-      return <Badge tone="info">{t.later}</Badge>;
-    case "over":
-      return <Badge>{t.over}</Badge>;
+function State(props: { multiplier: Multiplier; now: number }) {
+  switch (multiplierState(props.multiplier, props.now)) {
+    case "active":
+      return <Badge tone="ok">{t.active}</Badge>;
+    case "scheduled":
+      return <Badge tone="info">{t.scheduled}</Badge>;
+    case "ended":
+      return <Badge>{t.endedState}</Badge>;
   }
 }
 
 function End(props: { multiplier: Multiplier; refresh(): void }) {
   const { multiplier } = props;
-  const how = standing(multiplier, nowS.value);
-  // One that is over is kept: it explains what entries were credited.
-  if (how === "over") return null;
+  const state = multiplierState(multiplier, nowS.value);
+  // Kept after its end: it explains credited bytes.
+  if (state === "ended") return null;
   const end = async () => {
     const question = {
-      now: { title: t.endTitle, body: t.endBody, action: t.end, tone: "danger" as const },
-      later: { title: t.laterTitle, body: t.laterBody, action: t.forget, tone: "danger" as const },
-    }[how];
+      active: { title: t.endTitle, body: t.endBody, action: t.end, tone: "danger" as const },
+      scheduled: { title: t.removeTitle, body: t.removeBody, action: all.remove, tone: "danger" as const },
+    }[state];
     if (!(await confirm(question))) return;
     await attempt(() => api.del("/api/v1/multipliers/{id}", { path: { id: multiplier.id } }), t.ended);
     props.refresh();
   };
   return (
     <Button small tone="danger" onClick={end}>
-      {how === "now" ? t.end : t.forget}
+      {state === "active" ? t.end : all.remove}
     </Button>
   );
 }

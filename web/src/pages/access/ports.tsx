@@ -1,18 +1,15 @@
 // The tab "Banned ports".
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { BannedPorts } from "../../api/types";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, Name, Table, TextField, type Column } from "../../ui";
 import { AccessForm } from "./form";
-import { portsText, readPorts } from "./reading";
+import { portsText, parsePorts } from "./parse";
 import { t as all } from "./texts";
 import { t } from "./texts/ports";
 
-type Banned = Schema<"BannedPorts">;
-
-/** Which ports are banned, and how to ban more. */
 export function Ports() {
   const list = useResource("ports", (signal) => api.get("/api/v1/ports", { signal }), { everyMs: 10_000 });
   return (
@@ -30,7 +27,7 @@ function Ban(props: { refresh(): void }) {
   const [reason, setReason] = useState("");
   const [error, setError] = useState("");
   const submit = async () => {
-    const ports = readPorts(text);
+    const ports = parsePorts(text);
     setError(ports ? "" : t.portsBad);
     if (!ports) return;
     const name = portsText(ports);
@@ -53,22 +50,22 @@ function Ban(props: { refresh(): void }) {
   );
 }
 
-function List(props: { banned: readonly Banned[]; refresh(): void }) {
-  const allow = async (ports: Banned) => {
+function List(props: { banned: readonly BannedPorts[]; refresh(): void }) {
+  const unban = async (ports: BannedPorts) => {
     const name = portsText(ports);
-    if (!(await confirm({ title: t.allowTitle(name), body: t.allowBody, action: t.allow }))) return;
-    await attempt(() => api.del("/api/v1/ports/{first}/{last}", { path: { first: ports.first, last: ports.last } }), t.allowed(name));
+    if (!(await confirm({ title: t.unbanTitle(name), body: t.unbanBody, action: t.unban }))) return;
+    await attempt(() => api.del("/api/v1/ports/{first}/{last}", { path: { first: ports.first, last: ports.last } }), t.unbanned(name));
     props.refresh();
   };
-  const columns: Column<Banned>[] = [
+  const columns: Column<BannedPorts>[] = [
     { key: "ports", title: t.ports, render: (ports) => <span class="mono nowrap">{portsText(ports)}</span>, phone: "title" },
-    { key: "many", title: t.howMany, render: (ports) => <span class="nowrap">{t.many(ports.last - ports.first + 1)}</span> },
+    { key: "many", title: t.portCount, render: (ports) => <span class="nowrap">{t.many(ports.last - ports.first + 1)}</span> },
     { key: "reason", title: t.reason, render: (ports) => <Name text={ports.reason} />, wide: true },
   ];
   if (can("admin")) {
-    const button = (ports: Banned) => (
-      <Button small onClick={() => allow(ports)}>
-        {t.allow}
+    const button = (ports: BannedPorts) => (
+      <Button small onClick={() => unban(ports)}>
+        {t.unban}
       </Button>
     );
     columns.push({ key: "action", title: all.actions, render: button, align: "end" });

@@ -1,9 +1,9 @@
-// Secrets on the page: hidden until somebody asks for them, and never longer than needed.
+// Secrets: hidden until requested.
 import { useState } from "preact/hooks";
 import { Button, CopyButton } from "../../ui";
 import { t } from "./texts";
 
-/** A secret that is shown on request, and can be copied without being shown. */
+/** Can be copied without being shown. */
 export function Secret(props: { value: string; label: string }) {
   const [isShown, setShown] = useState(false);
   return (
@@ -17,7 +17,7 @@ export function Secret(props: { value: string; label: string }) {
   );
 }
 
-/** A secret that was just made. It stays until it is closed. */
+/** A secret that was just created; shown until it is closed. */
 export function NewSecret(props: { title: string; warning: string; value: string; onClose(): void }) {
   return (
     <div class="new-secret" role="status">

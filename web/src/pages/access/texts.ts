@@ -1,13 +1,13 @@
-// What all tabs of the Access page say; each tab has a file of its own in texts/.
+// Texts of the Access page; those of each tab are in texts/.
 
 import { texts } from "../../i18n";
 
 export const t = texts({
   en: {
     title: "Access",
-    intro: "Who and what may announce. A change works within a second and lands in the audit trail.",
-    readOnly: "Your key may look, not change. Sign in with a key that has the scope admin to change something.",
-    needAdmin: "This needs a key with the scope admin.",
+    intro: "Users, torrents, clients and ports that the tracker admits. Changes take effect within a second and are recorded in the audit trail.",
+    readOnly: "Your key is read-only. To make changes, sign in with a key that has the scope admin.",
+    needAdmin: "Requires a key with the scope admin.",
     actions: "Actions",
     state: "State",
     enabled: "enabled",
@@ -17,15 +17,15 @@ export const t = texts({
     remove: "Remove",
     cancel: "Cancel",
     add: "Add",
-    optional: "may be left out",
+    optional: "optional",
     show: "Show",
     hide: "Hide",
     done: "Close",
-    badNumber: "A whole number above 0.",
+    badNumber: "Enter a whole number above 0.",
   },
   zh: {
     title: "访问控制",
-    intro: "谁、什么可以汇报。修改一秒内生效，并写入审计记录。",
+    intro: "tracker 接受哪些用户、种子、客户端和端口。修改一秒内生效，并写入审计日志。",
     readOnly: "你的密钥只能查看，不能修改。要修改，请用带 admin 权限的密钥登录。",
     needAdmin: "需要带 admin 权限的密钥。",
     actions: "操作",
@@ -45,7 +45,6 @@ export const t = texts({
   },
 });
 
-/** The tabs. */
 export const tabNames = texts({
   en: {
     users: "Users and passkeys",

@@ -1,20 +1,19 @@
 // Adding a torrent by its .torrent file.
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Torrent } from "../../api/types";
 import { clipped, visible } from "../../names";
 import { attempt, Card, Check, confirm, Field, toast } from "../../ui";
 import { AccessForm } from "./form";
 import { t } from "./texts/torrents";
 import { uploadTorrent } from "./upload";
 
-/** As much as the server takes. */
+/** The limit of the server. */
 const FILE_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Asks for a file and adds its torrent. */
 export function AddFile(props: { refresh(): void }) {
   const [file, setFile] = useState<File | null>(null);
-  const [awaits, setAwaits] = useState(false);
+  const [pending, setPending] = useState(false);
   const [error, setError] = useState("");
   const input = useRef<HTMLInputElement>(null);
   const submit = async () => {
@@ -22,7 +21,7 @@ export function AddFile(props: { refresh(): void }) {
     setError(fault);
     if (file === null || fault) return;
     await attempt(async () => {
-      const torrent = await addFile(file, !awaits);
+      const torrent = await addFile(file, !pending);
       if (torrent === null) return;
       toast(t.added(visible(clipped(torrent.name, 80))));
       setFile(null);
@@ -36,14 +35,14 @@ export function AddFile(props: { refresh(): void }) {
         <Field label={t.file} hint={t.fileHint} error={error}>
           <input ref={input} class="input" type="file" accept=".torrent,application/x-bittorrent" onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)} />
         </Field>
-        <Check label={t.awaits} hint={t.awaitsHint} checked={awaits} onChange={setAwaits} />
+        <Check label={t.pending} hint={t.pendingHint} checked={pending} onChange={setPending} />
       </AccessForm>
     </Card>
   );
 }
 
-/** The torrent; null if it is public and not wanted as such. */
-async function addFile(file: File, approved: boolean): Promise<Schema<"Torrent"> | null> {
+/** Null if the torrent is public and the operator declined. */
+async function addFile(file: File, approved: boolean): Promise<Torrent | null> {
   try {
     return await uploadTorrent(file, { approved, allowPublic: false });
   } catch (thrown) {

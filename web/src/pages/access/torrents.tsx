@@ -1,32 +1,30 @@
 // The tab "Torrents".
 import { useState } from "preact/hooks";
-import { api, type Answer } from "../../api/client";
+import { api } from "../../api/client";
+import type { ListedSwarm } from "../../api/types";
 import { clipped, visible } from "../../names";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";
 import { attempt, Badge, Button, Bytes, Card, Check, confirm, Count, Empty, Failure, Infohash, Loading, MoreButton, Name, SearchField, Table, TextField, Time, type Column } from "../../ui";
 import { AccessForm } from "./form";
-import { readId, readInfohash } from "./reading";
+import { parseId, parseInfohash } from "./parse";
 import { AddFile } from "./torrent-file";
 import { t as all } from "./texts";
 import { t } from "./texts/torrents";
 
-type SwarmRow = Answer<"/api/v1/swarms", "get">["items"][number];
-
 const PAGE = 50;
-/** The list of swarms is made anew once a second: what was just changed shows in it after that. */
-const SHOWN_AFTER_MS = 1500;
+/** The server updates the list of swarms once a second. */
+const LISTED_AFTER_MS = 1500;
 
-/** Torrents that may be announced, and how to add, approve, close and remove them. */
 export function Torrents() {
   const [search, setSearch] = useState("");
-  const list = usePaged<SwarmRow>(`access torrents ${search}`, (cursor, signal) =>
+  const list = usePaged<ListedSwarm>(`access torrents ${search}`, (cursor, signal) =>
     api.get("/api/v1/swarms", { query: { sort: "added", order: "desc", limit: PAGE, ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) }, signal }),
   );
   const refresh = () => {
     list.refresh();
-    setTimeout(() => list.refresh(), SHOWN_AFTER_MS);
+    setTimeout(() => list.refresh(), LISTED_AFTER_MS);
   };
   return (
     <>
@@ -54,21 +52,20 @@ interface Filled {
   name: string;
   bytes: string;
   id: string;
-  awaits: boolean;
+  pending: boolean;
 }
 
-const BLANK: Filled = { infohash: "", infohashV2: "", name: "", bytes: "", id: "", awaits: false };
+const BLANK: Filled = { infohash: "", infohashV2: "", name: "", bytes: "", id: "", pending: false };
 
 type Errors = Partial<Record<keyof Filled, string>>;
 
-/** What is wrong with what was filled in. */
 function faultsOf(filled: Filled): Errors {
   return {
-    ...(readInfohash(filled.infohash) === null ? { infohash: t.infohashBad } : {}),
-    ...(filled.infohashV2.trim() && readInfohash(filled.infohashV2) === null ? { infohashV2: t.infohashBad } : {}),
+    ...(parseInfohash(filled.infohash) === null ? { infohash: t.infohashBad } : {}),
+    ...(filled.infohashV2.trim() && parseInfohash(filled.infohashV2) === null ? { infohashV2: t.infohashBad } : {}),
     ...(filled.name.trim() ? {} : { name: t.nameMissing }),
     ...(/^\d{0,19}$/.test(filled.bytes.trim()) ? {} : { bytes: t.bytesBad }),
-    ...(filled.id.trim() && readId(filled.id) === null ? { id: all.badNumber } : {}),
+    ...(filled.id.trim() && parseId(filled.id) === null ? { id: all.badNumber } : {}),
   };
 }
 
@@ -82,12 +79,12 @@ function Add(props: { refresh(): void }) {
     if (Object.keys(faults).length > 0) return;
     const name = filled.name.trim();
     const body = {
-      infohash: readInfohash(filled.infohash) ?? "",
-      infohash_v2: readInfohash(filled.infohashV2),
+      infohash: parseInfohash(filled.infohash) ?? "",
+      infohash_v2: parseInfohash(filled.infohashV2),
       name,
       total_bytes: filled.bytes.trim() || null,
-      id: readId(filled.id),
-      approved: !filled.awaits,
+      id: parseId(filled.id),
+      approved: !filled.pending,
     };
     if (await attempt(() => api.post("/api/v1/torrents", { body }), t.added(name))) setFilled(BLANK);
     props.refresh();
@@ -108,18 +105,18 @@ function Add(props: { refresh(): void }) {
           mono
           maxLength={42}
         />
-        <Check label={t.awaits} hint={t.awaitsHint} checked={filled.awaits} onChange={(awaits) => set({ awaits })} />
+        <Check label={t.pending} hint={t.pendingHint} checked={filled.pending} onChange={(pending) => set({ pending })} />
       </AccessForm>
     </Card>
   );
 }
 
-function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): void }) {
-  const columns: Column<SwarmRow>[] = [
+function List(props: { rows: readonly ListedSwarm[]; isSearch: boolean; refresh(): void }) {
+  const columns: Column<ListedSwarm>[] = [
     { key: "name", title: t.torrent, render: (row) => <TorrentName row={row} />, wide: true, phone: "title" },
     { key: "infohash", title: t.infohash, render: (row) => <Infohash value={row.torrent.infohash} />, phone: "hide", narrow: "hide" },
     { key: "size", title: t.size, narrow: "hide", render: (row) => (row.torrent.total_bytes === "0" ? <span class="dim">–</span> : <Bytes value={row.torrent.total_bytes} />), align: "end" },
-    { key: "swarm", title: t.swarm, render: (row) => <InSwarm row={row} />, align: "end" },
+    { key: "swarm", title: t.swarm, render: (row) => <SwarmSize row={row} />, align: "end" },
     { key: "state", title: all.state, render: (row) => <State row={row} /> },
     { key: "since", title: t.since, render: (row) => <Time at={row.torrent.created_at} /> },
   ];
@@ -128,7 +125,7 @@ function List(props: { rows: readonly SwarmRow[]; isSearch: boolean; refresh(): 
   return <Table columns={columns} rows={props.rows} rowKey={(row) => row.torrent.id} caption={t.torrents} empty={empty} />;
 }
 
-function TorrentName(props: { row: SwarmRow }) {
+function TorrentName(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <a href={link(`/swarms/${torrent.id}`)}>
@@ -137,7 +134,7 @@ function TorrentName(props: { row: SwarmRow }) {
   );
 }
 
-function InSwarm(props: { row: SwarmRow }) {
+function SwarmSize(props: { row: ListedSwarm }) {
   return (
     <span class="nowrap">
       <Count value={props.row.seeders} /> / <Count value={props.row.leechers} />
@@ -145,26 +142,25 @@ function InSwarm(props: { row: SwarmRow }) {
   );
 }
 
-function State(props: { row: SwarmRow }) {
+function State(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <span class="wrap">
       {torrent.enabled ? <Badge tone="ok">{all.enabled}</Badge> : <Badge tone="bad">{all.disabled}</Badge>}
-      {!torrent.approved && <Badge tone="warn">{t.waiting}</Badge>}
+      {!torrent.approved && <Badge tone="warn">{t.pendingState}</Badge>}
     </span>
   );
 }
 
-/** A name short enough for a question. */
-function called(row: SwarmRow): string {
+function shortName(row: ListedSwarm): string {
   const { name, infohash } = row.torrent;
   return visible(clipped(name || infohash, 80));
 }
 
-function Actions(props: { row: SwarmRow; refresh(): void }) {
+function Actions(props: { row: ListedSwarm; refresh(): void }) {
   const { row, refresh } = props;
   const { torrent } = row;
-  const name = called(row);
+  const name = shortName(row);
   const path = { id: String(torrent.id) };
   const approve = async () => {
     if (!(await confirm({ title: t.approveTitle(name), body: t.approveBody, action: t.approve }))) return;

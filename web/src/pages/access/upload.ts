@@ -1,24 +1,22 @@
-// Files on their way to the server: a whole whitelist, a torrent. They are not JSON, and may take minutes: so they go past
-// the API client, with the same proof of who asks.
-import type { Schema } from "../../api/types";
+// Uploads of a whitelist or a torrent. They are not JSON and may take minutes, so they bypass the API client and its
+// time limit.
+import type { Torrent } from "../../api/types";
 import { Problem } from "../../api/client";
 import { session } from "../../session";
 
-/** Replaces the whitelist by what is in the file. */
 export async function uploadWhitelist(file: Blob): Promise<{ before: number; after: number }> {
   return read(await send("PUT", "/api/v1/whitelist", "text/plain", file));
 }
 
-/** Adds the torrent of a .torrent file. */
-export async function uploadTorrent(file: Blob, options: { approved: boolean; allowPublic: boolean }): Promise<Schema<"Torrent">> {
+export async function uploadTorrent(file: Blob, options: { approved: boolean; allowPublic: boolean }): Promise<Torrent> {
   const query = new URLSearchParams({ approved: String(options.approved), allow_public: String(options.allowPublic) });
   return read(await send("POST", `/api/v1/torrents/file?${query}`, "application/octet-stream", file));
 }
 
 async function read<T>(response: Response): Promise<T> {
-  const said: unknown = await response.json().catch(() => null);
-  if (response.ok) return said as T;
-  const problem = (said ?? {}) as { code?: string; detail?: string };
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok) return body as T;
+  const problem = (body ?? {}) as { code?: string; detail?: string };
   throw new Problem(response.status, problem.code ?? `http_${response.status}`, problem.detail ?? response.statusText);
 }
 

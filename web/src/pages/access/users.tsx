@@ -1,37 +1,34 @@
 // The tab "Users and passkeys".
 import { useState } from "preact/hooks";
 import { api, Problem } from "../../api/client";
-import type { PageOf, Schema } from "../../api/types";
+import type { PageOf, User } from "../../api/types";
 import { usePaged } from "../../resource";
 import { link } from "../../router";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Dialog, DialogButtons, Empty, Failure, Loading, MoreButton, Name, SearchField, Table, TextField, Time, type Column } from "../../ui";
 import { AccessForm } from "./form";
-import { readId, readPasskey } from "./reading";
+import { parseId, parsePasskey } from "./parse";
 import { NewSecret, Secret } from "./secret";
 import { t as all } from "./texts";
 import { t } from "./texts/users";
 import { Whitelist } from "./whitelist";
 
-type User = Schema<"User">;
-
 const PAGE = 50;
 
-/** Users and their passkeys, and the whitelist. */
 export function Users() {
-  const [search, setSearch] = useState("");
-  const list = usePaged<User>(`access users ${search}`, (cursor, signal) => (search ? found(search, cursor, signal) : page(cursor, signal)));
+  const [text, setText] = useState("");
+  const list = usePaged<User>(`access users ${text}`, (cursor, signal) => (text ? search(text, cursor, signal) : page(cursor, signal)));
   return (
     <>
       {can("admin") && <Add refresh={list.refresh} />}
-      <Card title={t.users} actions={<SearchField value={search} label={t.search} placeholder={t.search} onSearch={setSearch} />} flush>
+      <Card title={t.users} actions={<SearchField value={text} label={t.search} placeholder={t.search} onSearch={setText} />} flush>
         {list.error && list.items.length === 0 ? (
           <Failure problem={list.error} retry={list.refresh} />
         ) : list.loading ? (
           <Loading rows={6} />
         ) : (
           <>
-            <List users={list.items} isSearch={search !== ""} refresh={list.refresh} />
+            <List users={list.items} isSearch={text !== ""} refresh={list.refresh} />
             <MoreButton list={list} />
           </>
         )}
@@ -45,14 +42,14 @@ function page(cursor: string | undefined, signal: AbortSignal): Promise<PageOf<U
   return api.get("/api/v1/users", { query: { limit: PAGE, ...(cursor ? { cursor } : {}) }, signal });
 }
 
-// By name or number, or by a whole passkey. A passkey goes in a body, not in an address: addresses land in logs.
-async function found(text: string, cursor: string | undefined, signal: AbortSignal): Promise<PageOf<User>> {
-  const passkey = readPasskey(text);
+// By name or number, or by a full passkey. A passkey is sent in the body: addresses are logged.
+async function search(text: string, cursor: string | undefined, signal: AbortSignal): Promise<PageOf<User>> {
+  const passkey = parsePasskey(text);
   if (passkey === null || !can("admin")) {
     return api.get("/api/v1/users", { query: { limit: PAGE, search: text, ...(cursor ? { cursor } : {}) }, signal });
   }
   const ids = new Set<number>();
-  const id = readId(text);
+  const id = parseId(text);
   if (id !== null) ids.add(id);
   const holders = await api.post("/api/v1/users/lookup", { body: { passkeys: [passkey] }, signal });
   for (const holder of holders.items) if (typeof holder.user === "number") ids.add(holder.user);
@@ -72,19 +69,19 @@ function Add(props: { refresh(): void }) {
   const [passkey, setPasskey] = useState("");
   const [name, setName] = useState("");
   const [errors, setErrors] = useState<{ id?: string; passkey?: string }>({});
-  const [made, setMade] = useState<{ id: string; passkey: string } | null>(null);
+  const [created, setCreated] = useState<{ id: string; passkey: string } | null>(null);
   const submit = async () => {
-    const readId_ = readId(id);
-    const readPasskey_ = readPasskey(passkey);
-    const found = {
-      ...(id.trim() && readId_ === null ? { id: all.badNumber } : {}),
-      ...(passkey.trim() && readPasskey_ === null ? { passkey: t.passkeyBad } : {}),
+    const idNumber = parseId(id);
+    const passkeyText = parsePasskey(passkey);
+    const faults = {
+      ...(id.trim() && idNumber === null ? { id: all.badNumber } : {}),
+      ...(passkey.trim() && passkeyText === null ? { passkey: t.passkeyBad } : {}),
     };
-    setErrors(found);
-    if (Object.keys(found).length > 0) return;
+    setErrors(faults);
+    if (Object.keys(faults).length > 0) return;
     const isDone = await attempt(async () => {
-      const user = await api.post("/api/v1/users", { body: { id: readId_, passkey: readPasskey_, name: name.trim() || null } });
-      setMade({ id: String(user.id), passkey: user.passkey ?? "" });
+      const user = await api.post("/api/v1/users", { body: { id: idNumber, passkey: passkeyText, name: name.trim() || null } });
+      setCreated({ id: String(user.id), passkey: user.passkey ?? "" });
     });
     if (!isDone) return;
     props.refresh();
@@ -99,7 +96,7 @@ function Add(props: { refresh(): void }) {
         <TextField label={t.passkey} hint={t.passkeyHint} value={passkey} onInput={setPasskey} error={errors.passkey} mono maxLength={64} />
         <TextField label={t.name} hint={t.nameHint} value={name} onInput={setName} maxLength={100} />
       </AccessForm>
-      {made && <NewSecret title={`${t.added(made.id)}. ${t.theirPasskey(made.id)}:`} warning={t.passkeyWarning} value={made.passkey} onClose={() => setMade(null)} />}
+      {created && <NewSecret title={`${t.added(created.id)}. ${t.passkeyOf(created.id)}:`} warning={t.passkeyWarning} value={created.passkey} onClose={() => setCreated(null)} />}
     </Card>
   );
 }
@@ -114,7 +111,7 @@ function List(props: { users: readonly User[]; isSearch: boolean; refresh(): voi
     columns.splice(1, 0, {
       key: "passkey",
       title: t.passkey,
-      render: (user) => (user.passkey ? <Secret value={user.passkey} label={t.theirPasskey(String(user.id))} /> : null),
+      render: (user) => (user.passkey ? <Secret value={user.passkey} label={t.passkeyOf(String(user.id))} /> : null),
     });
     columns.push({ key: "action", title: all.actions, render: (user) => <Actions user={user} refresh={props.refresh} />, align: "end" });
   }
@@ -136,7 +133,7 @@ function State(props: { user: User }) {
   return (
     <span class="wrap">
       {props.user.enabled ? <Badge tone="ok">{all.enabled}</Badge> : <Badge tone="bad">{all.disabled}</Badge>}
-      {props.user.vouched && <Badge title={t.vouchedHint}>{t.vouched}</Badge>}
+      {props.user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }
@@ -168,33 +165,33 @@ function Actions(props: { user: User; refresh(): void }) {
         {all.remove}
       </Button>
       <Dialog open={isReplacing} title={t.replaceTitle(id)} onClose={() => setReplacing(false)}>
-        <Replace user={user} close={() => setReplacing(false)} refresh={refresh} />
+        <ReplacePasskey user={user} close={() => setReplacing(false)} refresh={refresh} />
       </Dialog>
     </span>
   );
 }
 
-function Replace(props: { user: User; close(): void; refresh(): void }) {
+function ReplacePasskey(props: { user: User; close(): void; refresh(): void }) {
   const id = String(props.user.id);
   const [text, setText] = useState("");
   const [error, setError] = useState("");
-  const [made, setMade] = useState<string | null>(null);
-  if (made !== null) return <NewSecret title={t.replaced(id)} warning={t.passkeyWarning} value={made} onClose={props.close} />;
+  const [created, setCreated] = useState<string | null>(null);
+  if (created !== null) return <NewSecret title={t.replaced(id)} warning={t.passkeyWarning} value={created} onClose={props.close} />;
   const replace = async () => {
-    const passkey = readPasskey(text);
+    const passkey = parsePasskey(text);
     const isBad = text.trim() !== "" && passkey === null;
     setError(isBad ? t.passkeyBad : "");
     if (isBad) return;
     await attempt(async () => {
       const user = await api.post("/api/v1/users/{id}/passkey", { path: { id: props.user.id }, body: { passkey } });
-      setMade(user.passkey ?? "");
+      setCreated(user.passkey ?? "");
       props.refresh();
     });
   };
   return (
     <div class="stack-small">
       <p>{t.replaceBody}</p>
-      <TextField label={t.replaceOwn} hint={t.passkeyHint} value={text} onInput={setText} error={error} mono maxLength={64} />
+      <TextField label={t.newPasskey} hint={t.passkeyHint} value={text} onInput={setText} error={error} mono maxLength={64} />
       <DialogButtons>
         <Button onClick={props.close}>{all.cancel}</Button>
         <Button tone="danger" onClick={replace}>

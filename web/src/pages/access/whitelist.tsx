@@ -1,18 +1,17 @@
-// The whitelist: passkeys of users in a database of the site's own.
+// The whitelist: passkeys of users in the site's own database.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import { count } from "../../format";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Count, Failure, Field, toast } from "../../ui";
-import { readPasskeys } from "./reading";
+import { parsePasskeys } from "./parse";
 import { t } from "./texts/users";
 import { uploadWhitelist } from "./upload";
 
 const PASSKEYS_MAX = 10_000;
-const VERDICTS_SHOWN_MAX = 200;
+const RESULTS_SHOWN_MAX = 200;
 
-/** How long it is, whether somebody is on it, and how to change it. */
 export function Whitelist() {
   const size = useResource("whitelist", (signal) => api.get("/api/v1/whitelist", { signal }), { everyMs: 10_000 });
   const n = size.data?.count ?? 0;
@@ -25,8 +24,8 @@ export function Whitelist() {
           {t.size}: <strong>{size.data ? <Count value={n} /> : "–"}</strong>
         </p>
         <div class="grid">
-          <Some refresh={size.refresh} />
-          {can("admin") && <Whole before={n} refresh={size.refresh} />}
+          <EditPasskeys refresh={size.refresh} />
+          {can("admin") && <ReplaceList before={n} refresh={size.refresh} />}
         </div>
       </div>
     </Card>
@@ -35,15 +34,15 @@ export function Whitelist() {
 
 type Listed = { passkey: string; isListed: boolean }[];
 
-function Some(props: { refresh(): void }) {
+function EditPasskeys(props: { refresh(): void }) {
   const [text, setText] = useState("");
   const [error, setError] = useState("");
   const [listed, setListed] = useState<Listed | null>(null);
 
-  const said = (): string[] | null => {
-    const read = readPasskeys(text);
+  const readInput = (): string[] | null => {
+    const read = parsePasskeys(text);
     const problem =
-      "badLine" in read ? t.lineBad(String(read.badLine)) : read.passkeys.length === 0 ? t.nothingSaid : read.passkeys.length > PASSKEYS_MAX ? t.tooMany : "";
+      "badLine" in read ? t.lineBad(String(read.badLine)) : read.passkeys.length === 0 ? t.passkeysMissing : read.passkeys.length > PASSKEYS_MAX ? t.tooMany : "";
     setError(problem);
     return problem === "" && "passkeys" in read ? read.passkeys : null;
   };
@@ -52,11 +51,11 @@ function Some(props: { refresh(): void }) {
     setListed(passkeys.map((passkey, index) => ({ passkey, isListed: answer.listed[index] ?? false })));
   };
   const check = async () => {
-    const passkeys = said();
+    const passkeys = readInput();
     if (passkeys) await attempt(() => lookUp(passkeys));
   };
   const change = async (path: "/api/v1/whitelist/add" | "/api/v1/whitelist/remove", done: (n: string) => string) => {
-    const passkeys = said();
+    const passkeys = readInput();
     if (!passkeys) return;
     const isRemoval = path === "/api/v1/whitelist/remove";
     if (isRemoval && !(await confirm({ title: t.removeThemTitle(count(passkeys.length)), body: t.removeThemBody, action: t.removeThem, tone: "danger" }))) return;
@@ -82,19 +81,19 @@ function Some(props: { refresh(): void }) {
           </Button>
         )}
       </div>
-      {listed && <Verdicts listed={listed} />}
+      {listed && <CheckResults listed={listed} />}
     </section>
   );
 }
 
-function Verdicts(props: { listed: Listed }) {
+function CheckResults(props: { listed: Listed }) {
   const { listed } = props;
   const on = listed.filter((one) => one.isListed).length;
   return (
     <div role="status">
       <p>{t.checked(count(on), count(listed.length))}</p>
-      <ul class="whitelist-verdicts">
-        {listed.slice(0, VERDICTS_SHOWN_MAX).map((one, index) => (
+      <ul class="whitelist-results">
+        {listed.slice(0, RESULTS_SHOWN_MAX).map((one, index) => (
           <li key={index} class="wrap">
             <Badge tone={one.isListed ? "ok" : "bad"}>{one.isListed ? t.listed : t.notListed}</Badge>
             <code>{one.passkey.slice(0, 8)}…</code>
@@ -105,16 +104,16 @@ function Verdicts(props: { listed: Listed }) {
   );
 }
 
-function Whole(props: { before: number; refresh(): void }) {
+function ReplaceList(props: { before: number; refresh(): void }) {
   const [file, setFile] = useState<File | null>(null);
   const [error, setError] = useState("");
-  const replaced = (answer: { before: number; after: number }) => toast(t.refreshed(answer.before, count(answer.after)));
+  const replaced = (answer: { before: number; after: number }) => toast(t.listReplaced(answer.before, count(answer.after)));
 
-  const refresh = async () => {
+  const replace = async () => {
     setError(file ? (file.size === 0 ? t.fileEmpty : "") : t.fileMissing);
     if (!file || file.size === 0) return;
-    const body = t.refreshBody(props.before, file.name);
-    if (!(await confirm({ title: t.refreshTitle, body, action: t.refreshDo, tone: "danger", typed: t.refreshTyped }))) return;
+    const body = t.replaceListBody(props.before, file.name);
+    if (!(await confirm({ title: t.replaceListTitle, body, action: t.replaceListDo, tone: "danger", typed: t.replaceListTyped }))) return;
     await attempt(async () => replaced(await uploadWhitelist(file)));
     props.refresh();
   };
@@ -125,13 +124,13 @@ function Whole(props: { before: number; refresh(): void }) {
   };
   return (
     <section class="stack-small">
-      <h3>{t.refresh}</h3>
-      <Field label={t.file} hint={t.refreshHint} error={error}>
+      <h3>{t.replaceList}</h3>
+      <Field label={t.file} hint={t.replaceListHint} error={error}>
         <input class="input" type="file" accept=".txt,.csv,text/plain" onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)} />
       </Field>
       <div class="wrap">
-        <Button tone="danger" onClick={refresh}>
-          {t.refreshDo}
+        <Button tone="danger" onClick={replace}>
+          {t.replaceListDo}
         </Button>
         <Button onClick={undo}>{t.undo}</Button>
       </div>

@@ -1,4 +1,4 @@
-// The Audit page: who changed what, newest first, and whether the chain of records holds.
+// The Audit page: all changes, newest first, and the verification of the hash chain.
 import { useState } from "preact/hooks";
 import { api, asProblem, type Problem } from "../../api/client";
 import type { AuditVerification } from "../../api/types";
@@ -26,30 +26,28 @@ export default function Audit(props: PageProps) {
   );
 }
 
-type Verdict = AuditVerification & { last_hash?: string | null };
-
-interface Checked {
-  verdict: Verdict;
+interface Verification {
+  verdict: AuditVerification;
   atS: number;
 }
 
-// Checking reads the whole trail, so it is done once for whoever opens the page, and then when asked for.
+// Verification reads the whole trail: it runs once when the page is opened, and then on request.
 function Chain(props: { newest: string | null }) {
-  const check = useResource("audit verify", async (signal): Promise<Checked> => {
+  const check = useResource("audit verify", async (signal): Promise<Verification> => {
     const verdict = await api.get("/api/v1/audit/verify", { signal });
     return { verdict, atS: Math.floor(Date.now() / 1000) };
   });
-  const [again, setAgain] = useState<{ done: Checked } | { problem: Problem } | null>(null);
+  const [repeated, setRepeated] = useState<{ done: Verification } | { problem: Problem } | null>(null);
   const repeat = async () => {
     try {
       const verdict = await api.get("/api/v1/audit/verify");
-      setAgain({ done: { verdict, atS: Math.floor(Date.now() / 1000) } });
+      setRepeated({ done: { verdict, atS: Math.floor(Date.now() / 1000) } });
     } catch (thrown) {
-      setAgain({ problem: asProblem(thrown) });
+      setRepeated({ problem: asProblem(thrown) });
     }
   };
-  const problem = again && "problem" in again ? again.problem : check.error;
-  const known = again && "done" in again ? again.done : check.data;
+  const problem = repeated && "problem" in repeated ? repeated.problem : check.error;
+  const known = repeated && "done" in repeated ? repeated.done : check.data;
   const button = (
     <Button small onClick={repeat}>
       {t.verify}
@@ -58,7 +56,7 @@ function Chain(props: { newest: string | null }) {
   return (
     <Card title={t.chain} actions={button}>
       <div aria-live="polite">
-        {problem ? <Failure problem={problem} /> : known ? <VerdictShown checked={known} newest={props.newest} /> : <Checking />}
+        {problem ? <Failure problem={problem} /> : known ? <VerificationResult checked={known} newest={props.newest} /> : <Checking />}
       </div>
     </Card>
   );
@@ -73,7 +71,7 @@ function Checking() {
   );
 }
 
-function VerdictShown(props: { checked: Checked; newest: string | null }) {
+function VerificationResult(props: { checked: Verification; newest: string | null }) {
   const { verdict, atS } = props.checked;
   const last = verdict.last_hash ?? props.newest;
   const isEmpty = verdict.holds && verdict.records === 0;

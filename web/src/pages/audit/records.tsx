@@ -1,21 +1,19 @@
-// The records, newest first, of all actions or of one kind.
+// Audit records, newest first, of all actions or of one kind.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
-import { say } from "../../i18n";
+import type { AuditRecord } from "../../api/types";
+import { translate } from "../../i18n";
 import { usePaged } from "../../resource";
 import { link, setQuery } from "../../router";
 import { Badge, Button, Card, Dialog, DialogButtons, Empty, Facts, Failure, Loading, MoreButton, Name, SearchField, Select, Table, Time, words, type Column } from "../../ui";
-import { detailsOf, hrefOf, isMoment, kindOf, KINDS } from "./reading";
+import { detailsOf, hrefOf, isTime, kindOf, KINDS } from "./record";
 import { actorNames, kindNames, t } from "./texts";
-
-type AuditRecord = Schema<"AuditRecord">;
 
 const PAGE = 50;
 const EVERY_MS = 5000;
 
-/** The trail. `action` is what the address asks for: a kind (`user.`), an action (`user.add`), or nothing for all. */
+/** `action` is a kind (`user.`), an action (`user.add`), or empty for all. */
 export function Records(props: { action: string; onNewest(hash: string | null): void }) {
   const { action } = props;
   const list = usePaged<AuditRecord>(`audit ${action}`, (cursor, signal) =>
@@ -28,7 +26,7 @@ export function Records(props: { action: string; onNewest(hash: string | null): 
   useEffect(() => {
     if (action === "") props.onNewest(newest?.hash ?? null);
   }, [action, newest?.hash]);
-  // The first page follows what happens. Whoever has loaded more reads in peace.
+  // Only the first page is refreshed, so that rows do not move while more is read.
   const isFirstPage = list.items.length <= PAGE;
   useEffect(() => {
     if (!isFirstPage) return;
@@ -46,7 +44,7 @@ export function Records(props: { action: string; onNewest(hash: string | null): 
         <Loading rows={8} />
       ) : (
         <>
-          <Table columns={columns()} rows={list.items} rowKey={(record) => record.seq} caption={t.title} empty={<None action={action} hasMore={list.hasMore} />} />
+          <Table columns={columns()} rows={list.items} rowKey={(record) => record.seq} caption={t.title} empty={<NoRecords action={action} hasMore={list.hasMore} />} />
           <MoreButton list={list} />
         </>
       )}
@@ -57,7 +55,7 @@ export function Records(props: { action: string; onNewest(hash: string | null): 
 function Filter(props: { action: string }) {
   const kind = kindOf(props.action);
   const isKind = props.action === "" || props.action.endsWith(".");
-  const options = [{ value: "", label: t.all }, ...KINDS.map((one) => ({ value: one, label: say(kindNames, one) }))];
+  const options = [{ value: "", label: t.all }, ...KINDS.map((one) => ({ value: one, label: translate(kindNames, one) }))];
   if (kind !== "" && !KINDS.includes(kind)) options.push({ value: kind, label: kind });
   return (
     <div class="audit-filter">
@@ -67,7 +65,7 @@ function Filter(props: { action: string }) {
   );
 }
 
-function None(props: { action: string; hasMore: boolean }) {
+function NoRecords(props: { action: string; hasMore: boolean }) {
   if (props.action === "") return <Empty title={t.none}>{t.noneHint}</Empty>;
   return (
     <Empty title={t.noneSuch}>
@@ -81,26 +79,26 @@ function None(props: { action: string; hasMore: boolean }) {
 
 function columns(): Column<AuditRecord>[] {
   return [
-    { key: "action", title: t.what, render: (record) => <What record={record} />, phone: "title" },
-    { key: "about", title: t.about, render: (record) => <About record={record} /> },
+    { key: "action", title: t.action, render: (record) => <Action record={record} />, phone: "title" },
+    { key: "subject", title: t.subject, render: (record) => <Subject record={record} /> },
     { key: "details", title: t.details, render: (record) => <Details record={record} />, wide: true },
-    { key: "who", title: t.who, render: (record) => <Who actor={record.actorId} /> },
+    { key: "actor", title: t.actor, render: (record) => <Actor actor={record.actorId} /> },
     { key: "at", title: t.when, render: (record) => <Time atMs={Date.parse(record.at)} /> },
-    { key: "seq", title: t.number, render: (record) => <Whole record={record} />, align: "end" },
+    { key: "seq", title: t.number, render: (record) => <FullRecord record={record} />, align: "end" },
   ];
 }
 
-function What(props: { record: AuditRecord }) {
+function Action(props: { record: AuditRecord }) {
   const { action, result } = props.record;
   return (
-    <span class="audit-what">
+    <span class="audit-action">
       <code>{action}</code>
       {result !== "ok" && <Badge tone="bad">{result === "failed" ? t.failed : result}</Badge>}
     </span>
   );
 }
 
-function About(props: { record: AuditRecord }) {
+function Subject(props: { record: AuditRecord }) {
   const { subjectType, subjectId } = props.record;
   const href = hrefOf(subjectType, subjectId);
   const text = <Name text={subjectId} most={24} />;
@@ -111,13 +109,13 @@ function About(props: { record: AuditRecord }) {
   );
 }
 
-function Who(props: { actor: string }) {
+function Actor(props: { actor: string }) {
   const [kind = "", ...rest] = props.actor.split(":");
   const name = rest.join(":");
   if (name === "") return <Name text={props.actor} most={24} />;
   return (
     <span>
-      <span class="dim">{say(actorNames, kind)}</span> {kind === "key" ? <a href={link("/access/keys")}>{name}</a> : <Name text={name} most={24} />}
+      <span class="dim">{translate(actorNames, kind)}</span> {kind === "key" ? <a href={link("/access/keys")}>{name}</a> : <Name text={name} most={24} />}
     </span>
   );
 }
@@ -132,14 +130,14 @@ function Details(props: { record: AuditRecord }) {
           <span class="dim">
             <Name text={name} most={60} />
           </span>{" "}
-          {isMoment(name, value) ? <Time at={Number(value)} /> : <Name text={value} wrap most={200} />}
+          {isTime(name, value) ? <Time at={Number(value)} /> : <Name text={value} wrap most={200} />}
         </li>
       ))}
     </ul>
   );
 }
 
-function Whole(props: { record: AuditRecord }) {
+function FullRecord(props: { record: AuditRecord }) {
   const { record } = props;
   const [isOpen, setOpen] = useState(false);
   const close = () => setOpen(false);
@@ -158,13 +156,13 @@ function Whole(props: { record: AuditRecord }) {
   );
 }
 
-// As the file has it, nothing left out.
+// All fields of the file.
 function factsOf(record: AuditRecord): [string, ComponentChildren][] {
   const written = (text: string) => <Name text={text} wrap most={2000} />;
   return [
-    [t.what, <code>{record.action}</code>],
-    [t.about, written(`${record.subjectType} ${record.subjectId}`)],
-    [t.who, written(record.actorId)],
+    [t.action, <code>{record.action}</code>],
+    [t.subject, written(`${record.subjectType} ${record.subjectId}`)],
+    [t.actor, written(record.actorId)],
     [t.when, <code>{record.at}</code>],
     [t.result, written(record.result)],
     ...detailsOf(record.details).map(([name, value]): [string, ComponentChildren] => [name, written(value)]),

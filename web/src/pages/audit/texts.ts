@@ -1,4 +1,4 @@
-// What the Audit page says.
+// Texts of the Audit page.
 
 import { count, counted } from "../../format";
 import { texts } from "../../i18n";
@@ -6,22 +6,22 @@ import { texts } from "../../i18n";
 export const t = texts({
   en: {
     title: "Audit trail",
-    intro: "Who changed what, newest first. Nothing here can be changed or removed from the dashboard.",
-    needAdmin: "The trail tells what other keys did: it needs a key with the scope admin.",
-    chain: "The chain",
+    intro: "All changes, newest first. Records cannot be changed or removed from the dashboard.",
+    needAdmin: "The audit trail shows the actions of all keys: it requires a key with the scope admin.",
+    chain: "Hash chain",
     verify: "Check again",
     checking: "Checking every record…",
-    holds: "The chain holds",
+    holds: "The hash chain is intact",
     holdsBody: (records: number) =>
-      `Checked: ${counted(records, "record")}. Each carries the hash of the one before it. None was changed, removed or put in between.`,
-    empty: "There is nothing to check yet",
+      `Checked: ${counted(records, "record")}. Each contains the hash of the previous one. No record was changed, removed or inserted.`,
+    empty: "No records to check",
     emptyBody: "The first change writes the first record.",
-    broken: "The chain is broken",
-    brokenBody: "Somebody or something touched the file. Compare it with a backup before you trust what follows this place.",
-    brokenAt: "First record that does not fit",
-    brokenWhy: "What is wrong",
+    broken: "The hash chain is broken",
+    brokenBody: "The file was modified. Compare it with a backup before you rely on the records from here on.",
+    brokenAt: "First inconsistent record",
+    brokenWhy: "Reason",
     checkedAt: "Checked",
-    limits: "An end that was cut off shows only against a hash kept elsewhere: keep the newest one.",
+    limits: "A truncated end can be detected only with a hash stored elsewhere: store the newest hash.",
     newest: "Newest hash",
     filter: "Action",
     all: "All actions",
@@ -31,23 +31,23 @@ export const t = texts({
     when: "When",
     record: (seq: string) => `Record ${seq}`,
     result: "Result",
-    who: "Who",
-    what: "What",
-    about: "About",
+    actor: "Actor",
+    action: "Action",
+    subject: "Subject",
     failed: "failed",
     details: "Details",
     hash: "Hash",
-    prev: "Hash before",
+    prev: "Previous hash",
     none: "No records yet",
-    noneHint: "Every change through the API, the dashboard or the command line lands here.",
-    noneSuch: "No record of this kind",
+    noneHint: "Every change by the API, the dashboard or the command line is recorded here.",
+    noneSuch: "No matching records",
     showAll: "Show all actions",
-    moreMay: "Older records may still fit: load more.",
+    moreMay: "Older records may match: load more.",
   },
   zh: {
-    title: "审计记录",
+    title: "审计日志",
     intro: "谁改了什么，最新的在前。在面板里不能修改或删除这里的任何内容。",
-    needAdmin: "审计记录会显示其他密钥的操作：需要带 admin 权限的密钥。",
+    needAdmin: "审计日志会显示其他密钥的操作：需要带 admin 权限的密钥。",
     chain: "哈希链",
     verify: "重新检查",
     checking: "正在检查每一条记录…",
@@ -70,9 +70,9 @@ export const t = texts({
     when: "时间",
     record: (seq: string) => `第 ${seq} 条记录`,
     result: "结果",
-    who: "操作者",
-    what: "操作",
-    about: "对象",
+    actor: "操作者",
+    action: "操作",
+    subject: "对象",
     failed: "失败",
     details: "详情",
     hash: "哈希",
@@ -85,7 +85,6 @@ export const t = texts({
   },
 });
 
-/** Actions by their kind: what stands before the dot. */
 export const kindNames = texts({
   en: {
     client: "Clients",
@@ -107,9 +106,9 @@ export const kindNames = texts({
   zh: {
     client: "客户端",
     dlq: "死信",
-    failed: "失败记录",
+    failed: "失败的记录",
     friend: "好友",
-    journal: "journal（命令行）",
+    journal: "流量日志（命令行）",
     key: "API 密钥",
     multiplier: "流量倍率",
     passkey: "passkey",
@@ -123,7 +122,6 @@ export const kindNames = texts({
   },
 });
 
-/** Kinds of actors. */
 export const actorNames = texts({
   en: { key: "key", cli: "command line", system: "server" },
   zh: { key: "密钥", cli: "命令行", system: "服务器" },

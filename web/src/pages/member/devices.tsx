@@ -1,11 +1,10 @@
-// One's own devices, and signing the others out.
-import { say } from "../../i18n";
+// The member's devices; signing others out.
+import { translate } from "../../i18n";
 import { attempt, Button, Card, confirm, Empty, StatusDot } from "../../ui";
-import { appStates, platforms } from "../users/words";
+import { appStates, platforms } from "../users/names";
 import { connectionState, me, signOutDevice, thisDevice } from "./presence";
 import { t } from "./texts";
 
-/** One's own devices. */
 export function DevicesCard() {
   const devices = me.value?.devices ?? [];
   const others = devices.filter((device) => device.id !== thisDevice.value);
@@ -30,11 +29,11 @@ export function DevicesCard() {
               <StatusDot status={device.status} bare />
               <span class="line-main">
                 <span>
-                  {say(platforms, device.platform)}
+                  {translate(platforms, device.platform)}
                   {device.id === thisDevice.value && <span class="dim"> · {t.thisDevice}</span>}
                 </span>
                 <span class="dim line-more">
-                  {say(appStates, device.state)} · <span class="mono">{device.id.slice(0, 12)}</span>
+                  {translate(appStates, device.state)} · <span class="mono">{device.id.slice(0, 12)}</span>
                 </span>
               </span>
               {device.id !== thisDevice.value && (

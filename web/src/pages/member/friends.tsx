@@ -1,21 +1,19 @@
-// One's friends, as they come and go.
+// The member's friends, online ones first.
 import { useState } from "preact/hooks";
-import { isHere, type User } from "rollcall-presence";
+import { isOnline, type User } from "rollcall-presence";
 import * as format from "../../format";
 import { Button, Card, Empty, Name, StatusDot, Time } from "../../ui";
 import { friends } from "./presence";
 import { t } from "./texts";
 
-/** More than this are shown only when asked for. */
 const SHOWN_AT_FIRST = 12;
 
-/** One's friends; who is here first. */
 export function FriendsCard() {
   const [isAll, setAll] = useState(false);
   const all = friends.value;
-  const here = all.filter(isHere).length;
+  const online = all.filter(isOnline).length;
   const shown = isAll ? all : all.slice(0, SHOWN_AT_FIRST);
-  const count = <span class="dim" aria-live="polite">{t.friendsHere(format.countExact(here), format.countExact(all.length))}</span>;
+  const count = <span class="dim" aria-live="polite">{t.friendsOnline(format.countExact(online), format.countExact(all.length))}</span>;
   return (
     <Card flush title={t.friends} actions={all.length > 0 && count}>
       {all.length === 0 ? (
@@ -51,7 +49,7 @@ function Friend(props: { friend: User }) {
         )}
       </span>
       <span class="dim line-end">
-        {isHere(friend) ? counts.join(" · ") : friend.last_seen ? <Time at={friend.last_seen} /> : null}
+        {isOnline(friend) ? counts.join(" · ") : friend.last_seen ? <Time at={friend.last_seen} /> : null}
       </span>
     </li>
   );

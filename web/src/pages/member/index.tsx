@@ -1,5 +1,5 @@
-// A member's own page: their status and devices, their friends, what they seed and leech, and their ratio. It is narrow, so that
-// a site can show it in a frame, and live by the member's own connection.
+// A member's page: status, devices, friends, ratio and torrents. Narrow enough for a frame in the site; live by the member's
+// own presence connection.
 import "./member.css";
 import { useEffect } from "preact/hooks";
 import { api } from "../../api/client";
@@ -8,7 +8,7 @@ import { useResource } from "../../resource";
 import { Button, Empty, Failure, Loading, StatusDot } from "../../ui";
 import { DevicesCard } from "./devices";
 import { FriendsCard } from "./friends";
-import { claims, getToken, isEnded, token } from "./identity";
+import { claims, getToken, isInvalid, token } from "./member-token";
 import { connect, connectionState, disconnect, endCode, me, reconnect } from "./presence";
 import { RatioCard } from "./ratio";
 import { StatusCard } from "./status";
@@ -16,31 +16,30 @@ import { t } from "./texts";
 import { TorrentsCard } from "./torrents";
 
 const EVERY_MS = 5000;
-/** Codes of the server that have an explanation of their own. */
+/** Disconnect codes with their own text. */
 const SIGNED_OUT = 3503;
 const TOO_MANY = 3504;
 
-/** A member's own page. */
 export default function MemberPage() {
-  const who = claims.value?.sub ?? null;
+  const member = claims.value?.sub ?? null;
   useEffect(() => {
     document.title = t.title;
   }, [language.value]);
   return (
     <main class="member">
       <header class="member-head">
-        <h1>{who === null ? t.title : t.user(who)}</h1>
-        {who !== null && !isEnded.value && <ConnectionMark />}
+        <h1>{member === null ? t.title : t.user(member)}</h1>
+        {member !== null && !isInvalid.value && <ConnectionStatus />}
         <Button small tone="quiet" onClick={() => setLanguage(language.value === "zh" ? "en" : "zh")} label={t.language}>
           {language.value === "zh" ? "English" : "中文"}
         </Button>
       </header>
       {token.value === null ? (
         <Empty title={t.noToken}>{t.noTokenHint}</Empty>
-      ) : isEnded.value ? (
-        <Empty title={t.over}>{t.overHint}</Empty>
+      ) : isInvalid.value ? (
+        <Empty title={t.expired}>{t.expiredHint}</Empty>
       ) : (
-        <SignedIn key={who} />
+        <SignedIn key={member} />
       )}
     </main>
   );
@@ -74,22 +73,20 @@ function SignedIn() {
   );
 }
 
-/** In a corner: that it is live, and how one is seen. */
-function ConnectionMark() {
+function ConnectionStatus() {
   const state = connectionState.value;
   if (state !== "connected") return <span class="dim">{state === "connecting" ? t.connecting : ""}</span>;
   return <StatusDot status={me.value?.status ?? "online"} />;
 }
 
-/** What to do when the connection is not there. */
 function ConnectionNote() {
   const state = connectionState.value;
   if (state === "stuck") return <p class="member-note" role="status">{t.stuck}</p>;
   if (state !== "ended") return null;
-  const why = endCode.value === SIGNED_OUT ? t.signedOutHere : endCode.value === TOO_MANY ? t.tooMany : t.ended;
+  const reason = endCode.value === SIGNED_OUT ? t.signedOutHere : endCode.value === TOO_MANY ? t.tooMany : t.ended;
   return (
     <p class="member-note" role="status">
-      <span>{why}</span>
+      <span>{reason}</span>
       <Button small onClick={reconnect}>
         {t.again}
       </Button>

@@ -1,14 +1,14 @@
-// Where a member's page begins.
+// Entry point of the member's page.
 import { render } from "preact";
 import { startClock } from "../../clock";
 import "../../styles/index.css";
 import "../../theme";
 import { Confirm, Toasts } from "../../ui";
-import { startIdentity } from "./identity";
 import MemberPage from "./index";
+import { startMemberToken } from "./member-token";
 
 startClock();
-startIdentity();
+startMemberToken();
 const root = document.getElementById("app");
 if (root) {
   render(

@@ -1,33 +1,27 @@
-/**
- * The member's own connection: who they are to others right now, on which devices, and how their friends are.
- *
- * It is our own client library that talks to the server, the same that a site would use; here its values become signals.
- */
+// The member's presence connection, by the client library (clients/js), as signals.
 import { signal } from "@preact/signals";
 import { Rollcall, type DeclaredStatus, type User } from "rollcall-presence";
 
-/** How it stands with the connection: `ended` means that it does not come back by itself. */
-export type Link = "connecting" | "connected" | "stuck" | "ended";
+/** `ended`: no automatic reconnect. */
+export type ConnectionState = "connecting" | "connected" | "stuck" | "ended";
 
-/** Oneself, as one's own devices see it. */
+/** The member, as seen by their own devices. */
 export const me = signal<User | null>(null);
 
-/** Friends; who is here first. */
+/** Online friends first. */
 export const friends = signal<readonly User[]>([]);
 
-/** How it stands with the connection. */
-export const connectionState = signal<Link>("connecting");
+export const connectionState = signal<ConnectionState>("connecting");
 
-/** Why it ended, by the number of the server. */
+/** Disconnect code of the server. */
 export const endCode = signal<number | null>(null);
 
-/** The name of this device. */
 export const thisDevice = signal<string | null>(null);
 
 let rollcall: Rollcall | null = null;
 let end: (() => void)[] = [];
 
-/** Connects. `getToken` is asked whenever a token is needed. */
+/** `getToken` is called whenever a token is needed. */
 export function connect(getToken: () => Promise<string>): void {
   disconnect();
   const scheme = location.protocol === "https:" ? "wss" : "ws";
@@ -47,7 +41,6 @@ export function connect(getToken: () => Promise<string>): void {
   opened.connect();
 }
 
-/** Says goodbye, and forgets what was known. */
 export function disconnect(): void {
   end.splice(0).forEach((call) => call());
   rollcall?.close();
@@ -56,29 +49,27 @@ export function disconnect(): void {
   friends.value = [];
 }
 
-/** Comes back after a connection that had ended. */
 export function reconnect(): void {
   rollcall?.connect();
 }
 
-/** Declares a status for oneself, on all devices. `until` in unix seconds. */
-export async function declare(status: DeclaredStatus, text: string, until: number | null): Promise<void> {
+/** On all devices. `until` is in seconds since 1970. */
+export async function setStatus(status: DeclaredStatus, text: string, until: number | null): Promise<void> {
   await rollcall?.setStatus(status, { ...(text === "" ? {} : { text }), ...(until === null ? {} : { until }) });
 }
 
-/** Takes back what was declared: the status follows from the devices again. */
-export async function undeclare(): Promise<void> {
+/** The status follows from the devices again. */
+export async function clearStatus(): Promise<void> {
   await rollcall?.clearStatus();
 }
 
-/** Signs another device out. */
 export async function signOutDevice(device: string): Promise<void> {
   await rollcall?.signOut(device);
 }
 
 const RANK: Record<string, number> = { online: 0, busy: 1, away: 2, pending: 3 };
 
-/** Who is here first, then who was here last. */
+/** Online first, then by last seen. */
 export function sorted(users: readonly User[]): readonly User[] {
   const rank = (user: User) => RANK[user.status] ?? 9;
   return [...users].sort(

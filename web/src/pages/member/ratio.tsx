@@ -1,10 +1,9 @@
-// One's ratio, and what it is made of.
+// The member's ratio and figures.
 import type { Me } from "../../api/types";
 import * as format from "../../format";
 import { Bytes, Card, Count, Duration, Empty, Facts } from "../../ui";
 import { t } from "./texts";
 
-/** One's ratio. */
 export function RatioCard(props: { mine: Me }) {
   const { figures, ratio, hit_and_runs } = props.mine;
   if (!figures) {
@@ -28,17 +27,17 @@ export function RatioCard(props: { mine: Me }) {
         />
       </div>
       {ratio === null && <p class="dim">{t.noRatio}</p>}
-      <p class={hit_and_runs > 0 ? "owing" : "dim"}>{hit_and_runs > 0 ? `▲ ${t.owing(format.countExact(hit_and_runs))}` : t.nothingOwed}</p>
+      <p class={hit_and_runs > 0 ? "owing" : "dim"}>{hit_and_runs > 0 ? `▲ ${t.hitAndRuns(format.countExact(hit_and_runs))}` : t.noHitAndRuns}</p>
     </Card>
   );
 }
 
-/** What counts; and, where that is something else, what it was. */
+/** Credited bytes and, if different, raw bytes. */
 function Amount(props: { raw: string; credited: string }) {
   return (
     <span>
       <Bytes value={props.credited} />
-      {props.raw !== props.credited && <span class="dim" title={format.bytesExact(props.raw)}> ({t.actually(format.bytes(props.raw))})</span>}
+      {props.raw !== props.credited && <span class="dim" title={format.bytesExact(props.raw)}> ({t.raw(format.bytes(props.raw))})</span>}
     </span>
   );
 }

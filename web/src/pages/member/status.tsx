@@ -1,8 +1,8 @@
-// One's own status: how others see it, and setting it, with a few words and an end.
+// The member's status: display and form.
 import { useEffect, useState } from "preact/hooks";
 import { nowS } from "../../clock";
 import { attempt, Button, Card, Name, Select, StatusDot, TextField, Time } from "../../ui";
-import { connectionState, declare, me, undeclare } from "./presence";
+import { clearStatus, connectionState, me, setStatus as saveStatus } from "./presence";
 import { t } from "./texts";
 
 const STATUSES = ["online", "away", "busy", "invisible"] as const;
@@ -11,10 +11,9 @@ type Declared = (typeof STATUSES)[number];
 const LENGTHS = { cleared: null, half: 1800, hour: 3600, four: 4 * 3600, day: 24 * 3600 } as const;
 type Length = keyof typeof LENGTHS;
 
-/** What a text may have: the server's own bound is in bytes, and says so when it is passed. */
+/** The server's limit is in bytes and is reported as an error. */
 const TEXT_CHARACTERS_MAX = 140;
 
-/** One's own status. */
 export function StatusCard() {
   const mine = me.value;
   const [status, setStatus] = useState<Declared>("online");
@@ -23,7 +22,7 @@ export function StatusCard() {
   const [isTouched, setTouched] = useState(false);
   const isConnected = connectionState.value === "connected";
 
-  // What another device has declared since is what is here, too; but nothing is taken from under somebody's fingers.
+  // Follows changes of other devices, unless the form is being edited.
   useEffect(() => {
     if (isTouched) return;
     setText(mine?.text ?? "");
@@ -33,10 +32,10 @@ export function StatusCard() {
 
   const save = async () => {
     const seconds = LENGTHS[length];
-    if (await attempt(() => declare(status, text.trim(), seconds === null ? null : nowS.value + seconds))) setTouched(false);
+    if (await attempt(() => saveStatus(status, text.trim(), seconds === null ? null : nowS.value + seconds))) setTouched(false);
   };
   const clear = async () => {
-    if (await attempt(undeclare)) setTouched(false);
+    if (await attempt(clearStatus)) setTouched(false);
   };
   const touch = (change: () => void) => {
     setTouched(true);
@@ -52,7 +51,7 @@ export function StatusCard() {
             {t.endsAt} <Time at={mine.until} />
           </span>
         )}
-        {mine?.status === "invisible" && <span class="dim">{t.hidden}</span>}
+        {mine?.status === "invisible" && <span class="dim">{t.invisible}</span>}
       </div>
       <form
         class="member-status"
@@ -61,10 +60,10 @@ export function StatusCard() {
           void save();
         }}
       >
-        <fieldset class="choices">
-          <legend class="visually-hidden">{t.choose}</legend>
+        <fieldset class="status-options">
+          <legend class="visually-hidden">{t.statusLegend}</legend>
           {STATUSES.map((one) => (
-            <label key={one} class="choice">
+            <label key={one} class="status-option">
               <input type="radio" name="status" value={one} checked={status === one} onChange={() => touch(() => setStatus(one))} />
               <span>
                 <StatusDot status={one} />
@@ -72,7 +71,7 @@ export function StatusCard() {
             </label>
           ))}
         </fieldset>
-        <div class="member-words">
+        <div class="member-text">
           <TextField label={t.text} value={text} onInput={(typed) => touch(() => setText(typed))} placeholder={t.textHint} maxLength={TEXT_CHARACTERS_MAX} />
           <Select label={t.until} value={length} options={lengthOptions()} onChange={(chosen: Length) => setLength(chosen)} />
         </div>

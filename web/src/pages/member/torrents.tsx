@@ -1,16 +1,15 @@
-// What one seeds or downloads right now, with how far it is.
+// Torrents that the member seeds or leeches, latest announce first.
 import { useState } from "preact/hooks";
-import type { Me, MyTorrent } from "../../api/types";
+import type { Me, MemberTorrent } from "../../api/types";
 import * as format from "../../format";
 import { Button, Bytes, Card, Empty, Infohash, Name, Time } from "../../ui";
 import { Progress } from "../../ui/progress";
 import { shareOf } from "../users/sums";
 import { t } from "./texts";
 
-/** In a frame there is little room. */
+/** Few, for small frames. */
 const SHOWN_AT_FIRST = 8;
 
-/** A list of torrents, the latest announce first. */
 export function TorrentsCard(props: { title: string; none: string; torrents: Me["seeding"] }) {
   const [isAll, setAll] = useState(false);
   const { count, items } = props.torrents;
@@ -36,7 +35,7 @@ export function TorrentsCard(props: { title: string; none: string; torrents: Me[
   );
 }
 
-function Line(props: { torrent: MyTorrent; label: string }) {
+function Line(props: { torrent: MemberTorrent; label: string }) {
   const { torrent } = props;
   const share = shareOf(torrent.left, torrent.total_bytes);
   return (
@@ -49,7 +48,7 @@ function Line(props: { torrent: MyTorrent; label: string }) {
               <Bytes value={torrent.total_bytes} /> ·{" "}
             </>
           )}
-          {t.heard} <Time at={torrent.last_announce} />
+          {t.announced} <Time at={torrent.last_announce} />
         </span>
       </span>
       {share !== null && share < 1 && <Progress share={share} label={torrent.name ?? props.label} none="" />}

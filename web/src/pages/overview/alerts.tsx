@@ -1,82 +1,73 @@
-// What wants an operator: what it is, since when, and what to do.
+// Current alerts: what failed, since when, and what to do.
 //
-// The server writes what to do in English. For what we know by its code there are words here in both languages; the
-// server's own stay beside them, because they name the figures and the cause.
-import type { Alert } from "../../api/types";
-import { duration } from "../../format";
+// The server writes the detail in English. In Chinese it is composed here from the alert's code and the overview.
+import type { Alert, Overview } from "../../api/types";
+import { count, duration } from "../../format";
 import { language, texts } from "../../i18n";
 import { connection, dataAgeS } from "../../live";
+import { componentName } from "../../server-texts";
 import { Badge, Card, Time } from "../../ui";
 import { t } from "./texts";
 
 const names = texts({
   en: {
-    dependency_failing: (subject: string) => `${subject} does not work`,
-    journal_silent: () => "The journal does not answer",
+    dependency_failing: (subject: string) => `The dependency ${subject} fails`,
+    journal_status_stale: () => "The journal status is unknown",
     journal_too_long: () => "The journal is too long",
-    dead_letters: () => "Dead letters wait",
-    failed_entries: () => "Entries were given up",
+    dead_letters: () => "There are dead letters",
+    failed_entries: () => "Entries failed",
     view_paused: (subject: string) => `The view ${subject} is paused`,
-    view_behind: (subject: string) => `The view ${subject} is behind`,
-    audit_unavailable: () => "The audit trail cannot be written",
-    audit_broken: () => "The audit trail is broken",
-    webhooks_waiting: () => "Webhooks wait",
+    view_lagging: (subject: string) => `The view ${subject} lags`,
+    webhooks_late: () => "Webhooks are late",
   },
   zh: {
-    dependency_failing: (subject) => `${subject} 无法工作`,
-    journal_silent: () => "日志没有响应",
-    journal_too_long: () => "日志过长",
+    dependency_failing: (subject) => `${subject}无法工作`,
+    journal_status_stale: () => "流量日志状态未知",
+    journal_too_long: () => "流量日志过长",
     dead_letters: () => "有死信等待处理",
-    failed_entries: () => "有条目已被放弃",
-    view_paused: (subject) => `视图 ${subject} 已暂停`,
-    view_behind: (subject) => `视图 ${subject} 落后`,
-    audit_unavailable: () => "审计记录无法写入",
-    audit_broken: () => "审计记录已损坏",
-    webhooks_waiting: () => "有 Webhook 等待发送",
+    failed_entries: () => "有记录已失败",
+    view_paused: (subject) => `视图“${subject}”已暂停`,
+    view_lagging: (subject) => `视图“${subject}”滞后`,
+    webhooks_late: () => "Webhook 投递延迟",
   },
 });
 
-// For English the server's own words say all of this, and more exactly.
-const ADVICE_ZH: Record<string, string> = {
-  dependency_failing: "请检查该组件；rollcall doctor 会给出更多信息。",
-  journal_silent: "汇报暂存在内存中。请检查 Redis，或数据目录所在的磁盘。",
-  journal_too_long: "不会丢弃任何条目，但请找出落后或暂停的读取方。",
-  dead_letters: "它们会自动重试。如果一直存在，请在“流水线”中查看原因。",
-  failed_entries: "它们没有计入任何账目：排除原因后在“流水线”中重放，或丢弃。",
-  view_paused: "请在“流水线”中恢复它。",
-  view_behind: "请检查承担该角色的进程是否在运行，以及它的存储是否缓慢。",
-  audit_unavailable: "因此通过 API 的更改会被拒绝。请清理磁盘，或修复文件。",
-  audit_broken: "请在“审计”页面查看断开的位置。",
-  webhooks_waiting: "请检查 gateway.webhook_url 是否响应。",
+const DETAILS_ZH: Record<string, (alert: Alert, now: Overview) => string> = {
+  dependency_failing: (alert, now) => {
+    const reason = now.health.find((one) => one.name === alert.subject)?.reason;
+    return `${reason ? `错误：${reason}。` : ""}请检查该组件；rollcall doctor 会给出更多信息。`;
+  },
+  journal_status_stale: () => "长度、滞后与暂停状态未知。请检查 Redis，或数据目录所在的磁盘。",
+  journal_too_long: (_, now) => `现有 ${count(now.journal?.entries ?? 0)} 条记录，超过 journal.length_alarm。不会丢弃任何记录，但请找出滞后或暂停的消费者。`,
+  dead_letters: (_, now) => `共 ${count(now.journal?.dlq ?? 0)} 条，会自动重试。如果一直存在，请在“流水线”中查看原因。`,
+  failed_entries: (_, now) => `共 ${count(now.journal?.failed ?? 0)} 条，没有计入任何账目。排除原因后在“流水线”中重放，或丢弃。`,
+  view_paused: (alert, now) => `滞后 ${count(viewOf(alert, now)?.lag ?? 0)} 条记录。请在“流水线”中恢复它。`,
+  view_lagging: (alert, now) => `落后 ${duration(viewOf(alert, now)?.behind_s ?? 0)}。请检查承担该角色的进程是否在运行，以及它的存储是否缓慢。`,
+  webhooks_late: (_, now) => `${count(now.gateway?.webhooks_waiting ?? 0)} 个尚未投递。请检查 gateway.webhook_url 是否响应。`,
 };
 
-const PLACES: Record<string, string> = {
-  journal_silent: "#/pipeline",
-  journal_too_long: "#/pipeline",
-  dead_letters: "#/pipeline",
-  failed_entries: "#/pipeline",
-  view_paused: "#/pipeline",
-  view_behind: "#/pipeline",
-  audit_unavailable: "#/audit",
-  audit_broken: "#/audit",
-};
+function viewOf(alert: Alert, now: Overview) {
+  return now.journal?.views.find((view) => view.view === alert.subject);
+}
 
-/** What wants an operator; one quiet line when nothing does, and another one while that is not known. */
-export function Alerts(props: { alerts: readonly Alert[] }) {
-  const { alerts } = props;
-  const isAway = connection.value === "away";
+// Alerts that the Pipeline page explains.
+const PIPELINE = new Set(["journal_status_stale", "journal_too_long", "dead_letters", "failed_entries", "view_paused", "view_lagging"]);
+
+export function Alerts(props: { now: Overview }) {
+  const { alerts } = props.now;
+  const isOutdated = connection.value === "unreachable";
   return (
     <>
-      {isAway && <p class="not-known">{t.notKnown(duration(dataAgeS()))}</p>}
-      {/* Told once when it changes; the list itself changes with every minute that an alert grows older. */}
-      <p class={alerts.length === 0 && !isAway ? "all-well" : "visually-hidden"} role="status">
-        {alerts.length > 0 ? alerts.map(headline).join(". ") : isAway ? "" : t.allWell}
+      {isOutdated && <p class="outdated">{t.outdated(duration(dataAgeS()))}</p>}
+      {/* Announced once by screen readers; the list below changes every minute. */}
+      <p class={alerts.length === 0 && !isOutdated ? "no-alerts" : "visually-hidden"} role="status">
+        {alerts.length > 0 ? alerts.map(headline).join(". ") : isOutdated ? "" : t.noAlerts}
       </p>
       {alerts.length > 0 && (
         <Card title={t.alerts} flush>
           <ul class="alerts">
             {alerts.map((alert) => (
-              <AlertRow key={`${alert.code} ${alert.subject ?? ""}`} alert={alert} />
+              <AlertRow key={`${alert.code} ${alert.subject ?? ""}`} alert={alert} now={props.now} />
             ))}
           </ul>
         </Card>
@@ -85,11 +76,10 @@ export function Alerts(props: { alerts: readonly Alert[] }) {
   );
 }
 
-function AlertRow(props: { alert: Alert }) {
+function AlertRow(props: { alert: Alert; now: Overview }) {
   const { alert } = props;
   const tone = alert.severity === "critical" ? "bad" : "warn";
-  const isChinese = language.value === "zh";
-  const where = PLACES[alert.code];
+  const chinese = language.value === "zh" ? DETAILS_ZH[alert.code] : undefined;
   return (
     <li class={`tone-${tone}`}>
       <div class="alert-head">
@@ -100,12 +90,9 @@ function AlertRow(props: { alert: Alert }) {
         </span>
       </div>
       <p>
-        {isChinese && ADVICE_ZH[alert.code] && <>{ADVICE_ZH[alert.code]} </>}
-        <span class={isChinese ? "dim" : ""} lang="en">
-          {alert.detail}
-        </span>{" "}
-        {isChinese && alert.affected.length > 0 && <>受影响：{alert.affected.join("、")}。 </>}
-        {where && <a href={where}>{where === "#/audit" ? t.toAudit : t.toPipeline} →</a>}
+        {chinese ? chinese(alert, props.now) : <span lang="en">{alert.detail}</span>}{" "}
+        {chinese && alert.affected.length > 0 && <>受影响：{alert.affected.map(componentName).join("、")}。 </>}
+        {PIPELINE.has(alert.code) && <a href="#/pipeline">{t.toPipeline} →</a>}
       </p>
     </li>
   );
@@ -113,5 +100,5 @@ function AlertRow(props: { alert: Alert }) {
 
 function headline(alert: Alert): string {
   const known = alert.code in names ? names[alert.code as keyof typeof names] : null;
-  return known ? known(alert.subject ?? "") : alert.code.replaceAll("_", " ");
+  return known ? known(componentName(alert.subject ?? "")) : alert.code.replaceAll("_", " ");
 }

@@ -1,7 +1,7 @@
-// The whole at a glance: what moves, what is wrong, and the last hour. Everything here moves by itself.
+// The Overview page: alerts, figures, the last hour, journal and component health.
 import type { Overview } from "../../api/types";
 import { nowS } from "../../clock";
-import { medianWords, slowestWords } from "../../delay";
+import { medianText, p99Text } from "../../delay";
 import { bytes, byteRate, bytesExact, count, countExact, duration, rate } from "../../format";
 import { connection, overview } from "../../live";
 import { link, type PageProps } from "../../router";
@@ -9,29 +9,28 @@ import { Duration, Failure, Loading, Page, Stat, Stats } from "../../ui";
 import { Problem } from "../../api/client";
 import { Alerts } from "./alerts";
 import "./overview.css";
-import { Health, Journal } from "./parts";
-import { Plots } from "./plots";
+import { Charts } from "./charts";
+import { Health, Journal } from "./components";
 import { t } from "./texts";
 
-/** The whole at a glance. */
 export default function OverviewPage(_props: PageProps) {
   const now = overview.value;
   if (!now) {
     return (
       <Page title={t.title}>
-        {connection.value === "away" ? <Failure problem={new Problem(0, "unreachable", "")} /> : <Loading rows={8} />}
+        {connection.value === "unreachable" ? <Failure problem={new Problem(0, "unreachable", "")} /> : <Loading rows={8} />}
       </Page>
     );
   }
   return (
     <Page title={t.title} lead={<Lead now={now} />}>
-      <Alerts alerts={now.alerts} />
+      <Alerts now={now} />
       <Figures now={now} />
       <section aria-labelledby="last-hour" class="stack-small">
         <h2 id="last-hour">{t.lastHour}</h2>
-        <Plots now={now} />
+        <Charts now={now} />
       </section>
-      <div class="overview-parts">
+      <div class="overview-columns">
         <Journal journal={now.journal} />
         <Health health={now.health} />
       </div>
@@ -41,7 +40,7 @@ export default function OverviewPage(_props: PageProps) {
 
 function Lead(props: { now: Overview }) {
   const { node, version, started_at, at_ms } = props.now;
-  const now = connection.value === "away" ? Math.floor(at_ms / 1000) : nowS.value;
+  const now = connection.value === "unreachable" ? Math.floor(at_ms / 1000) : nowS.value;
   return (
     <>
       {t.lead(node, version)} <Duration s={Math.max(0, now - started_at)} />
@@ -74,7 +73,7 @@ function Figures(props: { now: Overview }) {
           href={link("/pipeline")}
         />
       )}
-      {delay && <Stat label={t.heartbeat} value={medianWords(delay)} note={slowestWords(delay)} href={link("/presence")} />}
+      {delay && <Stat label={t.heartbeat} value={medianText(delay)} note={p99Text(delay)} href={link("/presence")} />}
     </Stats>
   );
 }

@@ -1,11 +1,11 @@
-// The Pipeline page: how far every view is with the journal, and what it could not take.
+// The Pipeline page: journal, lag of each view, dead letters and failed entries.
 import { api } from "../../api/client";
 import { overview } from "../../live";
 import { useResource } from "../../resource";
 import type { PageProps } from "../../router";
 import { Card, Count, Failure, Loading, Page, Rate, Stat, Stats } from "../../ui";
-import { LagPlot } from "./lag";
-import { Letters } from "./letters";
+import { DeadLetters } from "./dead-letters";
+import { LagChart } from "./lag";
 import { t } from "./texts";
 import { Views } from "./views";
 import "./pipeline.css";
@@ -29,23 +29,23 @@ export default function Pipeline(props: PageProps) {
               note={status.too_long ? t.tooLongHint : t.entriesHint}
               {...(status.too_long ? { tone: "bad" } : {})}
             />
-            <Stat label={t.appended} value={<Rate value={overview.value?.journal?.appended_per_s} />} note={<AppendedInAll value={status.appended} />} />
+            <Stat label={t.appended} value={<Rate value={overview.value?.journal?.appended_per_s} />} note={<AppendedTotal value={status.appended} />} />
             <Stat label={t.dlq} value={<Count value={status.dlq} />} note={t.dlqHint} {...(status.dlq > 0 ? { tone: "warn" } : {})} />
             <Stat label={t.failed} value={<Count value={status.failed} />} note={t.failedHint} {...(status.failed > 0 ? { tone: "bad" } : {})} />
             <Stat label={t.risks} value={<Count value={status.risks} />} note={t.risksHint} />
           </Stats>
           <Views groups={status.groups} refresh={journal.refresh} />
-          <Letters lane={lane} journal={status} refreshJournal={journal.refresh} />
+          <DeadLetters lane={lane} journal={status} refreshJournal={journal.refresh} />
         </>
       )}
-      <Card title={t.lagPlot}>
-        <LagPlot />
+      <Card title={t.lagChart}>
+        <LagChart />
       </Card>
     </Page>
   );
 }
 
-function AppendedInAll(props: { value: number }) {
+function AppendedTotal(props: { value: number }) {
   return (
     <>
       <Count value={props.value} /> {t.appendedAll}

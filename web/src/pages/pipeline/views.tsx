@@ -1,20 +1,18 @@
-// Every view with its lag, and the switch that pauses it.
+// Views with their lag; pause and resume.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
-import { say } from "../../i18n";
+import type { ConsumerGroup } from "../../api/types";
+import { translate } from "../../i18n";
 import { overview } from "../../live";
+import { componentName } from "../../server-texts";
 import { can } from "../../session";
 import { attempt, Badge, Button, Card, confirm, Count, Duration, Empty, Rate, Table, type Column } from "../../ui";
 import { t, viewHints } from "./texts";
 
-type Group = Schema<"JournalGroup">;
-
-/** Older than this, what waits is worth a word. */
+/** From here on a view is shown as behind. */
 const BEHIND_S_MAX = 10;
 
-/** The readers of the journal. */
-export function Views(props: { groups: readonly Group[]; refresh(): void }) {
-  const columns: Column<Group>[] = [
+export function Views(props: { groups: readonly ConsumerGroup[]; refresh(): void }) {
+  const columns: Column<ConsumerGroup>[] = [
     { key: "view", title: t.view, render: (group) => <ViewName group={group} />, wide: true, phone: "title" },
     { key: "state", title: t.state, render: (group) => <State group={group} /> },
     { key: "lag", title: t.lag, render: (group) => <span title={t.lagHint}><Count value={group.lag} /></span>, align: "end" },
@@ -24,7 +22,7 @@ export function Views(props: { groups: readonly Group[]; refresh(): void }) {
     { key: "consumers", title: t.consumers, render: (group) => <Count value={group.consumers} />, align: "end" },
   ];
   if (can("admin")) {
-    columns.push({ key: "action", title: t.action, render: (group) => <Switch group={group} refresh={props.refresh} />, align: "end" });
+    columns.push({ key: "action", title: t.action, render: (group) => <PauseButton group={group} refresh={props.refresh} />, align: "end" });
   }
   const empty = <Empty title={t.noViews}>{t.noViewsHint}</Empty>;
   return (
@@ -38,17 +36,17 @@ function rateOf(group: string): number | null {
   return overview.value?.journal?.views.find((view) => view.group === group)?.rate_per_s ?? null;
 }
 
-function ViewName(props: { group: Group }) {
+function ViewName(props: { group: ConsumerGroup }) {
   const { view, group } = props.group;
   return (
     <span class="view-name">
-      <strong>{view ?? group}</strong>
-      <span class="dim">{view ? say(viewHints, view) : t.otherProgram}</span>
+      <strong>{view ? componentName(view) : group}</strong>
+      <span class="dim">{view ? translate(viewHints, view) : t.otherProgram}</span>
     </span>
   );
 }
 
-function State(props: { group: Group }) {
+function State(props: { group: ConsumerGroup }) {
   const { group } = props;
   if (group.paused) return <Badge tone="warn">{t.paused}</Badge>;
   if (group.consumers === 0) return <Badge tone={group.view && group.lag > 0 ? "bad" : "plain"}>{t.stuck}</Badge>;
@@ -56,22 +54,23 @@ function State(props: { group: Group }) {
   return <Badge tone="ok">{t.running}</Badge>;
 }
 
-function Switch(props: { group: Group; refresh(): void }) {
+function PauseButton(props: { group: ConsumerGroup; refresh(): void }) {
   const { view, paused, lag } = props.group;
   if (!view) return null;
+  const name = componentName(view);
   const change = async () => {
-    const isSure = await confirm(
+    const isConfirmed = await confirm(
       paused
-        ? { title: t.resumeTitle(view), body: t.resumeBody(lag), action: t.resume }
-        : { title: t.pauseTitle(view), body: t.pauseBody(say(viewHints, view)), action: t.pause, tone: "danger" },
+        ? { title: t.resumeTitle(name), body: t.resumeBody(lag), action: t.resume }
+        : { title: t.pauseTitle(name), body: t.pauseBody(translate(viewHints, view)), action: t.pause, tone: "danger" },
     );
-    if (!isSure) return;
+    if (!isConfirmed) return;
     const work = () => api.patch("/api/v1/journal/views/{view}", { path: { view }, body: { paused: !paused } });
-    await attempt(work, paused ? t.resumedDone(view) : t.pausedDone(view));
+    await attempt(work, paused ? t.resumedDone(name) : t.pausedDone(name));
     props.refresh();
   };
   return (
-    <Button small tone={paused ? "primary" : "plain"} onClick={change} label={`${paused ? t.resume : t.pause}: ${view}`}>
+    <Button small tone={paused ? "primary" : "plain"} onClick={change} label={`${paused ? t.resume : t.pause}: ${name}`}>
       {paused ? t.resume : t.pause}
     </Button>
   );

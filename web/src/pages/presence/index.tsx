@@ -1,13 +1,13 @@
-// The Presence page: who is here, who comes and goes, and how connections end.
+// The Presence page: online users, recent events, disconnects by cause.
 import type { Overview } from "../../api/types";
-import { medianWords, slowestWords } from "../../delay";
+import { medianText, p99Text } from "../../delay";
 import { useHistory } from "../../history";
 import { overview } from "../../live";
 import type { PageProps } from "../../router";
 import { Card, Chart, Count, Empty, Failure, Loading, Page, Rate, Stat, Stats } from "../../ui";
-import { Causes } from "./causes";
-import { Feed } from "./feed";
-import { Online } from "./online";
+import { Disconnects } from "./disconnects";
+import { OnlineUsers } from "./online";
+import { RecentEvents } from "./recent-events";
 import { platformNames, t } from "./texts";
 import "./presence.css";
 
@@ -15,7 +15,7 @@ export default function Presence(props: PageProps) {
   const now = overview.value;
   return (
     <Page title={t.title}>
-      {now === null ? <Loading rows={6} /> : !now.people && !now.gateway ? <NoGateway /> : <Here now={now} query={props.query} />}
+      {now === null ? <Loading rows={6} /> : !now.people && !now.gateway ? <NoGateway /> : <Content now={now} query={props.query} />}
     </Page>
   );
 }
@@ -24,26 +24,26 @@ function NoGateway() {
   return <Empty title={t.noGateway}>{t.noGatewayHint}</Empty>;
 }
 
-function Here(props: { now: Overview; query: URLSearchParams }) {
+function Content(props: { now: Overview; query: URLSearchParams }) {
   const { now } = props;
   return (
     <>
       <Figures now={now} />
       <div class="presence-columns">
-        <div class="presence-side">
+        <div class="presence-left">
           <LastHour />
-          <Causes counts={now.gateway?.disconnects ?? []} />
+          <Disconnects counts={now.gateway?.disconnects ?? []} />
         </div>
-        <Feed />
+        <RecentEvents />
       </div>
-      <Online count={now.people ?? null} query={props.query} isOneOfMany={hasOthers(now)} />
+      <OnlineUsers count={now.people ?? null} query={props.query} isClustered={isClustered(now)} />
     </>
   );
 }
 
-// Gateways know of each other by the register, which is there only where there can be several.
-function hasOthers(now: Overview): boolean {
-  return now.health.some((part) => part.name === "register");
+// The dependency exists only with a presence cluster.
+function isClustered(now: Overview): boolean {
+  return now.health.some((component) => component.name === "register");
 }
 
 function Figures(props: { now: Overview }) {
@@ -51,16 +51,16 @@ function Figures(props: { now: Overview }) {
   const delay = gateway?.heartbeat_delay_ms;
   return (
     <Stats>
-      <Stat label={t.here} value={<Count value={people?.online} />} note={t.hereHint} />
+      <Stat label={t.online} value={<Count value={people?.online} />} note={t.onlineHint} />
       <Stat label={t.connections} value={<Count value={people?.connections} />} note={people?.platforms && <ByPlatform platforms={people.platforms} />} />
       <Stat label={t.withoutConnection} value={<Count value={people?.without_connection} />} note={t.withoutConnectionHint} />
-      <Stat label={t.comings} value={<Rate value={gateway?.connects_per_s} />} />
-      <Stat label={t.goings} value={<Rate value={gateway?.disconnects_per_s} />} />
+      <Stat label={t.connects} value={<Rate value={gateway?.connects_per_s} />} />
+      <Stat label={t.disconnects} value={<Rate value={gateway?.disconnects_per_s} />} />
       <Stat
         label={t.delay}
-        value={delay ? medianWords(delay) : "–"}
+        value={delay ? medianText(delay) : "–"}
         exact={t.delayHint}
-        note={delay ? t.delayNote(slowestWords(delay)) : t.delayNone}
+        note={delay ? t.delayNote(p99Text(delay)) : t.delayNone}
       />
     </Stats>
   );
@@ -82,15 +82,15 @@ function LastHour() {
   if (!history.data) return <Loading />;
   const points = history.data;
   const times = points.map((point) => point.at);
-  const online = [{ label: t.here, values: points.map((point) => point.online ?? null), fill: true }];
-  const moves = [
-    { label: t.comings, values: points.map((point) => point.connects_per_s ?? null), colour: 2 },
-    { label: t.goings, values: points.map((point) => point.disconnects_per_s ?? null), colour: 3 },
+  const online = [{ label: t.online, values: points.map((point) => point.online ?? null), fill: true }];
+  const connects = [
+    { label: t.connects, values: points.map((point) => point.connects_per_s ?? null), colour: 2 },
+    { label: t.disconnects, values: points.map((point) => point.disconnects_per_s ?? null), colour: 3 },
   ];
   return (
-    <div class="presence-plots">
-      <Card title={t.plotOnline}>{points.length < 2 ? <Empty title={t.plotNone} /> : <Chart series={online} times={times} unit="count" label={t.plotOnline} />}</Card>
-      <Card title={t.plotMoves}>{points.length < 2 ? <Empty title={t.plotNone} /> : <Chart series={moves} times={times} unit="rate" label={t.plotMoves} />}</Card>
+    <div class="presence-charts">
+      <Card title={t.chartOnline}>{points.length < 2 ? <Empty title={t.chartEmpty} /> : <Chart series={online} times={times} unit="count" label={t.chartOnline} />}</Card>
+      <Card title={t.chartConnects}>{points.length < 2 ? <Empty title={t.chartEmpty} /> : <Chart series={connects} times={times} unit="rate" label={t.chartConnects} />}</Card>
     </div>
   );
 }

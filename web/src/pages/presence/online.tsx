@@ -1,30 +1,29 @@
-// Who is here now: a page at a time, so that fifty thousand cost no more than a few.
+// Online users, by page: the cost does not depend on their number.
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { OnlinePerson, Schema } from "../../api/types";
-import { say } from "../../i18n";
+import type { OnlineCount, OnlineUser } from "../../api/types";
+import { translate } from "../../i18n";
 import { useResource } from "../../resource";
 import { link, setQuery } from "../../router";
 import { can } from "../../session";
 import { Badge, Button, Card, Count, Empty, Failure, Loading, Name, SearchField, Select, StatusDot, Table, Time, type Column } from "../../ui";
 import { platformNames, statusNames, stateNames, t } from "./texts";
 
-type PeopleCount = Schema<"PresenceCount">;
-type Status = keyof PeopleCount["people"];
-type Person = Omit<OnlinePerson, "since"> & { since?: number | null };
+type Status = keyof OnlineCount["people"];
+type UserRow = Omit<OnlineUser, "since"> & { since?: number | null };
 
 const PAGE = 25;
-const EVERY_MS = 3000;
+const EVERY_MS = 1000;
 const STATUSES: Status[] = ["online", "away", "busy", "invisible", "pending"];
 const PLATFORMS = ["computer", "phone", "web"] as const;
 
-/** The list, with filters whose state is in the address. `isOneOfMany`: there may be other gateways, whose people it lacks. */
-export function Online(props: { count: PeopleCount | null; query: URLSearchParams; isOneOfMany: boolean }) {
+/** Filters are in the address. `isClustered`: users of other gateways are not listed. */
+export function OnlineUsers(props: { count: OnlineCount | null; query: URLSearchParams; isClustered: boolean }) {
   const status = STATUSES.find((one) => one === props.query.get("status"));
   const platform = PLATFORMS.find((one) => one === props.query.get("platform"));
   const find = (props.query.get("find") ?? "").trim();
   return (
-    <Card title={t.people} flush>
+    <Card title={t.onlineUsers} flush>
       <div class="presence-filters">
         <StatusFilter count={props.count} active={status} />
         <Select
@@ -36,19 +35,19 @@ export function Online(props: { count: PeopleCount | null; query: URLSearchParam
         />
         <SearchField value={find} label={t.find} placeholder={t.findHint} onSearch={(value) => setQuery({ find: value })} />
       </div>
-      {props.isOneOfMany && find === "" && <p class="presence-note dim">{t.ofThisGateway}</p>}
-      {find !== "" ? <Found text={find} /> : <PageOfPeople key={`${status} ${platform}`} status={status} platform={platform} />}
+      {props.isClustered && find === "" && <p class="presence-note dim">{t.ofThisGateway}</p>}
+      {find !== "" ? <FoundUser text={find} /> : <UserPage key={`${status} ${platform}`} status={status} platform={platform} />}
     </Card>
   );
 }
 
-function StatusFilter(props: { count: PeopleCount | null; active: Status | undefined }) {
-  // Who hides is shown only to those who may see them.
+function StatusFilter(props: { count: OnlineCount | null; active: Status | undefined }) {
+  // Invisible users are shown to admins only.
   const offered = STATUSES.filter((one) => one !== "invisible" || can("admin"));
   return (
     <div class="chips" role="group" aria-label={t.byStatus}>
       <Button small tone="quiet" pressed={props.active === undefined} onClick={() => setQuery({ status: null })}>
-        {t.everyone}
+        {t.allStatuses}
       </Button>
       {offered.map((one) => (
         <Button
@@ -66,25 +65,25 @@ function StatusFilter(props: { count: PeopleCount | null; active: Status | undef
   );
 }
 
-function PageOfPeople(props: { status: Status | undefined; platform: (typeof PLATFORMS)[number] | undefined }) {
+function UserPage(props: { status: Status | undefined; platform: (typeof PLATFORMS)[number] | undefined }) {
   const { status, platform } = props;
-  // Where each page up to this one began: the way back.
+  // Cursors of the pages up to this one, for going back.
   const [cursors, setCursors] = useState<(string | undefined)[]>([undefined]);
   const cursor = cursors[cursors.length - 1];
   const query = { limit: PAGE, ...(status ? { status } : {}), ...(platform ? { platform } : {}), ...(cursor ? { cursor } : {}) };
-  const people = useResource(`online ${JSON.stringify(query)}`, (signal) => api.get("/api/v1/presence/online", { query, signal }), { everyMs: EVERY_MS });
-  const isEmptyLater = cursors.length > 1 && people.data?.items.length === 0;
-  // Everybody on this page has left meanwhile.
+  const users = useResource(`online ${JSON.stringify(query)}`, (signal) => api.get("/api/v1/presence/online", { query, signal }), { everyMs: EVERY_MS });
+  const isEmptyLater = cursors.length > 1 && users.data?.items.length === 0;
+  // All users of this page went offline.
   useEffect(() => {
     if (isEmptyLater) setCursors(cursors.slice(0, -1));
   }, [isEmptyLater]);
 
-  if (people.error && !people.data) return <Failure problem={people.error} retry={people.refresh} />;
-  if (!people.data) return <Loading rows={8} />;
-  const next = people.data.next;
+  if (users.error && !users.data) return <Failure problem={users.error} retry={users.refresh} />;
+  if (!users.data) return <Loading rows={8} />;
+  const next = users.data.next;
   return (
     <>
-      <PeopleTable people={people.data.items} empty={<Nobody isFiltered={Boolean(status || platform)} />} />
+      <UserTable users={users.data.items} empty={<NoUsers isFiltered={Boolean(status || platform)} />} />
       {(next || cursors.length > 1) && (
         <div class="presence-pages">
           <Button small disabled={cursors.length === 1} onClick={() => setCursors(cursors.slice(0, -1))}>
@@ -102,55 +101,55 @@ function PageOfPeople(props: { status: Status | undefined; platform: (typeof PLA
   );
 }
 
-function Nobody(props: { isFiltered: boolean }) {
-  if (!props.isFiltered) return <Empty title={t.nobody}>{t.nobodyHint}</Empty>;
+function NoUsers(props: { isFiltered: boolean }) {
+  if (!props.isFiltered) return <Empty title={t.none}>{t.noneHint}</Empty>;
   return (
-    <Empty title={t.nobodySuch}>
+    <Empty title={t.noMatch}>
       <Button small onClick={() => setQuery({ status: null, platform: null })}>
-        {t.showEveryone}
+        {t.showAll}
       </Button>
     </Empty>
   );
 }
 
-function Found(props: { text: string }) {
+function FoundUser(props: { text: string }) {
   const id = /^[1-9]\d{0,15}$/.test(props.text) ? Number(props.text) : null;
-  const person = useResource(
-    id === null ? null : `person ${id}`,
+  const presence = useResource(
+    id === null ? null : `presence ${id}`,
     (signal) => api.get("/api/v1/presence/{id}", { path: { id: id ?? 0 }, signal }),
     { everyMs: EVERY_MS },
   );
   if (id === null) return <Empty title={t.findBad} />;
-  if (person.error && !person.data) return <Failure problem={person.error} retry={person.refresh} />;
-  if (!person.data) return <Loading />;
-  const { devices, status, text, seeding, leeching, last_seen } = person.data;
+  if (presence.error && !presence.data) return <Failure problem={presence.error} retry={presence.refresh} />;
+  if (!presence.data) return <Loading />;
+  const { devices, status, text, seeding, leeching, last_seen } = presence.data;
   if (status === "offline") {
     return (
-      <Empty title={t.notHere(props.text)}>
+      <Empty title={t.offline(props.text)}>
         {t.lastSeen}: <Time at={last_seen} />
       </Empty>
     );
   }
-  return <PeopleTable people={[{ id, status, text: text ?? null, seeding, leeching, devices, since: null }]} empty={null} />;
+  return <UserTable users={[{ id, status, text: text ?? null, seeding, leeching, devices, since: null }]} empty={null} />;
 }
 
-function PeopleTable(props: { people: readonly Person[]; empty: preact.ComponentChildren }) {
-  const columns: Column<Person>[] = [
-    { key: "user", title: t.user, render: (person) => <a href={link(`/users/${person.id}`)}>{person.id}</a>, align: "end", phone: "title" },
-    { key: "status", title: t.byStatus, render: (person) => <StatusDot status={person.status} /> },
-    { key: "text", title: t.text, render: (person) => <Name text={person.text} most={60} />, wide: true },
-    { key: "devices", title: t.devices, render: (person) => <Devices devices={person.devices} /> },
-    { key: "swarms", title: t.swarms, render: (person) => <InSwarms person={person} />, align: "end", phone: "hide" },
-    // Since when somebody is here would tell who hid for a while: the server says it to those who may know.
-    ...(can("admin") ? [{ key: "since", title: t.since, render: (person: Person) => <Time at={person.since} /> }] : []),
+function UserTable(props: { users: readonly UserRow[]; empty: preact.ComponentChildren }) {
+  const columns: Column<UserRow>[] = [
+    { key: "user", title: t.user, render: (user) => <a href={link(`/users/${user.id}`)}>{user.id}</a>, align: "end", phone: "title" },
+    { key: "status", title: t.byStatus, render: (user) => <StatusDot status={user.status} /> },
+    { key: "text", title: t.text, render: (user) => <Name text={user.text} most={60} />, wide: true },
+    { key: "devices", title: t.devices, render: (user) => <Devices devices={user.devices} /> },
+    { key: "swarms", title: t.swarms, render: (user) => <SwarmCounts user={user} />, align: "end", phone: "hide" },
+    // `since` would reveal earlier invisibility: admins only.
+    ...(can("admin") ? [{ key: "since", title: t.since, render: (user: UserRow) => <Time at={user.since} /> }] : []),
   ];
-  return <Table columns={columns} rows={props.people} rowKey={(person) => person.id} caption={t.people} empty={props.empty} />;
+  return <Table columns={columns} rows={props.users} rowKey={(user) => user.id} caption={t.onlineUsers} empty={props.empty} />;
 }
 
-function InSwarms(props: { person: Person }) {
+function SwarmCounts(props: { user: UserRow }) {
   return (
     <span class="nowrap">
-      <Count value={props.person.seeding} /> / <Count value={props.person.leeching} />
+      <Count value={props.user.seeding} /> / <Count value={props.user.leeching} />
     </span>
   );
 }
@@ -159,8 +158,8 @@ function Devices(props: { devices: readonly { platform: string; state: string; s
   return (
     <span class="devices">
       {props.devices.map((device, index) => (
-        <Badge key={index} tone={device.status === "online" ? "ok" : "plain"} title={say(stateNames, device.state)}>
-          {say(platformNames, device.platform)}
+        <Badge key={index} tone={device.status === "online" ? "ok" : "plain"} title={translate(stateNames, device.state)}>
+          {translate(platformNames, device.platform)}
         </Badge>
       ))}
     </span>

@@ -1,43 +1,42 @@
-// Signing in with an API key. A link with the key in it (`#/sign-in?key=…`) signs in at once; the key leaves the address
-// bar, and the browser's history, before anything else happens. Whoever is signed in already is asked first: a link of
-// somebody else's must not make them work under another name.
+// Signing in with an API key. A link with a key (`#/sign-in?key=…`) signs in at once; the key is removed from address and
+// history first. With an existing session the link asks for confirmation: a foreign link must not switch the session.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { asProblem, type Problem } from "../../api/client";
 import { counted } from "../../format";
 import { texts } from "../../i18n";
-import { Choices } from "../../nav";
+import { Preferences } from "../../nav";
 import { link, navigate, type PageProps } from "../../router";
 import { session, sessionProblem, signIn } from "../../session";
 import { Button, Name, TextField } from "../../ui";
 import { Icon } from "../../ui/icon";
-import { isOfKey, placeAfter } from "./place";
+import { isOfKey, targetRoute } from "./target";
 
 const t = texts({
   en: {
     title: "Sign in",
-    lead: "Who is here right now, and what did they move?",
+    lead: "Tracker, accounting and presence",
     key: "API key",
-    keyHint: "It begins with rck_. It is exchanged for a session and kept nowhere in this browser.",
+    keyHint: "Begins with rck_. It is exchanged for a session and not stored in this browser.",
     action: "Sign in",
-    wrong: "The server does not know this key. It may be mistyped, or removed.",
+    wrong: "Unknown key. It may be mistyped or revoked.",
     tooMany: (s: number) => `Too many wrong keys from your address. Try again in ${counted(s, "second")}.`,
-    away: "The server does not answer. See whether it runs, then try again.",
-    noScope: "This key may not read anything: make one with the scope read or admin.",
+    unreachable: "The server does not answer. Check whether it is running, then try again.",
+    noScope: "This key cannot read: create one with the scope read or admin.",
     noKey: "No key yet? On the server's machine:",
-    already: "You are signed in already, with the key",
-    another: "The link that you followed brings another key. Sign in with it only if you know who made the link.",
-    stay: "Stay signed in as before",
+    already: "You are signed in with the key",
+    another: "The link contains another key. Sign in with it only if you trust its source.",
+    stay: "Keep the current session",
   },
   zh: {
     title: "登录",
-    lead: "此刻谁在这里，他们传输了什么？",
+    lead: "tracker、流量统计与在线状态",
     key: "API 密钥",
     keyHint: "以 rck_ 开头。它会被换成会话，不会保存在此浏览器中。",
     action: "登录",
     wrong: "服务器不认识这个密钥。可能输错了，或已被删除。",
     tooMany: (s) => `来自你的地址的错误密钥过多。请在 ${s} 秒后重试。`,
-    away: "服务器没有响应。请检查它是否在运行，然后重试。",
+    unreachable: "服务器没有响应。请检查它是否在运行，然后重试。",
     noScope: "这个密钥没有读取权限：请创建带 read 或 admin 权限的密钥。",
     noKey: "还没有密钥？在服务器上运行：",
     already: "你已登录，使用的密钥是",
@@ -46,14 +45,13 @@ const t = texts({
   },
 });
 
-/** The sign-in page. */
 export default function SignInPage(props: PageProps) {
   const key = useSignal("");
   const problem = useSignal<Problem | null>(null);
   const isBusy = useSignal(false);
-  // The key that a link brought: none, one that nothing was decided about, or one that waits for a click.
-  const offer = useSignal<"none" | "open" | "waits">("none");
-  const to = placeAfter(props.query.get("to"));
+  // State of the key in a link: none, undecided, or waiting for confirmation.
+  const offer = useSignal<"none" | "undecided" | "waiting">("none");
+  const to = targetRoute(props.query.get("to"));
 
   const enter = async (secret: string) => {
     isBusy.value = true;
@@ -74,21 +72,21 @@ export default function SignInPage(props: PageProps) {
     if (given === null) return;
     navigate(link("/sign-in", to === "/" ? {} : { to }), { replace: true });
     key.value = given;
-    offer.value = "open";
+    offer.value = "undecided";
   }, [props.query.get("key")]);
 
-  // What becomes of a link's key depends on whether somebody is signed in.
+  // A key in a link is used at once only without a session.
   useEffect(() => {
-    if (offer.value !== "open" || (session.value === undefined && !sessionProblem.value)) return;
+    if (offer.value !== "undecided" || (session.value === undefined && !sessionProblem.value)) return;
     if (session.value === null) {
       offer.value = "none";
       void enter(key.value);
     } else {
-      offer.value = session.value && isOfKey(key.value, session.value.key_id) ? "none" : "waits";
+      offer.value = session.value && isOfKey(key.value, session.value.key_id) ? "none" : "waiting";
     }
   }, [offer.value, session.value, sessionProblem.value]);
 
-  // Somebody who is signed in already has no business here.
+  // Already signed in.
   useEffect(() => {
     if (session.value && !isBusy.value && offer.value === "none" && !props.query.has("key")) navigate(to, { replace: true });
   }, [session.value, offer.value]);
@@ -102,7 +100,7 @@ export default function SignInPage(props: PageProps) {
         </div>
         <p class="dim">{t.lead}</p>
         <h1>{t.title}</h1>
-        {offer.value === "waits" && session.value && (
+        {offer.value === "waiting" && session.value && (
           <p class="sign-in-note" role="status">
             {t.already} <Name text={session.value.name} most={60} />. {t.another} <a href={`#${to}`}>{t.stay}</a>
           </p>
@@ -136,13 +134,13 @@ export default function SignInPage(props: PageProps) {
           {t.noKey} <code>rollcall key create --name me --scope admin</code>
         </p>
       </div>
-      <Choices />
+      <Preferences />
     </main>
   );
 }
 
 function explain(problem: Problem): string {
-  if (problem.isAway) return t.away;
+  if (problem.isUnreachable) return t.unreachable;
   if (problem.status === 401) return t.wrong;
   if (problem.status === 403) return t.noScope;
   if (problem.status === 429) return t.tooMany(problem.retryAfterS ?? 60);

@@ -1,32 +1,30 @@
-// What can be done about an item of the queue. Each change asks first where it cannot be taken back.
+// Actions on items of the queue. Irreversible ones ask for confirmation.
 import { api } from "../../api/client";
 import type { QueueItem } from "../../api/types";
 import { link } from "../../router";
 import { can } from "../../session";
 import { attempt, Button, confirm, toast } from "../../ui";
+import { torrentName, userName } from "./description";
 import { t } from "./texts";
-import { torrentName, userName } from "./what";
 
-/** The buttons and links of an item. */
 export function Actions(props: { item: QueueItem; refresh(): void }) {
   const { item } = props;
   return (
     <span class="queue-actions">
-      {item.user && <Look item={item} />}
+      {item.user && <UserLink item={item} />}
       {can("admin") && item.kind === "approval" && <Approval {...props} />}
-      {can("admin") && item.letter && <Letter {...props} />}
-      {can("admin") && !item.letter && item.user?.enabled != null && <Access {...props} />}
+      {can("admin") && item.letter && <DeadLetterActions {...props} />}
+      {can("admin") && !item.letter && item.user?.enabled != null && <EnableButton {...props} />}
     </span>
   );
 }
 
-/** What made it a risk or a hit-and-run is on the user's page. */
-function Look(props: { item: QueueItem }) {
+function UserLink(props: { item: QueueItem }) {
   const { item } = props;
-  const tab = { risk: "risks", hit_and_run: "owing", approval: undefined, dead_letter: "why", failed_entry: "why" }[item.kind];
+  const tab = { risk: "risks", hit_and_run: "hit-and-run", approval: undefined, dead_letter: "why", failed_entry: "why" }[item.kind];
   return (
-    <a class="button button-small" href={link(`/users/${item.user?.id}`, { tab })} aria-label={`${t.look}: ${userName(item)}`}>
-      {t.look}
+    <a class="button button-small" href={link(`/users/${item.user?.id}`, { tab })} aria-label={`${t.showUser}: ${userName(item)}`}>
+      {t.showUser}
     </a>
   );
 }
@@ -56,23 +54,23 @@ function Approval(props: { item: QueueItem; refresh(): void }) {
   );
 }
 
-function Letter(props: { item: QueueItem; refresh(): void }) {
+function DeadLetterActions(props: { item: QueueItem; refresh(): void }) {
   const { item } = props;
   const id = item.letter?.id ?? "";
   const lane = item.kind === "failed_entry" ? "failed" : "dlq";
-  const doIt = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: string) => {
+  const run = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: string) => {
     await attempt(async () => {
       const { count } = await api.post(path, { path: { lane }, body: { ids: [id] } });
-      toast(count > 0 ? done : t.goneAlready, count > 0 ? "ok" : "info");
+      toast(count > 0 ? done : t.notFound, count > 0 ? "ok" : "info");
     });
     props.refresh();
   };
   const drop = async () => {
-    if (await confirm({ title: t.dropTitle, body: t.dropBody, action: t.drop, tone: "danger" })) await doIt("/api/v1/letters/{lane}/drop", t.dropped);
+    if (await confirm({ title: t.dropTitle, body: t.dropBody, action: t.drop, tone: "danger" })) await run("/api/v1/letters/{lane}/drop", t.dropped);
   };
   return (
     <>
-      <Button small onClick={() => doIt("/api/v1/letters/{lane}/replay", t.replayed)} label={`${t.replay}: ${id}`}>
+      <Button small onClick={() => run("/api/v1/letters/{lane}/replay", t.replayed)} label={`${t.replay}: ${id}`}>
         {t.replay}
       </Button>
       <Button small tone="danger" onClick={drop} label={`${t.drop}: ${id}`}>
@@ -82,8 +80,7 @@ function Letter(props: { item: QueueItem; refresh(): void }) {
   );
 }
 
-/** Refuses a user's announces, or accepts them again. */
-function Access(props: { item: QueueItem; refresh(): void }) {
+function EnableButton(props: { item: QueueItem; refresh(): void }) {
   const { item } = props;
   const name = userName(item);
   const isEnabled = item.user?.enabled === true;

@@ -1,35 +1,33 @@
-// The queue of a site's staff: risks, hit-and-runs, torrents that await approval, dead letters; each with what to do.
+// The Staff page: one queue of risk events, hit-and-runs, pending torrents, dead letters and failed entries.
 import "./staff.css";
 import { api } from "../../api/client";
-import type { QueueItem, Schema } from "../../api/types";
+import type { QueueCounts, QueueItem } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link, type PageProps } from "../../router";
 import { can } from "../../session";
 import { Badge, Card, Count, Empty, Failure, Loading, MoreButton, Page, Table, Tabs, Time, type Column, type Tone } from "../../ui";
 import { Actions } from "./actions";
+import { Description, Subject } from "./description";
 import { t } from "./texts";
-import { About, What } from "./what";
 
 type Kind = QueueItem["kind"];
-type Counts = Schema<"QueueCounts">;
 
 const EVERY_MS = 5000;
 const KINDS: readonly Kind[] = ["risk", "hit_and_run", "approval", "dead_letter", "failed_entry"];
 
-/** The queue, of one kind or of all. */
 export default function StaffPage(props: PageProps) {
   const kind = KINDS.find((one) => one === props.query.get("kind"));
   const list = useLiveList(
     `queue ${kind ?? ""}`,
-    (asked, signal) => api.get("/api/v1/staff/queue", { query: { ...asked, ...(kind ? { kind } : {}) }, signal }),
+    (page, signal) => api.get("/api/v1/staff/queue", { query: { ...page, ...(kind ? { kind } : {}) }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
   const counts = list.first?.counts;
-  const isUnread = counts !== undefined && counts.hit_and_run == null && (kind === undefined || kind === "hit_and_run");
+  const isLoadingHitAndRuns = counts !== undefined && counts.hit_and_run == null && (kind === undefined || kind === "hit_and_run");
   return (
     <Page title={t.title} lead={t.lead}>
       <Tabs label={t.kinds} active={kind ?? "all"} tabs={tabs(counts)} />
-      {isUnread && <p class="note">{t.notYet}</p>}
+      {isLoadingHitAndRuns && <p class="note">{t.loadingHitAndRuns}</p>}
       {!can("admin") && <p class="dim">{t.readOnly}</p>}
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
       <Card flush class={list.stale ? "stale" : ""}>
@@ -46,7 +44,7 @@ export default function StaffPage(props: PageProps) {
   );
 }
 
-function tabs(counts: Counts | undefined) {
+function tabs(counts: QueueCounts | undefined) {
   const of = (kind: Kind) => ({
     key: kind,
     href: link("/staff", { kind }),
@@ -62,8 +60,8 @@ function tabs(counts: Counts | undefined) {
 function columns(refresh: () => void): Column<QueueItem>[] {
   return [
     { key: "kind", title: t.kind, render: (item) => <KindBadge kind={item.kind} /> },
-    { key: "what", title: t.what, wide: true, phone: "title", render: (item) => <What item={item} /> },
-    { key: "about", title: t.about, render: (item) => <About item={item} /> },
+    { key: "description", title: t.description, wide: true, phone: "title", render: (item) => <Description item={item} /> },
+    { key: "subject", title: t.subject, render: (item) => <Subject item={item} /> },
     { key: "at", title: t.when, align: "end", render: (item) => <Time at={item.at} /> },
     { key: "actions", title: t.actions, align: "end", render: (item) => <Actions item={item} refresh={refresh} /> },
   ];

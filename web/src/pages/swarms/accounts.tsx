@@ -1,6 +1,6 @@
-// Everybody who was ever on a torrent, and what they moved of it.
+// Accounts of a torrent, latest announce first.
 import { api } from "../../api/client";
-import type { Schema, TorrentAccount } from "../../api/types";
+import type { Torrent, TorrentAccount } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
 import { Badge, Bytes, Card, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
@@ -10,11 +10,10 @@ import { t } from "./texts";
 
 const EVERY_MS = 10_000;
 
-/** The accounts of a torrent, the latest first. */
-export function Accounts(props: { torrent: Schema<"Torrent"> }) {
+export function Accounts(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
-  const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/accounts", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(id, (page, signal) => api.get("/api/v1/torrents/{id}/accounts", { path: { id }, query: page, signal }), { everyMs: EVERY_MS });
   return (
     <Card flush title={t.history} actions={<span class="dim">{t.historyHint}</span>}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
@@ -34,7 +33,7 @@ export function Accounts(props: { torrent: Schema<"Torrent"> }) {
   );
 }
 
-function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
+function columns(torrent: Torrent): Column<TorrentAccount>[] {
   return [
     { key: "user", title: t.user, phone: "title", render: (row) => <a class="nowrap" href={link(`/users/${row.user}`)}>{t.userNumber(String(row.user))}</a> },
     { key: "state", title: t.state, render: (row) => <AccountState seeding={row.seeding} leeching={row.leeching} /> },
@@ -43,7 +42,7 @@ function columns(torrent: Schema<"Torrent">): Column<TorrentAccount>[] {
     { key: "downloaded", title: t.downloaded, align: "end", render: (row) => <Bytes value={row.figures.downloaded} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
     { key: "completed", title: t.completed, align: "end", narrow: "hide", render: (row) => <Time at={row.completed_at} /> },
-    { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
     { key: "why", title: t.whyColumn, render: (row) => <Why user={row.user} torrent={torrent.id} /> },
   ];
 }
@@ -56,9 +55,8 @@ function Why(props: { user: number; torrent: number }) {
   );
 }
 
-/** Whether somebody is there, as what. */
 export function AccountState(props: { seeding: boolean; leeching: boolean }) {
   if (props.seeding) return <Badge tone="ok">{t.seeding}</Badge>;
   if (props.leeching) return <Badge tone="info">{t.leeching}</Badge>;
-  return <Badge>{t.gone}</Badge>;
+  return <Badge>{t.inactive}</Badge>;
 }

@@ -1,23 +1,23 @@
-// What an operator can do to a torrent. Each asks first, and each lands in the audit trail.
+// Actions on a torrent. Each asks for confirmation.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Torrent, UpdateTorrent } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
-/** The buttons; none for a key that may not. */
-export function TorrentActions(props: { torrent: Schema<"Torrent">; refresh(): void }) {
+/** Empty without the scope admin. */
+export function TorrentActions(props: { torrent: Torrent; refresh(): void }) {
   const { torrent, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
   if (!can("admin")) return null;
-  const change = async (body: Schema<"UpdateTorrent">): Promise<boolean> => {
+  const change = async (body: UpdateTorrent): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/torrents/{id}", { path: { id: String(torrent.id) }, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: Schema<"UpdateTorrent">) => {
+  const ask = async (question: Question, body: UpdateTorrent) => {
     if (await confirm(question)) await change(body);
   };
   return (

@@ -1,7 +1,7 @@
-// Which programs a swarm is made of.
+// Client programs of a swarm.
 import { clientName } from "../../names";
 
-/** How many of the peers use each client, most first. */
+/** Peers by client, most frequent first. */
 export function clientsOf(peers: readonly { peer_id: string }[]): [name: string, count: number][] {
   const counts = new Map<string, number>();
   for (const peer of peers) {

@@ -1,7 +1,7 @@
-// All torrents with who is on them: sorted, searched, and moving by themselves.
+// The Swarms page: all torrents with their peers, sorted and searched.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { SwarmRow } from "../../api/types";
+import type { ListedSwarm } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { link, setQuery, type PageProps } from "../../router";
 import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, Table, Time, type Column, type Sorting } from "../../ui";
@@ -10,13 +10,12 @@ import { t } from "./texts";
 
 const EVERY_MS = 3000;
 
-/** All torrents. */
 export default function Swarms(props: PageProps) {
   const search = props.query.get("search") ?? "";
   const sort = sortingOf(props.query);
   const list = useLiveList(
     `${sort.by} ${sort.order} ${search}`,
-    (asked, signal) => api.get("/api/v1/swarms", { query: { ...asked, sort: sort.by, order: sort.order, search }, signal }),
+    (page, signal) => api.get("/api/v1/swarms", { query: { ...page, sort: sort.by, order: sort.order, search }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
   const onSort = ({ by, order }: Sorting) => setQuery({ sort: by, order });
@@ -44,7 +43,7 @@ export default function Swarms(props: PageProps) {
   );
 }
 
-function columns(): Column<SwarmRow>[] {
+function columns(): Column<ListedSwarm>[] {
   return [
     { key: "name", title: t.name, wide: true, phone: "title", render: (row) => <TorrentCell row={row} /> },
     { key: "size", title: t.size, align: "end", sort: "size", render: (row) => <Size value={row.torrent.total_bytes} /> },
@@ -55,25 +54,25 @@ function columns(): Column<SwarmRow>[] {
   ];
 }
 
-function TorrentCell(props: { row: SwarmRow }) {
+function TorrentCell(props: { row: ListedSwarm }) {
   const { torrent } = props.row;
   return (
     <span class="torrent-cell">
       <a href={link(`/swarms/${torrent.id}`)}>
         <Name text={torrent.name || t.torrentNumber(String(torrent.id))} />
       </a>
-      {!torrent.approved && <Badge tone="warn">{t.awaiting}</Badge>}
+      {!torrent.approved && <Badge tone="warn">{t.pending}</Badge>}
       {!torrent.enabled && <Badge tone="bad">{t.disabled}</Badge>}
     </span>
   );
 }
 
-/** A size; 0 means that nobody said. */
+/** 0 means unknown. */
 export function Size(props: { value: string }) {
   return props.value === "0" ? <span class="dim">{t.unknown}</span> : <Bytes value={props.value} />;
 }
 
-/** On a phone a table has no headings to press. */
+/** On a phone the table has no column headings. */
 function PhoneSort(props: { by: SortKey; order: "asc" | "desc" }) {
   const names: Record<SortKey, string> = { seeders: t.seeders, leechers: t.leechers, snatches: t.snatches, size: t.size, added: t.added };
   const options = SORTS.flatMap((key) => [

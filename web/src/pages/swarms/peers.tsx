@@ -1,6 +1,6 @@
-// Who is on a torrent right now.
+// Current peers of a torrent.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Peer, Torrent } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { link } from "../../router";
@@ -11,16 +11,14 @@ import { shareOf } from "../users/sums";
 import { clientsOf } from "./clients";
 import { t } from "./texts";
 
-type Peer = Schema<"Peer"> & { left?: string | null };
 
 const EVERY_MS = 3000;
 const CLIENTS_SHOWN = 8;
 
-/** The peers of a torrent. */
-export function Peers(props: { torrent: Schema<"Torrent"> }) {
+export function Peers(props: { torrent: Torrent }) {
   const { torrent } = props;
   const id = String(torrent.id);
-  const list = useLiveList(id, (asked, signal) => api.get("/api/v1/torrents/{id}/peers", { path: { id }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(id, (page, signal) => api.get("/api/v1/torrents/{id}/peers", { path: { id }, query: page, signal }), { everyMs: EVERY_MS });
   const now = torrent.swarm ? torrent.swarm.seeders + torrent.swarm.leechers : null;
   return (
     <Card flush title={t.peers} actions={now !== null && <span class="dim">{t.peersNow(format.countExact(now))}</span>}>
@@ -50,7 +48,7 @@ function columns(totalBytes: string): Column<Peer>[] {
     { key: "progress", title: t.progress, render: (peer) => <PeerProgress peer={peer} totalBytes={totalBytes} /> },
     { key: "uploaded", title: t.uploaded, align: "end", render: (peer) => <Bytes value={peer.uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", render: (peer) => <Bytes value={peer.downloaded} /> },
-    { key: "heard", title: t.heard, align: "end", render: (peer) => <Time at={peer.last_announce} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (peer) => <Time at={peer.last_announce} /> },
   ];
 }
 
@@ -60,7 +58,7 @@ function PeerProgress(props: { peer: Peer; totalBytes: string }) {
   return <Progress share={share} label={t.progress} none={t.unknown} title={peer.left == null ? undefined : t.leftOf(format.bytesExact(peer.left))} />;
 }
 
-/** The program, and where it listens: addresses are for admins. */
+/** Addresses are for admins. */
 function Client(props: { peer: Peer }) {
   const addresses = can("admin") ? ((props.peer.addresses ?? []) as string[]) : [];
   return (

@@ -1,7 +1,7 @@
-// One torrent: what was moved of it, who is on it now, and everybody who ever was.
+// The page of one torrent: figures, current peers, accounts.
 import "./swarms.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Figures, Torrent } from "../../api/types";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
@@ -15,7 +15,7 @@ import { t } from "./texts";
 
 const EVERY_MS = 3000;
 
-/** One torrent, by its number or its infohash. */
+/** By number or infohash. */
 export default function TorrentPage(props: PageProps) {
   const id = props.params["id"] ?? "";
   const found = useResource(id, (signal) => api.get("/api/v1/torrents/{id}", { path: { id }, signal }), { everyMs: EVERY_MS });
@@ -41,8 +41,8 @@ export default function TorrentPage(props: PageProps) {
 }
 
 interface Shown {
-  torrent: Schema<"Torrent">;
-  figures: Schema<"Figures"> | null;
+  torrent: Torrent;
+  figures: Figures | null;
 }
 
 function SwarmStats({ torrent, figures }: Shown) {
@@ -86,7 +86,7 @@ function TorrentFacts({ torrent, figures }: Shown) {
   );
 }
 
-function figuresOf(figures: Schema<"Figures">): [string, preact.JSX.Element][] {
+function figuresOf(figures: Figures): [string, preact.JSX.Element][] {
   return [
     [t.seedingTime, <Duration s={figures.seeding_s} />],
     [t.leechingTime, <Duration s={figures.leeching_s} />],
@@ -104,11 +104,11 @@ function Hash(props: { value: string }) {
   );
 }
 
-function State({ torrent }: { torrent: Schema<"Torrent"> }) {
+function State({ torrent }: { torrent: Torrent }) {
   return (
     <span class="badges">
-      {torrent.enabled && torrent.approved && <Badge tone="ok">{t.open}</Badge>}
-      {!torrent.approved && <Badge tone="warn">{t.awaiting}</Badge>}
+      {torrent.enabled && torrent.approved && <Badge tone="ok">{t.approved}</Badge>}
+      {!torrent.approved && <Badge tone="warn">{t.pending}</Badge>}
       {!torrent.enabled && <Badge tone="bad">{t.disabled}</Badge>}
     </span>
   );

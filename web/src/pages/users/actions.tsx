@@ -1,14 +1,14 @@
-// What an operator can do to a user. Each asks first, says what it does, and lands in the audit trail.
+// Actions on a user. Each asks for confirmation.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { User, UpdateUser } from "../../api/types";
 import { can } from "../../session";
 import { attempt, Button, confirm, CopyButton, Dialog, DialogButtons, TextField, words, type Question } from "../../ui";
 import { SlotsDialog } from "../../ui/slots";
 import { t } from "./texts";
 
-/** The buttons; none for a key that may not. */
-export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
+/** Empty without the scope admin. */
+export function UserActions(props: { user: User; refresh(): void }) {
   const { user, refresh } = props;
   const [asksSlots, setAsksSlots] = useState(false);
   const [asksName, setAsksName] = useState(false);
@@ -16,12 +16,12 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
   if (!can("admin")) return null;
   const id = String(user.id);
   const path = { id: user.id };
-  const change = async (body: Schema<"UpdateUser">): Promise<boolean> => {
+  const change = async (body: UpdateUser): Promise<boolean> => {
     const done = await attempt(() => api.patch("/api/v1/users/{id}", { path, body }), t.done);
     if (done) refresh();
     return done;
   };
-  const ask = async (question: Question, body: Schema<"UpdateUser">) => {
+  const ask = async (question: Question, body: UpdateUser) => {
     if (await confirm(question)) await change(body);
   };
   const reset = async () => {
@@ -54,8 +54,8 @@ export function UserActions(props: { user: Schema<"User">; refresh(): void }) {
   );
 }
 
-/** Asks for the display name. `onSave` says whether it worked. */
-function NameDialog(props: { user: Schema<"User">; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
+/** `onSave` returns whether it succeeded. */
+function NameDialog(props: { user: User; onSave(name: string | null): Promise<boolean>; onClose(): void }) {
   const [text, setText] = useState(props.user.name ?? "");
   const [busy, setBusy] = useState(false);
   const save = async () => {

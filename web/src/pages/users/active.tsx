@@ -1,18 +1,16 @@
-// What a user seeds and leeches right now, the latest announce first.
+// Torrents that a user seeds and leeches, latest announce first.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { ActiveTorrent } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { Card, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";
 import { t } from "./texts";
-import { TorrentName, torrentWords } from "./torrent-name";
+import { TorrentName, torrentText } from "./torrent-name";
 
-type ActiveTorrent = Schema<"ActiveTorrent"> & { torrent?: number | null; name?: string | null };
 
 const EVERY_MS = 3000;
 
-/** Both lists. */
 export function Active(props: { user: number }) {
   return (
     <div class="two">
@@ -24,7 +22,7 @@ export function Active(props: { user: number }) {
 
 function ActiveList(props: { user: number; what: "seeding" | "leeching" }) {
   const { user, what } = props;
-  const list = useLiveList(`${what} ${user}`, (asked, signal) => api.get(`/api/v1/users/{id}/${what}`, { path: { id: user }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(`${what} ${user}`, (page, signal) => api.get(`/api/v1/users/{id}/${what}`, { path: { id: user }, query: page, signal }), { everyMs: EVERY_MS });
   const count = list.first?.count;
   return (
     <Card flush title={what === "seeding" ? t.seeding : t.leeching} actions={count !== undefined && <span class="dim number">{format.countExact(count)}</span>}>
@@ -47,11 +45,11 @@ function ActiveList(props: { user: number; what: "seeding" | "leeching" }) {
 function columns(user: number): Column<ActiveTorrent>[] {
   return [
     { key: "torrent", title: t.torrent, wide: true, phone: "title", render: (row) => <TorrentName {...row} /> },
-    { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.last_announce} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (row) => <Time at={row.last_announce} /> },
     {
       key: "why",
       title: t.entries,
-      render: (row) => (row.torrent == null ? null : <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentWords(row))} />),
+      render: (row) => (row.torrent == null ? null : <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentText(row))} />),
     },
   ];
 }

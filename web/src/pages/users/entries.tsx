@@ -1,15 +1,15 @@
-// The announces that made a figure, as far as the journal still has them: the detail of why it is what it is.
+// Announces of a user that the journal still has.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
 import type { Entry } from "../../api/types";
 import * as format from "../../format";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { usePaged, type Paged } from "../../resource";
 import { can } from "../../session";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
-import { announces } from "./words";
+import { announces } from "./names";
 
 const ENTRIES_A_PAGE = 100;
 
@@ -19,14 +19,13 @@ interface Search {
   complete: boolean;
 }
 
-/** Entries, and how far the journal was searched for them. */
-export interface Found {
+/** Entries, and how far the journal was searched. */
+export interface EntrySearch {
   list: Paged<Entry>;
   search: Search;
 }
 
-/** Looks for the entries of a user, on one torrent or on all. */
-export function useEntries(user: number, torrent: number | null): Found {
+export function useEntries(user: number, torrent: number | null): EntrySearch {
   const [search, setSearch] = useState<Search>({ scanned: 0, since: null, complete: false });
   const list = usePaged<Entry>(`${user} ${torrent ?? ""}`, async (cursor, signal) => {
     const query = { limit: ENTRIES_A_PAGE, cursor, torrent: torrent ?? undefined };
@@ -41,8 +40,7 @@ export function useEntries(user: number, torrent: number | null): Found {
   return { list, search };
 }
 
-/** The entries. */
-export function Entries(props: { found: Found; withTorrent: boolean }) {
+export function Entries(props: { found: EntrySearch; withTorrent: boolean }) {
   const { list, search } = props.found;
   const isSearching = list.hasMore || !search.complete;
   const hint = isSearching ? t.unread(search.scanned) : t.noEntriesHint;
@@ -80,7 +78,7 @@ function columns(withTorrent: boolean): Column<Entry>[] {
   return all;
 }
 
-/** The program, and where it announced from: addresses are for admins. */
+/** Addresses are for admins. */
 function Client(props: { entry: Entry }) {
   return (
     <span class="client-cell">
@@ -92,13 +90,13 @@ function Client(props: { entry: Entry }) {
 
 function Event(props: { entry: Entry }) {
   const { event, cause } = props.entry;
-  // A peer that fell silent is written down as stopped, by the server and not by the client.
+  // The tracker writes stopped for peers that timed out or were removed.
   const word = cause === "timeout" || cause === "removal" ? cause : event || "none";
   const tone = word === "completed" ? "ok" : word === "started" ? "info" : word === "timeout" ? "warn" : "plain";
-  return <Badge tone={tone}>{say(announces, word)}</Badge>;
+  return <Badge tone={tone}>{translate(announces, word)}</Badge>;
 }
 
-/** What an announce brought, and, where that is something else, how it counts. */
+/** Raw bytes and, if different, credited bytes. */
 function Delta(props: { raw: string; credited: string | null | undefined }) {
   if (props.credited == null || props.credited === props.raw) return <Bytes value={props.raw} />;
   return (

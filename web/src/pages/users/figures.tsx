@@ -1,7 +1,7 @@
-// What a user moved: as it was, and as it counts. Each figure leads to what made it.
+// Figures of a user, raw and credited, with links to their parts.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Schema } from "../../api/types";
+import type { Figures, User } from "../../api/types";
 import * as format from "../../format";
 import { link } from "../../router";
 import { Button, Bytes, CopyButton, Count, Duration, Facts, Stat, Stats, Time } from "../../ui";
@@ -9,8 +9,7 @@ import { Slots } from "../../ui/slots";
 import { ratioOf } from "./sums";
 import { t } from "./texts";
 
-/** The figures of a user. */
-export function AccountFigures(props: { user: number; figures: Schema<"Figures"> }) {
+export function AccountFigures(props: { user: number; figures: Figures }) {
   const { user, figures } = props;
   const ratio = ratioOf(figures.credited_uploaded, figures.credited_downloaded);
   return (
@@ -39,7 +38,7 @@ function Amount(props: { label: string; raw: string; credited: string; user: num
   );
 }
 
-/** The way from a figure to the entries that made it. */
+/** Link from a figure to its parts. */
 export function WhyLink(props: { user: number; torrent?: number | null; label: string; children?: ComponentChildren }) {
   return (
     <a href={link(`/users/${props.user}`, { tab: "why", torrent: props.torrent })} aria-label={props.label} title={props.label}>
@@ -48,8 +47,7 @@ export function WhyLink(props: { user: number; torrent?: number | null; label: s
   );
 }
 
-/** What else there is to know of a user. */
-export function UserFacts(props: { user: Schema<"User">; figures: Schema<"Figures"> | null }) {
+export function UserFacts(props: { user: User; figures: Figures | null }) {
   const { user, figures } = props;
   const items: [string, ComponentChildren][] = [
     [t.slots, <Slots value={user.leech_slots} />],
@@ -64,7 +62,7 @@ export function UserFacts(props: { user: Schema<"User">; figures: Schema<"Figure
   );
 }
 
-/** A secret: shown when asked for. */
+/** Hidden until requested. */
 function Passkey(props: { value: string }) {
   const [isShown, setShown] = useState(false);
   return (

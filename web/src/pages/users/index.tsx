@@ -1,34 +1,30 @@
-// All users: what they moved, what they do now, and their state; sorted, filtered, searched.
+// The Users page: all users, sorted, filtered and searched.
 import "./users.css";
 import "./list.css";
 import { api } from "../../api/client";
-import type { ListedUser, Schema } from "../../api/types";
+import type { ListedUser, User, UserPresence } from "../../api/types";
 import * as format from "../../format";
 import { useLiveList } from "../../live-list";
 import { useResource } from "../../resource";
 import { link, setQuery, type PageProps } from "../../router";
 import { can } from "../../session";
 import { Badge, Bytes, Card, Count, Empty, Failure, Loading, MoreButton, Name, Page, SearchField, Select, StatusDot, Table, Time, type Column, type Sorting } from "../../ui";
-import { filterOf, SORTS, sortingOf, STATES, type SortKey, type StateKey } from "./listing";
+import { filterOf, SORTS, sortingOf, STATES, type SortKey, type StateKey } from "./list-query";
 import { states, t } from "./texts";
-
-type User = Schema<"User">;
-type Person = Schema<"Presence">;
 
 const EVERY_MS = 10_000;
 const PRESENCE_EVERY_MS = 3000;
 
-/** All users. */
 export default function Users(props: PageProps) {
   const search = props.query.get("search") ?? "";
   const sort = sortingOf(props.query);
   const state = filterOf(props.query);
   const list = useLiveList(
     `users ${sort.by} ${sort.order} ${state} ${search}`,
-    (asked, signal) => api.get("/api/v1/users", { query: { ...asked, search, sort: sort.by, order: sort.order, ...(state === "all" ? {} : { state }) }, signal }),
+    (page, signal) => api.get("/api/v1/users", { query: { ...page, search, sort: sort.by, order: sort.order, ...(state === "all" ? {} : { state }) }, signal }),
     { everyMs: EVERY_MS, keepsRows: true },
   );
-  const people = usePeople(list.items);
+  const presences = usePresence(list.items);
   const total = list.first?.total;
   const hint = can("admin") ? t.searchHintAdmin : t.searchHint;
   return (
@@ -45,13 +41,13 @@ export default function Users(props: PageProps) {
         ) : (
           (list.items.length > 0 || !list.error) && (
             <Table
-              columns={columns(people)}
+              columns={columns(presences)}
               rows={list.items}
               rowKey={(user) => user.id}
               caption={t.title}
               sort={sort}
               onSort={({ by, order }: Sorting) => setQuery({ sort: by, order })}
-              empty={<Nothing isAll={search === "" && state === "all"} />}
+              empty={<NoUsers isAll={search === "" && state === "all"} />}
             />
           )
         )}
@@ -61,28 +57,27 @@ export default function Users(props: PageProps) {
   );
 }
 
-/** How the users on the page are, by number. A process without a gateway does not know, and then nothing is shown. */
-function usePeople(users: readonly ListedUser[]): Map<string, Person> {
+/** Presence of the listed users, by number; empty in a process without a gateway. */
+function usePresence(users: readonly ListedUser[]): Map<string, UserPresence> {
   const ids = users.map((user) => user.id);
   const key = ids.length === 0 ? null : ids.join(" ");
-  const asked = useResource(key, (signal) => api.post("/api/v1/presence/query", { body: { users: ids }, signal }), { everyMs: PRESENCE_EVERY_MS });
-  return new Map((asked.data?.items ?? []).map((person) => [person.id, person]));
+  const answer = useResource(key, (signal) => api.post("/api/v1/presence/query", { body: { users: ids }, signal }), { everyMs: PRESENCE_EVERY_MS });
+  return new Map((answer.data?.items ?? []).map((presence) => [presence.id, presence]));
 }
 
-function columns(people: Map<string, Person>): Column<ListedUser>[] {
+function columns(presences: Map<string, UserPresence>): Column<ListedUser>[] {
   return [
     { key: "id", title: t.id, sort: "id", phone: "title", render: (user) => <UserCell user={user} /> },
-    { key: "state", title: t.state, render: (user) => <StateCell user={user} person={people.get(String(user.id))} /> },
+    { key: "state", title: t.state, render: (user) => <StateCell user={user} presence={presences.get(String(user.id))} /> },
     { key: "ratio", title: t.ratio, align: "end", sort: "ratio", render: (user) => <Ratio value={user.ratio} /> },
     { key: "uploaded", title: t.uploaded, align: "end", sort: "uploaded", render: (user) => <Bytes value={user.figures?.credited_uploaded} /> },
     { key: "downloaded", title: t.downloaded, align: "end", sort: "downloaded", render: (user) => <Bytes value={user.figures?.credited_downloaded} /> },
     { key: "seeding", title: t.seeding, align: "end", sort: "seeding", render: (user) => <Count value={user.seeding} /> },
     { key: "leeching", title: t.leeching, align: "end", sort: "leeching", render: (user) => <Count value={user.leeching} /> },
-    { key: "heard", title: t.heard, align: "end", sort: "last_announce", render: (user) => <Time at={user.figures?.last_seen} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", sort: "last_announce", render: (user) => <Time at={user.figures?.last_seen} /> },
   ];
 }
 
-/** The name, with the number behind it; without a name, the number. */
 function UserCell(props: { user: User }) {
   const { id, name } = props.user;
   return (
@@ -101,29 +96,28 @@ function Ratio(props: { value: number | null | undefined }) {
   );
 }
 
-/** Presence, and what is out of the ordinary: most users are enabled. */
-function StateCell(props: { user: User; person: Person | undefined }) {
-  const { user, person } = props;
+/** Enabled users have no badge: most are. */
+function StateCell(props: { user: User; presence: UserPresence | undefined }) {
+  const { user, presence } = props;
   return (
     <span class="user-state">
-      {person ? <StatusDot status={person.status} /> : <span class="dim">{format.NOTHING}</span>}
+      {presence ? <StatusDot status={presence.status} /> : <span class="dim">{format.NOTHING}</span>}
       {!user.enabled && <Badge tone="bad">{t.disabled}</Badge>}
-      {user.vouched && <Badge title={t.vouched}>{t.vouchedShort}</Badge>}
+      {user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }
 
-/** Whether they may announce. */
 export function UserState(props: { user: User }) {
   return (
     <span class="badges">
       {props.user.enabled ? <Badge tone="ok">{t.enabled}</Badge> : <Badge tone="bad">{t.disabled}</Badge>}
-      {props.user.vouched && <Badge title={t.vouched}>{t.vouchedShort}</Badge>}
+      {props.user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }
 
-/** On a phone a table has no headings to press. */
+/** On a phone the table has no column headings. */
 function PhoneSort(props: { by: SortKey; order: "asc" | "desc" }) {
   const names: Record<SortKey, string> = {
     id: t.id,
@@ -132,23 +126,23 @@ function PhoneSort(props: { by: SortKey; order: "asc" | "desc" }) {
     downloaded: t.downloaded,
     seeding: t.seeding,
     leeching: t.leeching,
-    last_announce: t.heard,
+    last_announce: t.lastAnnounce,
   };
   const options = SORTS.flatMap((key) => [
     { value: `${key} desc`, label: `${names[key]} ↓` },
     { value: `${key} asc`, label: `${names[key]} ↑` },
   ]);
-  const choose = (choice: string) => {
-    const [sort, order] = choice.split(" ");
+  const onChange = (value: string) => {
+    const [sort, order] = value.split(" ");
     setQuery({ sort, order });
   };
   return (
     <div class="users-sort">
-      <Select label={t.sortBy} bare value={`${props.by} ${props.order}`} options={options} onChange={choose} />
+      <Select label={t.sortBy} bare value={`${props.by} ${props.order}`} options={options} onChange={onChange} />
     </div>
   );
 }
 
-function Nothing(props: { isAll: boolean }) {
+function NoUsers(props: { isAll: boolean }) {
   return props.isAll ? <Empty title={t.empty}>{t.emptyHint}</Empty> : <Empty title={t.nothingFound}>{t.nothingFoundHint}</Empty>;
 }

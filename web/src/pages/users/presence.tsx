@@ -1,26 +1,21 @@
-// On which devices a user is here, and when they were: for keys with admin, because it tells of those who hide.
+// Devices and presence history of a user. Only for admins: both reveal invisible users.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { PresenceEvent, PresenceSession, RemoteDevice } from "../../api/types";
 import { useLiveList } from "../../live-list";
-import { say } from "../../i18n";
+import { translate } from "../../i18n";
 import { useResource } from "../../resource";
 import { can } from "../../session";
 import { attempt, Button, Card, confirm, Empty, Failure, Loading, MoreButton, StatusDot, Table, Time, toast, type Column } from "../../ui";
-import { Strip } from "./strip";
+import { PresenceStrip } from "./presence-strip";
 import { t } from "./texts";
-import { appStates, causes, happenings, platforms } from "./words";
-
-type Session = Schema<"Session">;
-type Elsewhere = Schema<"RemoteDevice">;
-type Happening = Schema<"PresenceEvent">;
+import { appStates, causes, presenceEvents, platforms } from "./names";
 
 const EVERY_MS = 3000;
-// The strip wants all there is; the list below it only as much as somebody reads.
+// The strip needs the whole history; the list below shows fewer rows at first.
 const HISTORY_ROWS = 200;
 const LISTED_ROWS = 25;
 
-/** Devices and history. */
 export function PresenceTab(props: { user: number }) {
   if (!can("admin")) return <Card><Empty title={t.devicesAdmin} /></Card>;
   return (
@@ -31,8 +26,8 @@ export function PresenceTab(props: { user: number }) {
   );
 }
 
-/** A device, here or at another gateway: what is known of it. */
-type DeviceRow = Elsewhere & Partial<Session>;
+/** A session on this gateway, or a device on another. */
+type DeviceRow = RemoteDevice & Partial<PresenceSession>;
 
 function Devices(props: { user: number }) {
   const { user } = props;
@@ -67,14 +62,14 @@ function Devices(props: { user: number }) {
 function deviceColumns(end: (device: string) => Promise<void>, rows: readonly DeviceRow[]): Column<DeviceRow>[] {
   const columns: Column<DeviceRow>[] = [
     { key: "device", title: t.device, wide: true, phone: "title", render: (row) => <span class="name mono" title={row.device}>{row.device}</span> },
-    { key: "platform", title: t.platform, render: (row) => say(platforms, row.platform) },
+    { key: "platform", title: t.platform, render: (row) => translate(platforms, row.platform) },
     { key: "status", title: t.state, render: (row) => <StatusDot status={row.status} /> },
-    { key: "app", title: t.appState, render: (row) => <span class="nowrap">{say(appStates, row.state)}</span> },
+    { key: "app", title: t.appState, render: (row) => <span class="nowrap">{translate(appStates, row.state)}</span> },
     { key: "connection", title: t.connection, render: (row) => <span class="nowrap">{row.connected === undefined ? "–" : row.connected ? t.connected : t.heartbeatsOnly}</span> },
     { key: "since", title: t.sinceWhen, align: "end", narrow: "hide", render: (row) => <Time at={row.since} /> },
-    { key: "beats", title: t.beats, align: "end", render: (row) => <Beats beats={row.heartbeats_ms ?? []} /> },
+    { key: "heartbeats", title: t.heartbeats, align: "end", render: (row) => <Heartbeats beats={row.heartbeats_ms ?? []} /> },
   ];
-  // With a single gateway its name says nothing.
+  // Not needed with a single gateway.
   if (rows.some((row) => row.node)) columns.push({ key: "node", title: t.node, render: (row) => row.node });
   columns.push({
     key: "end",
@@ -88,15 +83,15 @@ function deviceColumns(end: (device: string) => Promise<void>, rows: readonly De
   return columns;
 }
 
-/** The last heartbeat, and before it the others as marks: even gaps mean a healthy connection. */
-function Beats(props: { beats: readonly number[] }) {
+/** The last heartbeat, and the earlier ones as marks: even gaps mean a healthy connection. */
+function Heartbeats(props: { beats: readonly number[] }) {
   const { beats } = props;
   const [latest] = beats;
   const first = beats[beats.length - 1];
   if (latest === undefined || first === undefined) return <span class="dim">–</span>;
   const length = Math.max(latest - first, 1);
   return (
-    <span class="beats" title={t.beatsCount(beats.length)}>
+    <span class="beats" title={t.heartbeatsCount(beats.length)}>
       {beats.length > 1 && (
         <svg class="beats-marks" viewBox="0 0 64 12" width="64" height="12" aria-hidden="true">
           {beats.map((at) => (
@@ -111,7 +106,7 @@ function Beats(props: { beats: readonly number[] }) {
 
 function History(props: { user: number }) {
   const { user } = props;
-  const list = useLiveList(`history ${user}`, (asked, signal) => api.get("/api/v1/users/{id}/presence/history", { path: { id: user }, query: asked, signal }), {
+  const list = useLiveList(`history ${user}`, (page, signal) => api.get("/api/v1/users/{id}/presence/history", { path: { id: user }, query: page, signal }), {
     everyMs: EVERY_MS,
     rows: HISTORY_ROWS,
   });
@@ -130,7 +125,7 @@ function History(props: { user: number }) {
       {list.loading && <Loading rows={4} />}
       {!list.loading && (list.items.length > 0 || !list.error) && (
         <>
-          {list.items.length > 0 && <Strip happenings={list.items} isWhole={!list.hasMore} />}
+          {list.items.length > 0 && <PresenceStrip events={list.items} isComplete={!list.hasMore} />}
           <Table columns={historyColumns()} rows={list.items.slice(0, listed)} rowKey={(row) => row.id} caption={t.timeline} empty={<Empty title={t.noHistory}>{t.noHistoryHint}</Empty>} />
         </>
       )}
@@ -139,16 +134,16 @@ function History(props: { user: number }) {
   );
 }
 
-function historyColumns(): Column<Happening>[] {
+function historyColumns(): Column<PresenceEvent>[] {
   return [
     { key: "when", title: t.when, phone: "title", render: (row) => <Time atMs={row.at_ms} /> },
-    { key: "what", title: t.what, render: (row) => <What row={row} /> },
-    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? say(causes, row.cause) : "–"}</span> },
+    { key: "event", title: t.eventColumn, render: (row) => <Event row={row} /> },
+    { key: "cause", title: t.cause, render: (row) => <span class="nowrap">{row.cause ? translate(causes, row.cause) : "–"}</span> },
     { key: "device", title: t.device, wide: true, render: (row) => <span class="name mono" title={row.device ?? ""}>{row.device ?? "–"}</span> },
   ];
 }
 
-function What(props: { row: Happening }) {
+function Event(props: { row: PresenceEvent }) {
   const { event, from, to } = props.row;
   if (event === "transition" && from && to) {
     return (
@@ -157,5 +152,5 @@ function What(props: { row: Happening }) {
       </span>
     );
   }
-  return <span>{say(happenings, event)}</span>;
+  return <span>{translate(presenceEvents, event)}</span>;
 }

@@ -1,23 +1,21 @@
-// The risk events of a user: announces that look like cheating, each with what happened.
+// Risk events of a user, newest first.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { RiskEvent } from "../../api/types";
 import * as format from "../../format";
 import { usePaged } from "../../resource";
 import { can } from "../../session";
 import { Button, Card, ClientName, Empty, Failure, Loading, MoreButton, Select, Table, Time, words, type Column } from "../../ui";
-import { RISK_KINDS, riskKind, riskSentence } from "./risk-words";
+import { RISK_KINDS, riskKind, riskSentence } from "./risk-texts";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
-type Risk = Schema<"RiskEvent">;
-type Kind = Risk["kind"] | "";
+type Kind = RiskEvent["kind"] | "";
 
-/** The risk events of a user, newest first. */
 export function Risks(props: { user: number }) {
   const { user } = props;
   const [kind, setKind] = useState<Kind>("");
-  const list = usePaged<Risk>(`${user} ${kind}`, (cursor, signal) =>
+  const list = usePaged<RiskEvent>(`${user} ${kind}`, (cursor, signal) =>
     api.get("/api/v1/users/{id}/risks", { path: { id: user }, query: { limit: 50, cursor, kind: kind || undefined }, signal }));
   const options = [{ value: "" as Kind, label: t.allKinds }, ...RISK_KINDS.map((value) => ({ value: value as Kind, label: riskKind(value) }))];
   const actions = (
@@ -46,16 +44,16 @@ export function Risks(props: { user: number }) {
   );
 }
 
-function columns(): Column<Risk>[] {
+function columns(): Column<RiskEvent>[] {
   return [
     { key: "at", title: t.when, render: (row) => <Time at={row.at} /> },
-    { key: "what", title: t.what, wide: true, phone: "title", render: (row) => <What risk={row} /> },
+    { key: "event", title: t.eventColumn, wide: true, phone: "title", render: (row) => <Event risk={row} /> },
     { key: "torrent", title: t.torrent, render: (row) => <TorrentName torrent={row.torrent ?? null} infohash={row.infohash} /> },
-    { key: "client", title: t.client, render: (row) => <From risk={row} /> },
+    { key: "client", title: t.client, render: (row) => <Client risk={row} /> },
   ];
 }
 
-function What(props: { risk: Risk }) {
+function Event(props: { risk: RiskEvent }) {
   const { risk } = props;
   return (
     <div class="risk">
@@ -66,8 +64,8 @@ function What(props: { risk: Risk }) {
   );
 }
 
-/** The client, and from where: addresses are for admins. */
-function From(props: { risk: Risk }) {
+/** Addresses are for admins. */
+function Client(props: { risk: RiskEvent }) {
   return (
     <div class="risk risk-from">
       <ClientName peerId={props.risk.peer_id} />

@@ -1,21 +1,19 @@
-// Parts, what they come to, and what the account says.
+// Parts, their sum, and the account.
 import type { ComponentChildren } from "preact";
-import type { Schema } from "../../api/types";
+import type { Figures } from "../../api/types";
 import { Bytes } from "../../ui";
-import { bytesOf, movedOf, sumOf, type Moved } from "./sums";
+import { bytesOf, parseSums, sumOf, type ByteSums } from "./sums";
 import { t } from "./texts";
 
-/** One line. */
-export interface SumLine extends Moved {
+export interface SumLine extends ByteSums {
   readonly key: string;
   readonly label: ComponentChildren;
   readonly hint?: string | undefined;
 }
 
-/** A sum, line by line, beside the figures that it is to explain. */
-export function SumTable(props: { lines: readonly SumLine[]; figures: Schema<"Figures"> }) {
+export function SumTable(props: { lines: readonly SumLine[]; figures: Figures }) {
   const { lines, figures } = props;
-  const raw = movedOf(figures);
+  const raw = parseSums(figures);
   const bonus = {
     uploaded: bytesOf(figures.credited_uploaded) - raw.uploaded,
     downloaded: bytesOf(figures.credited_downloaded) - raw.downloaded,
@@ -37,18 +35,18 @@ export function SumTable(props: { lines: readonly SumLine[]; figures: Schema<"Fi
         </tbody>
         <tbody class="sums-total">
           <Line label={t.sum} moved={sumOf(lines)} />
-          <Line label={t.figureSays} moved={raw} />
+          <Line label={t.accountTotal} moved={raw} />
         </tbody>
         <tbody>
           <Line label={t.multipliers} hint={t.multipliersHint} moved={bonus} />
-          <Line label={t.counts} moved={credited} />
+          <Line label={t.credited} moved={credited} />
         </tbody>
       </table>
     </div>
   );
 }
 
-function Line(props: { label: ComponentChildren; hint?: string | undefined; moved: Moved }) {
+function Line(props: { label: ComponentChildren; hint?: string | undefined; moved: ByteSums }) {
   return (
     <tr>
       <th scope="row">

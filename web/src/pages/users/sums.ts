@@ -1,32 +1,27 @@
-/**
- * Sums of bytes, exact to the byte: amounts are decimal texts that may be larger than a floating-point number holds.
- */
-import type { Schema } from "../../api/types";
+// Exact sums of bytes: amounts are decimal strings that may be larger than a double holds.
+import type { AccountClient, Stretch } from "../../api/types";
 
-/** Bytes both ways. */
-export interface Moved {
+export interface ByteSums {
   readonly uploaded: bigint;
   readonly downloaded: bigint;
 }
 
-/** The same as the API writes it. */
-export interface MovedText {
+/** As in the API. */
+export interface ByteStrings {
   readonly uploaded: string;
   readonly downloaded: string;
 }
 
-/** A decimal text as a number; nothing, and what is no number, is 0. */
+/** 0 if missing or not a number. */
 export function bytesOf(text: string | null | undefined): bigint {
   return text != null && /^-?[0-9]+$/.test(text) ? BigInt(text) : 0n;
 }
 
-/** Amounts as numbers. */
-export function movedOf(text: MovedText): Moved {
+export function parseSums(text: ByteStrings): ByteSums {
   return { uploaded: bytesOf(text.uploaded), downloaded: bytesOf(text.downloaded) };
 }
 
-/** Adds amounts up. */
-export function sumOf(all: readonly Moved[]): Moved {
+export function sumOf(all: readonly ByteSums[]): ByteSums {
   let [uploaded, downloaded] = [0n, 0n];
   for (const one of all) {
     uploaded += one.uploaded;
@@ -35,72 +30,70 @@ export function sumOf(all: readonly Moved[]): Moved {
   return { uploaded, downloaded };
 }
 
-/** Whether two amounts are the same, to the byte. */
-export function isSame(one: Moved, other: Moved): boolean {
+export function isSame(one: ByteSums, other: ByteSums): boolean {
   return one.uploaded === other.uploaded && one.downloaded === other.downloaded;
 }
 
-/** Whether it is nothing. */
-export function isNothing(moved: Moved): boolean {
+export function isZero(moved: ByteSums): boolean {
   return moved.uploaded === 0n && moved.downloaded === 0n;
 }
 
 /**
- * One part of what a client brought.
+ * One part of the bytes of a client.
  *
- * - `settled`: stretches that were put away, as a sum
- * - `foreign`: what another producer wrote, as a sum
- * - `withheld`: what was not credited, because the user's clients together claimed too much, as a sum below zero
- * - `bridged`: what its counters grew by while no tracker watched
- * - `anew`: its counters went back, or it had stopped: what it moved meanwhile does not count
- * - `counters`: how far its counters went while a tracker watched
+ * - `settled`: older runs, as a sum
+ * - `foreign`: entries of another producer, as a sum
+ * - `withheld`: not credited because of the user's rate limit, as a negative sum
+ * - `bridged`: growth of the counters while no tracker received announces
+ * - `restarted`: the counters were reset, or the client had stopped; nothing is credited
+ * - `counters`: growth of the counters within a run
  */
-export interface Part extends Moved {
-  readonly kind: "settled" | "foreign" | "withheld" | "bridged" | "anew" | "counters";
+export interface Part extends ByteSums {
+  readonly kind: "settled" | "foreign" | "withheld" | "bridged" | "restarted" | "counters";
   readonly from: number | null;
   readonly to: number | null;
-  readonly stretch: Schema<"Stretch"> | null;
-  /** What the ceiling did not allow. */
-  readonly withheld: Moved;
+  readonly stretch: Stretch | null;
+  /** Above the rate limit, not credited. */
+  readonly withheld: ByteSums;
 }
 
-const NOTHING: Moved = { uploaded: 0n, downloaded: 0n };
+const ZERO: ByteSums = { uploaded: 0n, downloaded: 0n };
 
-/** Everything that a client brought, the oldest first. */
-export function partsOf(client: Schema<"AccountClient">): Part[] {
+/** Oldest first. */
+export function partsOf(client: AccountClient): Part[] {
   const parts: Part[] = [];
-  const only = { from: null, to: null, stretch: null, withheld: NOTHING };
+  const only = { from: null, to: null, stretch: null, withheld: ZERO };
   const sums = [["settled", client.settled], ["foreign", client.foreign]] as const;
-  for (const [kind, sum] of sums) if (!isNothing(movedOf(sum))) parts.push({ ...only, kind, ...movedOf(sum) });
-  const withheld = movedOf(client.withheld);
-  if (!isNothing(withheld)) parts.push({ ...only, kind: "withheld", uploaded: -withheld.uploaded, downloaded: -withheld.downloaded });
+  for (const [kind, sum] of sums) if (!isZero(parseSums(sum))) parts.push({ ...only, kind, ...parseSums(sum) });
+  const withheld = parseSums(client.withheld);
+  if (!isZero(withheld)) parts.push({ ...only, kind: "withheld", uploaded: -withheld.uploaded, downloaded: -withheld.downloaded });
   client.stretches.forEach((stretch, place) => {
     const before = client.stretches[place - 1];
     if (before) parts.push(gapOf(before, stretch));
     const beyond = { uploaded: bytesOf(stretch.withheld_uploaded), downloaded: bytesOf(stretch.withheld_downloaded) };
-    // The end of what was put away is no part of its own.
-    if (!stretch.is_settled) parts.push({ kind: "counters", from: stretch.first, to: stretch.last, stretch, ...movedOf(stretch), withheld: beyond });
+    // The end of merged runs is not a part.
+    if (!stretch.is_settled) parts.push({ kind: "counters", from: stretch.first, to: stretch.last, stretch, ...parseSums(stretch), withheld: beyond });
   });
   return parts;
 }
 
-function gapOf(before: Schema<"Stretch">, stretch: Schema<"Stretch">): Part {
+function gapOf(before: Stretch, stretch: Stretch): Part {
   const span = { from: before.last, to: stretch.first, stretch: null };
   const over = stretch.bridged;
-  if (!over) return { ...span, kind: "anew", ...NOTHING, withheld: NOTHING };
+  if (!over) return { ...span, kind: "restarted", ...ZERO, withheld: ZERO };
   const withheld = { uploaded: bytesOf(over.withheld_uploaded), downloaded: bytesOf(over.withheld_downloaded) };
-  return { ...span, kind: "bridged", ...movedOf(over), withheld };
+  return { ...span, kind: "bridged", ...parseSums(over), withheld };
 }
 
-/** Uploaded for each byte downloaded; none where nothing was downloaded. */
+/** Null if nothing was downloaded. */
 export function ratioOf(uploaded: string | null | undefined, downloaded: string | null | undefined): number | null {
   const [up, down] = [bytesOf(uploaded), bytesOf(downloaded)];
   if (down <= 0n) return null;
-  // Thousandths in whole numbers, for the quotient of two large ones would be rounded twice.
+  // Integer division: the quotient of two large doubles would be rounded twice.
   return Number((up * 1000n) / down) / 1000;
 }
 
-/** How much of something is there, from 0 to 1; none where either is not known. */
+/** Completed share from 0 to 1; null if unknown. */
 export function shareOf(left: string | null | undefined, total: string | null | undefined): number | null {
   const size = bytesOf(total);
   if (left == null) return null;
@@ -108,22 +101,22 @@ export function shareOf(left: string | null | undefined, total: string | null | 
   if (size <= 0n) return null;
   const there = size - bytesOf(left);
   if (there <= 0n) return 0;
-  // Rounded down: what is not whole is never shown as whole.
+  // Rounded down: incomplete is never shown as 100 %.
   return Number((there * 10_000n) / size) / 10_000;
 }
 
 /**
- * How a user's accounts compare with their figures.
+ * Sum of a user's accounts compared with the figures.
  *
- * - `exact`: to the byte
- * - `unread`: there are accounts that were not added up
- * - `moving`: announces were counted while the accounts were being read
- * - `differs`: nothing moved, and it is not the figure
+ * - `exact`: equal
+ * - `unread`: not all accounts were read
+ * - `moving`: announces were counted while the accounts were read
+ * - `differs`: not equal, although nothing was counted meanwhile
  */
 export type Verdict = "exact" | "unread" | "moving" | "differs";
 
-/** Compares a sum of accounts with the figures as they were before they were read, and after. */
-export function verdictOf(sum: Moved, before: Moved, after: Moved, isComplete: boolean): Verdict {
+/** `before` and `after` are the figures before and after the accounts were read. */
+export function verdictOf(sum: ByteSums, before: ByteSums, after: ByteSums, isComplete: boolean): Verdict {
   if (!isComplete) return "unread";
   if (isSame(sum, before) || isSame(sum, after)) return "exact";
   return isSame(before, after) ? "differs" : "moving";

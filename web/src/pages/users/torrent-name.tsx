@@ -1,25 +1,22 @@
-// A torrent in a list of a user's: its name and the way to it, or what is left of it once it was removed.
+// Name of a torrent in a user's list, as a link unless the torrent was removed.
 import { link } from "../../router";
 import { Infohash, Name } from "../../ui";
 import { t } from "./texts";
 
-/** What a list says of a torrent. */
-export interface TorrentSaid {
+export interface TorrentRef {
   readonly torrent?: number | null;
   readonly name?: string | null;
   readonly infohash?: string | null;
 }
 
-/** Its name, as a link where there is something to see. */
-export function TorrentName(props: TorrentSaid) {
+export function TorrentName(props: TorrentRef) {
   const { torrent, name, infohash } = props;
   const text = name ? <Name text={name} /> : infohash ? <Infohash value={infohash} /> : <span class="dim">{t.removedTorrent} {torrent ?? ""}</span>;
   const id = torrent ?? infohash;
-  // Without an infohash the torrent was removed: there is no page of it.
+  // Without an infohash the torrent was removed and has no page.
   return id == null || infohash == null ? text : <a href={link(`/swarms/${id}`)}>{text}</a>;
 }
 
-/** The same as words. */
-export function torrentWords(said: TorrentSaid): string {
-  return said.name ?? said.infohash ?? `${t.torrent} ${said.torrent ?? ""}`;
+export function torrentText(torrent: TorrentRef): string {
+  return torrent.name ?? torrent.infohash ?? `${t.torrent} ${torrent.torrent ?? ""}`;
 }

@@ -1,20 +1,18 @@
-// Every torrent that a user was ever on, with what they moved of it.
+// Accounts of a user, one per torrent.
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Account } from "../../api/types";
 import { useLiveList } from "../../live-list";
 import { Badge, Bytes, Card, ClientName, Duration, Empty, Failure, Loading, MoreButton, Table, Time, type Column } from "../../ui";
 import { WhyLink } from "./figures";
 import { t } from "./texts";
-import { TorrentName, torrentWords } from "./torrent-name";
+import { TorrentName, torrentText } from "./torrent-name";
 
-type Account = Schema<"Account">;
 
 const EVERY_MS = 10_000;
 
-/** The accounts of a user. */
 export function UserTorrents(props: { user: number }) {
   const { user } = props;
-  const list = useLiveList(String(user), (asked, signal) => api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: asked, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(String(user), (page, signal) => api.get("/api/v1/users/{id}/torrents", { path: { id: user }, query: page, signal }), { everyMs: EVERY_MS });
   return (
     <Card flush title={t.tabTorrents}>
       {list.error && <Failure problem={list.error} retry={list.refresh} />}
@@ -42,13 +40,13 @@ function columns(user: number): Column<Account>[] {
     { key: "left", title: t.left, align: "end", narrow: "hide", render: (row) => <Bytes value={row.left} /> },
     { key: "seeded", title: t.seedingTime, align: "end", render: (row) => <Duration s={row.figures.seeding_s} /> },
     { key: "client", title: t.client, narrow: "hide", render: (row) => <ClientName prefix={row.client} /> },
-    { key: "heard", title: t.heard, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
-    { key: "why", title: t.entries, render: (row) => <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentWords(row))} /> },
+    { key: "last_announce", title: t.lastAnnounce, align: "end", render: (row) => <Time at={row.figures.last_seen} /> },
+    { key: "why", title: t.entries, render: (row) => <WhyLink user={user} torrent={row.torrent} label={t.whyTorrent(torrentText(row))} /> },
   ];
 }
 
 function AccountState(props: { account: Account }) {
   if (props.account.seeding) return <Badge tone="ok">{t.seedingNow}</Badge>;
   if (props.account.leeching) return <Badge tone="info">{t.leechingNow}</Badge>;
-  return <Badge>{t.gone}</Badge>;
+  return <Badge>{t.inactive}</Badge>;
 }

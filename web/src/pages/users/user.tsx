@@ -1,7 +1,7 @@
-// One user: what they moved, what they do right now, what they owe, when they were here, and why each figure is what it is.
+// The page of one user: figures, activity, torrents, hit-and-runs, presence, risk events, and the parts of the figures.
 import "./users.css";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { UserDetails } from "../../api/types";
 import { visible } from "../../names";
 import { useResource } from "../../resource";
 import { link, type PageProps } from "../../router";
@@ -10,7 +10,7 @@ import { UserActions } from "./actions";
 import { Active } from "./active";
 import { AccountFigures, UserFacts } from "./figures";
 import { UserState } from "./index";
-import { Owing } from "./owing";
+import { HitAndRuns } from "./hit-and-run";
 import { PresenceTab } from "./presence";
 import { Risks } from "./risks";
 import { t } from "./texts";
@@ -18,10 +18,9 @@ import { UserTorrents } from "./torrents";
 import { Why } from "./why";
 
 const EVERY_MS = 3000;
-const TABS = ["now", "torrents", "owing", "presence", "risks", "why"] as const;
+const TABS = ["now", "torrents", "hit-and-run", "presence", "risks", "why"] as const;
 type TabKey = (typeof TABS)[number];
 
-/** One user, by number. */
 export default function UserPage(props: PageProps) {
   const id = props.params["id"] ?? "";
   const number = /^[1-9]\d{0,18}$/.test(id) ? Number(id) : 0;
@@ -44,7 +43,7 @@ export default function UserPage(props: PageProps) {
         <PresenceLine id={number} />
         <UserState user={user} />
       </div>
-      {figures ? <AccountFigures user={number} figures={figures} /> : <Card><Empty title={t.neverHeard}>{t.neverHeardHint}</Empty></Card>}
+      {figures ? <AccountFigures user={number} figures={figures} /> : <Card><Empty title={t.neverAnnounced}>{t.neverAnnouncedHint}</Empty></Card>}
       <UserFacts user={user} figures={figures ?? null} />
       <Tabs label={t.tabsLabel} active={tab} tabs={TABS.map((key) => ({ key, label: tabName(key), href: link(`/users/${id}`, { tab: key === "now" ? undefined : key }) }))} />
       <TabBody tab={tab} user={number} shown={found.data} query={props.query} />
@@ -53,19 +52,19 @@ export default function UserPage(props: PageProps) {
 }
 
 function tabName(key: TabKey): string {
-  const names: Record<TabKey, string> = { now: t.tabNow, torrents: t.tabTorrents, owing: t.tabOwing, presence: t.tabPresence, risks: t.tabRisks, why: t.tabWhy };
+  const names: Record<TabKey, string> = { now: t.tabNow, torrents: t.tabTorrents, "hit-and-run": t.tabHitAndRun, presence: t.tabPresence, risks: t.tabRisks, why: t.tabWhy };
   return names[key];
 }
 
-function TabBody(props: { tab: TabKey; user: number; shown: Schema<"UserDetails">; query: URLSearchParams }) {
+function TabBody(props: { tab: TabKey; user: number; shown: UserDetails; query: URLSearchParams }) {
   const { tab, user } = props;
   switch (tab) {
     case "now":
       return <Active user={user} />;
     case "torrents":
       return <UserTorrents user={user} />;
-    case "owing":
-      return <Owing user={user} />;
+    case "hit-and-run":
+      return <HitAndRuns user={user} />;
     case "presence":
       return <PresenceTab user={user} />;
     case "risks":
@@ -75,20 +74,20 @@ function TabBody(props: { tab: TabKey; user: number; shown: Schema<"UserDetails"
   }
 }
 
-/** How they are to others right now. */
+/** Status as shown to others. */
 function PresenceLine(props: { id: number }) {
-  const person = useResource(String(props.id), (signal) => api.get("/api/v1/presence/{id}", { path: { id: props.id }, signal }), { everyMs: EVERY_MS });
-  if (!person.data) return null;
-  const { status, text, last_seen } = person.data;
+  const presence = useResource(String(props.id), (signal) => api.get("/api/v1/presence/{id}", { path: { id: props.id }, signal }), { everyMs: EVERY_MS });
+  if (!presence.data) return null;
+  const { status, text, last_seen } = presence.data;
   return (
-    <span class="person-cell">
+    <span class="presence-cell">
       <span aria-live="polite">
         <StatusDot status={status} />
       </span>
       {text && <Name text={text} />}
       {status === "offline" && last_seen && (
         <span class="dim">
-          {t.lastHere} <Time at={last_seen} />
+          {t.lastOnline} <Time at={last_seen} />
         </span>
       )}
     </span>

@@ -1,20 +1,16 @@
-// Why an account on one torrent is what it is: its clients, each with its counters.
+// An account as the sum of its clients, each with its runs.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Entry, Schema } from "../../api/types";
+import type { AccountClient, AccountClients, Entry } from "../../api/types";
 import * as format from "../../format";
 import { useResource } from "../../resource";
 import { link } from "../../router";
 import { Badge, Button, Bytes, Card, ClientName, Failure, Loading, Table, Time, type Column, type Tone } from "../../ui";
 import { SumTable, type SumLine } from "./sum-table";
-import { isNothing, isSame, movedOf, partsOf, sumOf, type Part } from "./sums";
+import { isZero, isSame, parseSums, partsOf, sumOf, type Part } from "./sums";
 import { t } from "./texts";
 import { TorrentName } from "./torrent-name";
 
-type Explained = Schema<"AccountClients">;
-type Client = Schema<"AccountClient">;
-
-/** The clients of an account, and what they come to. */
 export function WhyAccount(props: { user: number; torrent: number; entries: readonly Entry[]; refreshed(): void }) {
   const { user, torrent } = props;
   const path = { id: user, torrent };
@@ -23,7 +19,7 @@ export function WhyAccount(props: { user: number; torrent: number; entries: read
     found.refresh();
     props.refreshed();
   };
-  const nameOf = (client: Client) => props.entries.find((entry) => entry.client_id === client.id)?.peer_id ?? null;
+  const nameOf = (client: AccountClient) => props.entries.find((entry) => entry.client_id === client.id)?.peer_id ?? null;
   return (
     <>
       <Card title={t.whyTitle} actions={<Button small onClick={refresh}>{t.refresh}</Button>}>
@@ -41,16 +37,16 @@ export function WhyAccount(props: { user: number; torrent: number; entries: read
   );
 }
 
-function Sum(props: { explained: Explained; nameOf(client: Client): string | null }) {
+function Sum(props: { explained: AccountClients; nameOf(client: AccountClient): string | null }) {
   const { account, clients, complete } = props.explained;
-  if (!account) return <p class="note">{t.neverHeardTorrent}</p>;
+  if (!account) return <p class="note">{t.neverAnnouncedTorrent}</p>;
   const lines: SumLine[] = clients.map((client) => ({ key: client.id, label: <ClientLabel client={client} peerId={props.nameOf(client)} />, ...sumOf(partsOf(client)) }));
-  const rest = movedOf(props.explained.rest);
-  if (!isNothing(rest) || !complete) {
+  const rest = parseSums(props.explained.rest);
+  if (!isZero(rest) || !complete) {
     const isLess = rest.uploaded < 0n || rest.downloaded < 0n;
     lines.push({ key: "rest", label: t.rest, hint: isLess ? t.restLess : complete ? t.restHint : t.restCut(clients.length), ...rest });
   }
-  const isExact = isSame(sumOf(lines), movedOf(account.figures));
+  const isExact = isSame(sumOf(lines), parseSums(account.figures));
   return (
     <>
       <SumTable lines={lines} figures={account.figures} />
@@ -59,8 +55,8 @@ function Sum(props: { explained: Explained; nameOf(client: Client): string | nul
   );
 }
 
-/** Which client: the program, where an announce of it is at hand, and its number. */
-function ClientLabel(props: { client: Client; peerId: string | null }) {
+/** The program, if an announce of the client is loaded, and its id. */
+function ClientLabel(props: { client: AccountClient; peerId: string | null }) {
   return (
     <span class="client-label">
       {props.peerId ? <ClientName peerId={props.peerId} /> : t.client} <code class="hash" title={props.client.id}>{props.client.id.slice(0, 8)}</code>
@@ -68,7 +64,7 @@ function ClientLabel(props: { client: Client; peerId: string | null }) {
   );
 }
 
-function Clients(props: { clients: readonly Client[]; nameOf(client: Client): string | null }) {
+function Clients(props: { clients: readonly AccountClient[]; nameOf(client: AccountClient): string | null }) {
   return (
     <Card flush title={t.clients}>
       <p class="note">{t.clientsLead}</p>
@@ -77,19 +73,19 @@ function Clients(props: { clients: readonly Client[]; nameOf(client: Client): st
   );
 }
 
-function ClientParts(props: { client: Client; peerId: string | null; isFirst: boolean }) {
+function ClientParts(props: { client: AccountClient; peerId: string | null; isFirst: boolean }) {
   const { client } = props;
-  // There may be thousands of rows in all: those that nobody looks at are not made.
+  // There may be thousands of rows: closed ones are not rendered.
   const [isOpen, setOpen] = useState(props.isFirst);
-  const brought = movedOf(client.brought);
+  const sums = parseSums(client.brought);
   const tone: Tone = client.state === "seeding" ? "ok" : client.state === "leeching" ? "info" : "plain";
-  const state = client.state === "seeding" ? t.seedingNow : client.state === "leeching" ? t.leechingNow : t.gone;
+  const state = client.state === "seeding" ? t.seedingNow : client.state === "leeching" ? t.leechingNow : t.inactive;
   return (
     <details class="client-parts" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <ClientLabel client={client} peerId={props.peerId} /> <Badge tone={tone}>{state}</Badge>{" "}
         <span class="dim"><Time at={client.last_seen} /></span>{" "}
-        <span class="client-brought">↑ <Bytes value={brought.uploaded} /> ↓ <Bytes value={brought.downloaded} /></span>
+        <span class="client-sums">↑ <Bytes value={sums.uploaded} /> ↓ <Bytes value={sums.downloaded} /></span>
       </summary>
       {isOpen && <Table columns={columns()} rows={partsOf(client)} rowKey={(part) => `${part.kind} ${part.from} ${part.to} ${part.stretch?.uploaded_low} ${part.stretch?.downloaded_low}`} caption={t.partsOf(client.id)} />}
     </details>
@@ -98,7 +94,7 @@ function ClientParts(props: { client: Client; peerId: string | null; isFirst: bo
 
 function columns(): Column<Part>[] {
   return [
-    { key: "kind", title: t.what, phone: "title", render: (part) => <Kind part={part} /> },
+    { key: "kind", title: t.kind, phone: "title", render: (part) => <Kind part={part} /> },
     { key: "from", title: t.from, render: (part) => <Time at={part.from} /> },
     { key: "to", title: t.to, render: (part) => <Time at={part.to} /> },
     { key: "counterUp", title: t.counterUp, align: "end", render: (part) => <Span low={part.stretch?.uploaded_low} high={part.stretch?.uploaded_high} /> },
@@ -110,19 +106,19 @@ function columns(): Column<Part>[] {
 
 function Kind(props: { part: Part }) {
   const { kind, stretch } = props.part;
-  const words: Record<Part["kind"], [string, Tone, string]> = {
+  const texts: Record<Part["kind"], [string, Tone, string]> = {
     counters: [t.kindCounters, "plain", t.kindCountersHint],
     bridged: [t.kindBridged, "info", t.kindBridgedHint],
-    anew: [t.kindAnew, "plain", t.kindAnewHint],
+    restarted: [t.kindRestarted, "plain", t.kindRestartedHint],
     settled: [t.kindSettled, "plain", t.kindSettledHint],
     foreign: [t.kindForeign, "plain", t.kindForeignHint],
     withheld: [t.kindWithheld, "warn", t.kindWithheldHint],
   };
-  const [word, tone, hint] = words[kind];
-  const nodes = stretch && stretch.nodes > 1 ? t.heardBy(stretch.nodes) : null;
+  const [name, tone, hint] = texts[kind];
+  const nodes = stretch && stretch.nodes > 1 ? t.receivedBy(stretch.nodes) : null;
   return (
     <span title={hint}>
-      <Badge tone={tone}>{word}</Badge>{nodes && <span class="dim"> {nodes}</span>}
+      <Badge tone={tone}>{name}</Badge>{nodes && <span class="dim"> {nodes}</span>}
     </span>
   );
 }
@@ -132,12 +128,12 @@ function Span(props: { low: string | undefined; high: string | undefined }) {
   return <span class="from-to"><Bytes value={props.low} /> → <Bytes value={props.high} /></span>;
 }
 
-/** What is credited and, where that is not all, what is not. */
+/** Credited bytes and, if any, those that are not. */
 function Amount(props: { value: bigint; withheld: bigint }) {
   return (
     <span class="delta">
       <Bytes value={props.value} />
-      {props.withheld > 0n && <span class="withheld" title={t.withheldHint}>{t.withheld} <Bytes value={props.withheld} /></span>}
+      {props.withheld > 0n && <span class="withheld" title={t.uncreditedHint}>{t.uncredited} <Bytes value={props.withheld} /></span>}
     </span>
   );
 }

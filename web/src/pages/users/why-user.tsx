@@ -1,25 +1,23 @@
-// Why the figures of a user are what they are: the accounts on each torrent, of which they are the sum.
+// The figures of a user as the sum of the accounts.
 //
-// Accounts come in pages, and announces are counted meanwhile. So the figures are asked for before and after; only if
-// nothing moved is a difference one.
+// Accounts are read in pages while announces are counted. So the figures are read before and after; a difference is
+// reported only if they are equal.
 import { useState } from "preact/hooks";
 import { api } from "../../api/client";
-import type { Schema } from "../../api/types";
+import type { Account, Figures } from "../../api/types";
 import { useResource } from "../../resource";
 import { Button, Card, Failure, Loading } from "../../ui";
 import { WhyLink } from "./figures";
 import { SumTable, type SumLine } from "./sum-table";
-import { isSame, movedOf, sumOf, verdictOf, type Moved, type Verdict } from "./sums";
+import { isSame, parseSums, sumOf, verdictOf, type ByteSums, type Verdict } from "./sums";
 import { t } from "./texts";
-import { TorrentName, torrentWords } from "./torrent-name";
+import { TorrentName, torrentText } from "./torrent-name";
 
-type Account = Schema<"Account">;
-type Figures = Schema<"Figures">;
 
 const ACCOUNTS_A_PAGE = 1000;
 const PAGES_MAX = 20;
 const ATTEMPTS_MAX = 4;
-/** Lines that are shown at first: the largest. All are in the sum. */
+/** The largest are shown first. All are in the sum. */
 const LINES = 20;
 
 interface Read {
@@ -29,7 +27,6 @@ interface Read {
   after: Figures | null;
 }
 
-/** The accounts of a user, and what they come to. */
 export function WhyUser(props: { user: number; refreshed(): void }) {
   const { user } = props;
   const read = useResource(String(user), (signal) => readAll(user, signal));
@@ -50,18 +47,18 @@ export function WhyUser(props: { user: number; refreshed(): void }) {
 function Sum(props: { user: number; read: Read }) {
   const { accounts, before, after, isComplete } = props.read;
   const [shown, setShown] = useState(LINES);
-  if (!before || !after) return <p class="note">{t.neverHeard}</p>;
-  const sum = sumOf(accounts.map((account) => movedOf(account.figures)));
-  const verdict = verdictOf(sum, movedOf(before), movedOf(after), isComplete);
-  const ordered = accounts.map((account): [Account, Moved] => [account, movedOf(account.figures)]).sort(([, one], [, other]) => compare(other, one));
+  if (!before || !after) return <p class="note">{t.neverAnnounced}</p>;
+  const sum = sumOf(accounts.map((account) => parseSums(account.figures)));
+  const verdict = verdictOf(sum, parseSums(before), parseSums(after), isComplete);
+  const ordered = accounts.map((account): [Account, ByteSums] => [account, parseSums(account.figures)]).sort(([, one], [, other]) => compare(other, one));
   const lines = ordered.slice(0, shown).map(([account, moved]): SumLine => ({ key: String(account.torrent), label: <AccountLabel user={props.user} account={account} />, ...moved }));
   const others = ordered.slice(shown);
   if (others.length > 0) lines.push({ key: "others", label: t.otherTorrents(others.length), ...sumOf(others.map(([, moved]) => moved)) });
   return (
     <>
-      <SumTable lines={lines} figures={isSame(sum, movedOf(before)) ? before : after} />
+      <SumTable lines={lines} figures={isSame(sum, parseSums(before)) ? before : after} />
       {others.length > 0 && <p class="why-filter"><Button small onClick={() => setShown(shown + 10 * LINES)}>{t.showOthers}</Button></p>}
-      <p class={`verdict verdict-${verdict}`} role="status">{verdictWords(verdict, accounts.length)}</p>
+      <p class={`verdict verdict-${verdict}`} role="status">{resultText(verdict, accounts.length)}</p>
     </>
   );
 }
@@ -70,22 +67,22 @@ function AccountLabel(props: { user: number; account: Account }) {
   const { user, account } = props;
   return (
     <span class="client-label">
-      <TorrentName {...account} /> <WhyLink user={user} torrent={account.torrent} label={t.whyTorrent(torrentWords(account))} />
+      <TorrentName {...account} /> <WhyLink user={user} torrent={account.torrent} label={t.whyTorrent(torrentText(account))} />
     </span>
   );
 }
 
-function verdictWords(verdict: Verdict, count: number): string {
-  const words: Record<Verdict, string> = { exact: `✓ ${t.exact}`, unread: t.tooMany(count), moving: t.moving, differs: t.differs };
-  return words[verdict];
+function resultText(verdict: Verdict, count: number): string {
+  const texts: Record<Verdict, string> = { exact: `✓ ${t.exact}`, unread: t.tooMany(count), moving: t.moving, differs: t.differs };
+  return texts[verdict];
 }
 
-function compare(one: Moved, other: Moved): number {
+function compare(one: ByteSums, other: ByteSums): number {
   const [a, b] = [one.uploaded + one.downloaded, other.uploaded + other.downloaded];
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Reads figures and accounts, and again while announces are counted in between. */
+/** Repeated while announces are counted in between. */
 async function readAll(user: number, signal: AbortSignal): Promise<Read> {
   for (let attempt = 1; ; attempt += 1) {
     const before = await figuresOf(user, signal);
@@ -96,10 +93,10 @@ async function readAll(user: number, signal: AbortSignal): Promise<Read> {
 }
 
 function isMoving({ accounts, before, after }: Read): boolean {
-  // Who is heard of for the first time has an account, and had no figures.
+  // The first announce came in between.
   if (!before || !after) return before !== after;
-  const sum = sumOf(accounts.map((account) => movedOf(account.figures)));
-  return verdictOf(sum, movedOf(before), movedOf(after), true) === "moving";
+  const sum = sumOf(accounts.map((account) => parseSums(account.figures)));
+  return verdictOf(sum, parseSums(before), parseSums(after), true) === "moving";
 }
 
 async function figuresOf(user: number, signal: AbortSignal): Promise<Figures | null> {

@@ -40,7 +40,7 @@ serve({
   start,
   enter,
   leave: ({ room }) => rooms.get(room).leave(),
-  members: ({ room }) => [...rooms.get(room).people()].sort(),
+  members: ({ room }) => [...rooms.get(room).users()].sort(),
   set_status: ({ status, text, until }) => rollcall.setStatus(status, { text, until }),
   clear_status: () => rollcall.clearStatus(),
   app_state: ({ state }) => rollcall.setAppState(state),

@@ -16,13 +16,6 @@ class Placed extends WebSocket {
 
 const info = ({ client, user }) => ({ client, user });
 
-/** A token of an operator, as the dashboard fetches it. */
-async function operatorToken({ url, key }) {
-  const headers = { "x-api-key": key, "content-type": "application/json" };
-  const answer = await fetch(url, { method: "POST", headers, body: "{}" });
-  return (await answer.json()).token;
-}
-
 function start({ url, identity, first_ttl_s, data, local_address, protobuf }) {
   localAddress = local_address;
   client = new (protobuf ? ProtobufCentrifuge : Centrifuge)(url, {
@@ -31,7 +24,7 @@ function start({ url, identity, first_ttl_s, data, local_address, protobuf }) {
     token: first_ttl_s === undefined ? "" : sign({ ...identity, ttl_s: first_ttl_s }),
     getToken: async () => {
       tell("token");
-      return identity.feed ? operatorToken(identity.feed) : sign(identity);
+      return sign(identity);
     },
     minReconnectDelay: 100,
     maxReconnectDelay: 500,

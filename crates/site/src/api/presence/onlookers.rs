@@ -1,4 +1,4 @@
-//! Who is here now, page by page, and what happened lately: what the operators' feed tells, for who asks.
+//! Users who are online, by page, and recent presence events.
 
 use std::sync::Arc;
 
@@ -181,7 +181,7 @@ struct PresenceOccurrences {
     items: Vec<PresenceOccurrence>,
 }
 
-/// Somebody came, went or changed; also as the operators' feed tells it.
+/// A user joined, left or changed status.
 #[derive(Serialize, ToSchema)]
 struct PresenceOccurrence {
     /// When, in milliseconds since 1970.

@@ -1,35 +1,35 @@
-// What the tab "API keys" says.
+// Texts of the tab "API keys".
 
 import { texts } from "../../../i18n";
 
 export const t = texts({
   en: {
     create: "Create a key",
-    rule: "A key is sent with each request to the API, as X-API-Key, or exchanged for a session when somebody signs in here.",
+    rule: "Programs send a key with each API request, as X-API-Key. Signing in here exchanges it for a session.",
     name: "Name",
-    nameHint: "who or what will use it",
-    nameMissing: "Say who or what will use it.",
-    scopes: "It may",
-    scopeMissing: "Choose at least one.",
+    nameHint: "the person or program that uses it",
+    nameMissing: "Enter the person or program that uses it.",
+    scopes: "Scopes",
+    scopeMissing: "Choose at least one scope.",
     createDo: "Create",
-    adminTitle: "Create a key that may do everything?",
-    adminBody: "Whoever has it can change and remove users, torrents and keys. Give it only to people and programs that need that.",
-    created: (name: string) => `The key of “${name}”`,
-    once: "It is shown only this once: copy it now. Only a hash of it is kept.",
+    adminTitle: "Create a key with all rights?",
+    adminBody: "Its holder can change and remove users, torrents and keys. Give it only to people and programs that need this.",
+    created: (name: string) => `Key “${name}”`,
+    once: "The key is shown only once: copy it now. The server stores only its hash.",
     list: "Keys",
-    none: "There are no keys",
+    none: "No keys",
     id: "Id",
-    may: "May",
+    scopesColumn: "Scopes",
     since: "Created",
     used: "Last used",
     unused: "never",
     yours: "yours",
-    removeTitle: (name: string) => `Remove the key of “${name}”?`,
-    removeBody: "It stops working within a second, on every node; sessions that were signed in with it end. There is no way back.",
-    removeOwnBody: "This is the key with which you signed in: you will be signed out. It stops working within a second, on every node.",
-    removed: (name: string) => `The key of “${name}” does not work any more`,
-    lastTitle: "Remove the last key with admin?",
-    lastBody: "Nobody could change anything over the API or here any more. A new key can then be made only on the server: rollcall key create.",
+    removeTitle: (name: string) => `Revoke the key “${name}”?`,
+    removeBody: "It stops working within a second on all nodes, and sessions signed in with it end. This cannot be undone.",
+    removeOwnBody: "You signed in with this key and will be signed out. It stops working within a second on all nodes.",
+    removed: (name: string) => `Key “${name}” revoked`,
+    lastTitle: "Revoke the last key with admin?",
+    lastBody: "Without it, no changes are possible here or by the API. A new key can then be created only on the server: rollcall key create.",
     removeTyped: "remove",
   },
   zh: {
@@ -48,7 +48,7 @@ export const t = texts({
     list: "密钥",
     none: "没有密钥",
     id: "编号",
-    may: "权限",
+    scopesColumn: "权限",
     since: "创建时间",
     used: "最后使用",
     unused: "从未",
@@ -58,16 +58,15 @@ export const t = texts({
     removeOwnBody: "这是你登录所用的密钥：删除后你会被登出。它一秒内在所有节点失效。",
     removed: (name: string) => `“${name}”的密钥已失效`,
     lastTitle: "删除最后一个 admin 密钥？",
-    lastBody: "之后没有人能通过 API 或在这里做任何修改。新密钥只能在服务器上创建：rollcall key create。",
+    lastBody: "之后无法通过 API 或在这里做任何修改。新密钥只能在服务器上创建：rollcall key create。",
     removeTyped: "remove",
   },
 });
 
-/** What a key may do. */
 export const scopeNames = texts({
   en: {
-    verify: "verify: ask whether a passkey is good, as trackers do",
-    read: "read: read everything but secrets; not verify",
+    verify: "verify: check passkeys, as other trackers do",
+    read: "read: read everything except secrets; not verify",
     admin: "admin: everything",
   },
   zh: {
