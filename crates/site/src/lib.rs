@@ -68,6 +68,7 @@
 //! Metrics have no bookkeeping of their own: each part's atomics are read at a scrape. What needs I/O is refreshed by
 //! a task, and the page shows the last answer and its age.
 
+pub mod alerts;
 mod api;
 pub mod app;
 pub mod caller;

@@ -4,9 +4,8 @@
 //!
 //! - this file: the task, and what it has published last
 //! - [`overview`]: what is published
-//! - `look`: what has to be asked, and may not answer: the journal, other gateways, the audit trail
+//! - `look`: what has to be asked, and may not answer: the journal, other gateways
 //! - `window`: counters become rates
-//! - `alerts`: what is wrong, since when, and what to do
 //! - [`history`]: the last hour
 //!
 //! # Guarantees
@@ -21,7 +20,6 @@
 //!
 //! Figures of other processes, but for who is online over all gateways. Anything kept across a restart.
 
-mod alerts;
 pub mod history;
 mod look;
 pub mod overview;
@@ -31,7 +29,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::audit::Audit;
 use domain::clock::{Clock, Stopwatch};
 use domain::{Histogram, UnixTime};
 use gateway::Gateway;
@@ -43,11 +40,11 @@ use tokio::time::MissedTickBehavior;
 use tracing::error;
 use tracker::Tracker;
 
-use self::alerts::AlertBook;
 use self::history::{History, OverviewHistory};
 use self::look::Looks;
 use self::overview::{Cause, Delay, GatewayPulse, Overview, TrackerPulse};
 use self::window::{Window, quantile};
+use crate::alerts::{ActiveAlerts, Observed};
 use crate::api::CountShown;
 use crate::health::Health;
 use crate::site::ViewGroup;
@@ -79,8 +76,6 @@ pub struct PulseSources {
     pub journal_length_alarm: u64,
     /// How everything is.
     pub health: Arc<Health>,
-    /// Where changes are recorded.
-    pub audit: Audit,
 }
 
 /// Puts the overview together, and keeps the last one.
@@ -125,7 +120,7 @@ struct Beat {
     since: Stopwatch,
     counted: Window<Counted>,
     delays: Window<domain::histogram::Snapshot>,
-    alerts: AlertBook,
+    alerts: ActiveAlerts,
 }
 
 impl Pulse {
@@ -163,7 +158,6 @@ impl Pulse {
             tokio::join!(
                 self.looks.at_journal(&self.sources),
                 self.looks.at_people(&self.sources),
-                self.looks.at_audit(&self.sources),
                 self.beat(),
             )
         };
@@ -179,7 +173,7 @@ impl Pulse {
             since: Stopwatch::start(),
             counted: Window::new(RATE_S),
             delays: Window::new(DELAY_S),
-            alerts: AlertBook::default(),
+            alerts: ActiveAlerts::default(),
         };
         let mut interval = tokio::time::interval(EVERY);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -220,8 +214,14 @@ impl Pulse {
             health: sources.health.report(true),
             alerts: Vec::new(),
         };
-        let found = alerts::found(&overview, &self.looks);
-        overview.alerts = beat.alerts.update(found, overview.journal.is_some(), now);
+        let webhooks = sources.gateway.as_ref().map(|gateway| &gateway.counters.webhooks);
+        let observed = Observed {
+            overview: &overview,
+            journal_status_age_s: self.looks.journal_age_s(),
+            journal_length_alarm: sources.journal_length_alarm,
+            webhook_age_s: webhooks.map_or(0, |webhooks| webhooks.oldest_seconds.get()),
+        };
+        overview.alerts = beat.alerts.evaluate(&observed, now);
         self.history.lock().note(at_s, now, counted, &overview);
         overview
     }

@@ -1,7 +1,6 @@
 //! What has to be asked, and may not answer: each is asked in its own time, and what it said last is kept.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
@@ -9,7 +8,6 @@ use journal::{JournalError, Lane, LaneStatus};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tracing::warn;
 
 use super::overview::{JournalPulse, ViewPulse};
 use super::window::Window;
@@ -20,35 +18,25 @@ use crate::api::{CountShown, behind_s};
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often the audit trail is tried: that opens a file.
-const AUDIT_PAUSE: Duration = Duration::from_secs(10);
 
 /// What was seen last.
 pub(super) struct Looks {
-    journal: Mutex<Result<JournalPulse, String>>,
+    /// None while it does not answer.
+    journal: Mutex<Option<JournalPulse>>,
+    journal_answered: Mutex<Stopwatch>,
     people: Mutex<Option<CountShown>>,
-    audit: Mutex<Option<AuditTrouble>>,
     has_looked: watch::Sender<bool>,
 }
 
 impl Default for Looks {
     fn default() -> Looks {
         Looks {
-            journal: Mutex::new(Err("it was not asked yet".to_owned())),
+            journal: Mutex::default(),
+            journal_answered: Mutex::new(Stopwatch::start()),
             people: Mutex::default(),
-            audit: Mutex::default(),
             has_looked: watch::Sender::new(false),
         }
     }
-}
-
-/// Why nothing can be recorded. The cause is in the log: it names files, which are not everybody's business.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AuditTrouble {
-    /// It fails.
-    Fails,
-    /// It does not say whether it works.
-    Silent,
 }
 
 /// What was counted of the journal at one moment.
@@ -61,18 +49,12 @@ struct Counted {
 impl Looks {
     /// How the journal is, if it answered.
     pub(super) fn journal(&self) -> Option<JournalPulse> {
-        self.journal.lock().as_ref().ok().cloned()
+        self.journal.lock().clone()
     }
 
-    /// Why the journal cannot be shown, if so. Before it was asked that is no trouble.
-    pub(super) fn journal_trouble(&self) -> Option<String> {
-        let has_looked = *self.has_looked.borrow();
-        self.journal.lock().as_ref().err().filter(|_| has_looked).cloned()
-    }
-
-    /// Why nothing can be recorded, if so.
-    pub(super) fn audit_trouble(&self) -> Option<AuditTrouble> {
-        *self.audit.lock()
+    /// Seconds since the journal answered, or since the start.
+    pub(super) fn journal_age_s(&self) -> f64 {
+        self.journal_answered.lock().elapsed().as_secs_f64()
     }
 
     /// How many are here.
@@ -95,10 +77,10 @@ impl Looks {
                     window.push(since.elapsed().as_secs_f64(), counted(&seen));
                     seen.appended_per_s = window.rate(|counted| counted.appended);
                     seen.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
-                    Ok(seen)
+                    *self.journal_answered.lock() = Stopwatch::start();
+                    Some(seen)
                 }
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+                Ok(Err(_)) | Err(_) => None,
             };
             *self.journal.lock() = seen;
             self.has_looked.send_replace(true);
@@ -114,33 +96,6 @@ impl Looks {
             let count = everywhere.unwrap_or_else(|_| gateway.hub.online_count());
             *self.people.lock() = Some(CountShown::of(&count));
             sleep(PAUSE).await;
-        }
-    }
-
-    /// Finds out whether changes could be recorded, over and over.
-    pub(super) async fn at_audit(&self, sources: &PulseSources) {
-        loop {
-            let mut checking = std::pin::pin!(sources.audit.check());
-            let checked = match tokio::time::timeout(PATIENCE, &mut checking).await {
-                Ok(checked) => checked,
-                // It is not asked again meanwhile: a disk that hangs would hold one more thread each time.
-                Err(_) => {
-                    self.note_audit(Some((AuditTrouble::Silent, &"no answer")));
-                    checking.await
-                }
-            };
-            let failure = checked.as_ref().err();
-            self.note_audit(failure.map(|error| (AuditTrouble::Fails, error as &dyn Display)));
-            sleep(AUDIT_PAUSE).await;
-        }
-    }
-
-    /// Keeps what is wrong with the audit trail; its cause is logged when it begins.
-    fn note_audit(&self, trouble: Option<(AuditTrouble, &dyn Display)>) {
-        let found = trouble.map(|(trouble, _)| trouble);
-        let before = std::mem::replace(&mut *self.audit.lock(), found);
-        if let Some((_, reason)) = trouble.filter(|_| before != found) {
-            warn!(%reason, "the audit trail cannot be written, so changes over the API are refused");
         }
     }
 }

@@ -183,6 +183,17 @@ fn a_certificate(folder: &Path) -> Arc<Certificate> {
     Arc::new(Certificate::load(&files).unwrap())
 }
 
+/// With ROLLCALL_WRITE_DOCS set, the file is written instead of compared.
+#[test]
+fn alerts_file_is_generated_from_the_table() {
+    let path = deploy_folder().join("prometheus/alerts.yml");
+    let expected = site::alerts::prometheus_rules();
+    if std::env::var_os("ROLLCALL_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected, "run make docs");
+}
+
 #[test]
 fn alerts_are_valid_and_fire_when_they_should_and_only_then() {
     let folder = deploy_folder().join("prometheus");

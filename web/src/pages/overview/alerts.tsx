@@ -11,55 +11,41 @@ import { t } from "./texts";
 
 const names = texts({
   en: {
-    dependency_failing: (subject: string) => `${subject} does not work`,
-    journal_silent: () => "The journal does not answer",
+    dependency_failing: (subject: string) => `The dependency ${subject} fails`,
+    journal_status_stale: () => "The journal status is not known",
     journal_too_long: () => "The journal is too long",
     dead_letters: () => "Dead letters wait",
-    failed_entries: () => "Entries were given up",
+    failed_entries: () => "Entries failed",
     view_paused: (subject: string) => `The view ${subject} is paused`,
-    view_behind: (subject: string) => `The view ${subject} is behind`,
-    audit_unavailable: () => "The audit trail cannot be written",
-    audit_broken: () => "The audit trail is broken",
-    webhooks_waiting: () => "Webhooks wait",
+    view_lagging: (subject: string) => `The view ${subject} lags`,
+    webhooks_late: () => "Webhooks are late",
   },
   zh: {
     dependency_failing: (subject) => `${subject} 无法工作`,
-    journal_silent: () => "日志没有响应",
+    journal_status_stale: () => "无法获知日志状态",
     journal_too_long: () => "日志过长",
     dead_letters: () => "有死信等待处理",
-    failed_entries: () => "有条目已被放弃",
+    failed_entries: () => "有条目已失败",
     view_paused: (subject) => `视图 ${subject} 已暂停`,
-    view_behind: (subject) => `视图 ${subject} 落后`,
-    audit_unavailable: () => "审计记录无法写入",
-    audit_broken: () => "审计记录已损坏",
-    webhooks_waiting: () => "有 Webhook 等待发送",
+    view_lagging: (subject) => `视图 ${subject} 落后`,
+    webhooks_late: () => "Webhook 投递延迟",
   },
 });
 
 // For English the server's own words say all of this, and more exactly.
 const ADVICE_ZH: Record<string, string> = {
   dependency_failing: "请检查该组件；rollcall doctor 会给出更多信息。",
-  journal_silent: "汇报暂存在内存中。请检查 Redis，或数据目录所在的磁盘。",
+  journal_status_stale: "滞后、长度与暂停状态未知。请检查 Redis，或数据目录所在的磁盘。",
   journal_too_long: "不会丢弃任何条目，但请找出落后或暂停的读取方。",
   dead_letters: "它们会自动重试。如果一直存在，请在“流水线”中查看原因。",
   failed_entries: "它们没有计入任何账目：排除原因后在“流水线”中重放，或丢弃。",
   view_paused: "请在“流水线”中恢复它。",
-  view_behind: "请检查承担该角色的进程是否在运行，以及它的存储是否缓慢。",
-  audit_unavailable: "因此通过 API 的更改会被拒绝。请清理磁盘，或修复文件。",
-  audit_broken: "请在“审计”页面查看断开的位置。",
-  webhooks_waiting: "请检查 gateway.webhook_url 是否响应。",
+  view_lagging: "请检查承担该角色的进程是否在运行，以及它的存储是否缓慢。",
+  webhooks_late: "请检查 gateway.webhook_url 是否响应。",
 };
 
-const PLACES: Record<string, string> = {
-  journal_silent: "#/pipeline",
-  journal_too_long: "#/pipeline",
-  dead_letters: "#/pipeline",
-  failed_entries: "#/pipeline",
-  view_paused: "#/pipeline",
-  view_behind: "#/pipeline",
-  audit_unavailable: "#/audit",
-  audit_broken: "#/audit",
-};
+// Alerts that the Pipeline page explains.
+const PIPELINE = new Set(["journal_status_stale", "journal_too_long", "dead_letters", "failed_entries", "view_paused", "view_lagging"]);
 
 /** What wants an operator; one quiet line when nothing does, and another one while that is not known. */
 export function Alerts(props: { alerts: readonly Alert[] }) {
@@ -89,7 +75,6 @@ function AlertRow(props: { alert: Alert }) {
   const { alert } = props;
   const tone = alert.severity === "critical" ? "bad" : "warn";
   const isChinese = language.value === "zh";
-  const where = PLACES[alert.code];
   return (
     <li class={`tone-${tone}`}>
       <div class="alert-head">
@@ -105,7 +90,7 @@ function AlertRow(props: { alert: Alert }) {
           {alert.detail}
         </span>{" "}
         {isChinese && alert.affected.length > 0 && <>受影响：{alert.affected.join("、")}。 </>}
-        {where && <a href={where}>{where === "#/audit" ? t.toAudit : t.toPipeline} →</a>}
+        {PIPELINE.has(alert.code) && <a href="#/pipeline">{t.toPipeline} →</a>}
       </p>
     </li>
   );
