@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::verify::verify_trail;
-use access::audit::{AuditError, AuditQuery, Entry, Expectations, Verdict};
+use access::audit::{AuditError, AuditQuery, Entry, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -191,9 +191,7 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerdict>, Pro
     let clock = Arc::clone(&site.parts.clock);
     // It goes on when its caller hangs up, and so does the turn: else each who tries again would begin one more.
     let verifying = tokio::task::spawn_blocking(move || {
-        // Where old files are deleted by intention, nobody can say that they are missing.
-        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
-        let verdict = verify_trail(&settings.file, expectations)?;
+        let verdict = verify_trail(&settings.file, None)?;
         let shown = AuditVerdict::of(&verdict);
         *verified = Some((clock.now_ms(), verdict));
         Ok(shown)

@@ -202,24 +202,23 @@ impl Source for DatabaseFigures {
 /// The audit trail.
 impl Source for Audit {
     fn encode(&self, page: &mut Page) {
-        let figures = self.figures();
+        let counters = self.counters();
         for (name, help, count) in [
-            ("rollcall_audit_records_total", "Records written to the audit trail.", figures.records),
-            ("rollcall_audit_written_bytes_total", "Bytes written to the audit trail.", figures.bytes),
+            ("rollcall_audit_records_total", "Records written to the audit trail.", counters.records.get()),
+            (
+                "rollcall_audit_written_bytes_total",
+                "Bytes written to the audit trail.",
+                counters.written_bytes.get(),
+            ),
             (
                 "rollcall_audit_failures_total",
                 "Records that could not be written to the audit trail, and checks and syncs that failed.",
-                figures.failures,
-            ),
-            (
-                "rollcall_audit_rotations_total",
-                "Files of the audit trail that were put aside.",
-                figures.rotations,
+                counters.failures.get(),
             ),
             (
                 "rollcall_audit_repairs_total",
                 "Times that something else than a record was found at the end of the audit trail.",
-                figures.repairs,
+                counters.repairs.get(),
             ),
         ] {
             page.counter(name, help).is(count);

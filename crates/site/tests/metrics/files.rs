@@ -76,12 +76,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let scene = scene::on_redis(&server).await;
     scene.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
     let audit = Audit::open(
-        AuditSettings {
-            file: scene.folder.path().join("audit.log"),
-            sync: AuditSync::Never,
-            file_bytes_max: 1 << 20,
-            files_max: 1,
-        },
+        AuditSettings { file: scene.folder.path().join("audit.log"), sync: AuditSync::Never },
         Arc::new(SystemClock),
     )
     .unwrap();
