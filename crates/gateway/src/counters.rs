@@ -244,7 +244,7 @@ pub struct HubCounters {
     /// Counters of the change feed of friendships and privacy, once it is open.
     pub following: OnceLock<Arc<ChangeFeedCounters>>,
     /// Counters of the friends database, once it is open.
-    pub people: OnceLock<Arc<friends::Counters>>,
+    pub friends: OnceLock<Arc<friends::Counters>>,
     pub http_heartbeats: Counter,
     /// Messages about typing that were passed on.
     pub typing: Counter,

@@ -183,7 +183,7 @@ impl CommandError {
 pub struct Hub {
     shards: Box<[Mutex<Shard>]>,
     pub(crate) context: ShardContext,
-    pub(crate) people: FriendStore,
+    pub(crate) friend_store: FriendStore,
     clock: Arc<dyn Clock>,
     pub(crate) settings: ArcSwap<HubSettings>,
     pub(crate) rooms: Rooms,
@@ -232,7 +232,7 @@ impl Hub {
     }
 
     /// The client sent something: a heartbeat.
-    pub fn heard(&self, conn: ConnRef) {
+    pub fn record_activity(&self, conn: ConnRef) {
         self.apply_input(conn.user, Input::Message { conn: conn.conn });
     }
 
@@ -266,7 +266,7 @@ impl Hub {
         let entrant = {
             let mut shard = self.shard(conn.user);
             let entry = shard.users.get_mut(&conn.user).ok_or(CommandError::NotAvailable)?;
-            let visibility = entry.connected.as_ref().map(|circle| circle.visibility.clone());
+            let visibility = entry.connected.as_ref().map(|connected| connected.visibility.clone());
             let connection = entry.connection_mut(conn.conn).ok_or(CommandError::NotAvailable)?;
             let details = &mut connection.details;
             if details.rooms.contains(&name) {
@@ -294,7 +294,9 @@ impl Hub {
             let connection = entry.and_then(|entry| entry.connection(conn.conn));
             let is_there = connection.is_some_and(|connection| connection.details.rooms.contains(name));
             (
-                entry.and_then(|entry| entry.connected.as_ref()).map(|circle| circle.visibility.clone()),
+                entry
+                    .and_then(|entry| entry.connected.as_ref())
+                    .map(|connected| connected.visibility.clone()),
                 is_there,
             )
         };

@@ -219,7 +219,7 @@ impl Outbox {
     }
 
     /// What the session has to do. The task is woken when there is more; while it is blocked, only by urgent events.
-    pub(crate) fn look(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
+    pub(crate) fn poll_state(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
         let mut waiting = self.waiting.lock();
         waiting.is_blocked = is_blocked;
         let probe_failed = std::mem::take(&mut waiting.probe_failed);
@@ -232,7 +232,7 @@ impl Outbox {
             now: !waiting.replies.is_empty()
                 || waiting.ping
                 || waiting.probe
-                || (is_open && waiting.has_news()),
+                || (is_open && waiting.has_pushes()),
             urgent: is_open && waiting.feed.urgency() > 1,
             changes: is_open && waiting.feed.urgency() > 0,
             probe_failed,
@@ -303,7 +303,7 @@ impl Pending {
     }
 
     /// Whether something is to be written at once.
-    fn has_news(&self) -> bool {
+    fn has_pushes(&self) -> bool {
         let has_more = self.onlooking.as_ref().is_some_and(|onlooking| onlooking.has_any());
         !self.pushes.is_empty() || self.feed.has_snapshot() || has_more
     }
@@ -334,7 +334,7 @@ fn wake(mut waiting: parking_lot::MutexGuard<'_, Pending>) {
 }
 
 /// Adds the frame that ends a connection.
-pub(crate) fn write_goodbye(out: &mut Vec<u8>, code: CloseCode) {
+pub(crate) fn write_close_frame(out: &mut Vec<u8>, code: CloseCode) {
     write_close(out, code.code(), code.reason());
 }
 

@@ -29,7 +29,7 @@ const SECRET: &str = "a secret of the site's and ours";
 /// A database that outlives the servers on it.
 struct Scene {
     _folder: TempDir,
-    people: FriendStore,
+    friend_store: FriendStore,
 }
 
 /// Webhooks that run.
@@ -44,8 +44,9 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people = FriendStore::open(Database::Sqlite(database), FriendsSettings::default()).await.unwrap();
-        Scene { _folder: folder, people }
+        let friend_store =
+            FriendStore::open(Database::Sqlite(database), FriendsSettings::default()).await.unwrap();
+        Scene { _folder: folder, friend_store }
     }
 
     async fn start(&self, receiver: &HookReceiver, give_up: Duration) -> Running {
@@ -58,8 +59,12 @@ impl Scene {
             WebhookSettings { url: receiver.url(), ca_file: None, secret: Secret::new(SECRET), give_up };
         let counters = Arc::new(GatewayCounters::default());
         let (stop, stopped) = watch::channel(false);
-        let webhooks =
-            Webhooks::open(self.people.clone(), &settings, Arc::clone(&counters), Arc::new(SystemClock));
+        let webhooks = Webhooks::open(
+            self.friend_store.clone(),
+            &settings,
+            Arc::clone(&counters),
+            Arc::new(SystemClock),
+        );
         let task = tokio::spawn(webhooks.await.unwrap().with_lease(Arc::new(lease)).run(stopped));
         Running { counters, stop, task }
     }
@@ -67,7 +72,7 @@ impl Scene {
     /// Everybody comes and goes, one after the other.
     async fn come_and_go(&self, users: std::ops::RangeInclusive<u64>) {
         let at_ms = SystemClock.now_ms();
-        let told = |user: u64, kind, cause| PresenceEvent {
+        let event = |user: u64, kind, cause| PresenceEvent {
             user: UserId::new(user).unwrap(),
             at_ms,
             kind,
@@ -77,12 +82,12 @@ impl Scene {
         let batch: Vec<PresenceEvent> = users
             .flat_map(|user| {
                 [
-                    told(user, PresenceEventKind::Arrived, Cause::Connect),
-                    told(user, PresenceEventKind::Left, Cause::Close),
+                    event(user, PresenceEventKind::Arrived, Cause::Connect),
+                    event(user, PresenceEventKind::Left, Cause::Close),
                 ]
             })
             .collect();
-        self.people.record(&batch).await.unwrap();
+        self.friend_store.record(&batch).await.unwrap();
     }
 }
 
@@ -111,7 +116,7 @@ async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
     receiver.taken()
 }
 
-/// What was taken about one person, in order.
+/// Deliveries about one user, in order.
 fn events_of(hooks: &[Hook], user: u64) -> Vec<String> {
     let of_user = hooks.iter().filter(|hook| hook.user() == user);
     of_user.map(|hook| hook.json()["event"].as_str().unwrap().to_owned()).collect()
@@ -141,7 +146,7 @@ async fn arrivals_and_departures_are_sent_once_in_order_and_signed() {
     for user in 2..=21 {
         assert_eq!(events_of(&hooks, user), ["arrived", "left"]);
     }
-    assert!(events_of(&hooks, 1).is_empty(), "what happened before webhooks were turned on is not told");
+    assert!(events_of(&hooks, 1).is_empty(), "events from before webhooks were enabled are not sent");
     let first = hooks.iter().find(|hook| hook.user() == 2).unwrap();
     assert!(hooks.iter().all(is_signed), "{first:?}");
     assert_eq!(first.head[0], "POST /hook HTTP/1.1");
@@ -174,7 +179,7 @@ async fn what_another_process_has_sent_meanwhile_is_not_sent_again() {
     };
     let counters = Arc::new(GatewayCounters::default());
     let next =
-        Webhooks::open(scene.people.clone(), &settings, counters, Arc::new(SystemClock)).await.unwrap();
+        Webhooks::open(scene.friend_store.clone(), &settings, counters, Arc::new(SystemClock)).await.unwrap();
     scene.come_and_go(1..=10).await;
     taken(&receiver, 20).await;
     running.stop().await;
@@ -228,7 +233,7 @@ async fn a_crash_repeats_but_never_loses() {
     };
     tokio::time::timeout(PATIENCE, complete).await.unwrap();
     for user in 1..=30 {
-        // A repetition begins with what was not known to be told: never with a going whose coming is untold.
+        // A repetition begins with the first unconfirmed delivery: never with a departure whose arrival was not sent.
         assert_eq!(events_of(&receiver.taken(), user)[0], "arrived");
     }
     running.stop().await;
@@ -274,12 +279,12 @@ async fn what_is_too_old_is_given_up_and_counted() {
     assert!(receiver.taken().is_empty());
     receiver.behave(HookReply::Accept);
     scene.come_and_go(4..=4).await;
-    assert_eq!(events_of(&taken(&receiver, 2).await, 4), ["arrived", "left"], "and others are told");
+    assert_eq!(events_of(&taken(&receiver, 2).await, 4), ["arrived", "left"], "and others are sent");
     running.stop().await;
-    assert_eq!(scene.people.cursor("webhooks").await.unwrap(), Some(friends::PresenceEventId(8)));
-    Webhooks::forget(&scene.people).await.unwrap();
+    assert_eq!(scene.friend_store.cursor("webhooks").await.unwrap(), Some(friends::PresenceEventId(8)));
+    Webhooks::forget(&scene.friend_store).await.unwrap();
     assert_eq!(
-        scene.people.cursor("webhooks").await.unwrap(),
+        scene.friend_store.cursor("webhooks").await.unwrap(),
         None,
         "nothing is kept for webhooks that are off"
     );
@@ -333,7 +338,7 @@ async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_
     first.stop().await;
     scene.come_and_go(21..=30).await;
     let hooks = taken(&receiver, 60).await;
-    assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "nothing is told twice in good order");
+    assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "no delivery is repeated without a failure");
     let third = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.2")).await;
     second.kill().await;
     scene.come_and_go(31..=40).await;

@@ -127,8 +127,8 @@ impl InboxReader {
             }
             match result {
                 Ok(()) => pause = PAUSES.0,
-                Err(trouble) => {
-                    tracing::debug!(%trouble, "cannot read the inbox; retrying");
+                Err(error) => {
+                    tracing::debug!(%error, "cannot read the inbox; retrying");
                     self.counters.failures.increment();
                     connection = None;
                     tokio::time::sleep(pause).await;

@@ -38,7 +38,7 @@ pub struct OnlineUser {
 #[derive(Clone, Debug, Default)]
 pub struct OnlinePage {
     /// In the order of their numbers.
-    pub people: Vec<OnlineUser>,
+    pub users: Vec<OnlineUser>,
     /// The last user of this page, if there are more.
     pub next: Option<UserId>,
 }
@@ -59,7 +59,7 @@ impl Hub {
                 since: shard.roster.online_since(user).filter(|_| asked.with_hidden),
             })
         };
-        OnlinePage { people: chosen.into_iter().filter_map(read).collect(), next }
+        OnlinePage { users: chosen.into_iter().filter_map(read).collect(), next }
     }
 
     /// The ids of the users who are online at this gateway, in ascending order.

@@ -90,9 +90,9 @@ impl RoomSyncQueue {
 
 /// Messages from other gateways.
 impl Rooms {
-    pub(crate) fn receive(&self, room: &str, said: RoomMessage, epoch: impl Fn() -> u64) {
+    pub(crate) fn receive(&self, room: &str, message: RoomMessage, epoch: impl Fn() -> u64) {
         let Some(queue) = &self.sync else { return };
-        let RoomMessage::Members { n, p, v, u } = said else { return };
+        let RoomMessage::Members { n, p, v, u } = message else { return };
         let Some(node) = NodeName::read(&n) else { return };
         let mut shard = self.shards[self.place(room)].lock();
         let Some((name, here)) =

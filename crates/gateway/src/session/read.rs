@@ -101,7 +101,7 @@ impl Session {
             return;
         }
         match self.conn {
-            Some(conn) => self.shared.hub.heard(conn),
+            Some(conn) => self.shared.hub.record_activity(conn),
             None => self.outbox.operator_heard(),
         }
         if !is_answer {

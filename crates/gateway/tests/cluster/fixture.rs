@@ -97,13 +97,13 @@ impl Fixture {
         self.redis.query(&command).await.unwrap()
     }
 
-    pub fn person(&self, id: u64) -> PersonKeys {
+    pub fn user_keys(&self, id: u64) -> PersonKeys {
         self.keys.person(user(id))
     }
 
     /// presence, connection and heartbeat of somebody (P3).
     pub async fn public(&self, id: u64) -> [Option<String>; 3] {
-        let keys = self.person(id);
+        let keys = self.user_keys(id);
         let mut found = [None, None, None];
         for (place, key) in [&keys.presence, &keys.connection, &keys.heartbeat].into_iter().enumerate() {
             found[place] = self.ask(&["GET", key]).await;
@@ -211,10 +211,10 @@ pub async fn watch(store: &ClusterStore, id: u64) -> WatchReply {
 }
 
 pub async fn hear(inbox: &mut Inbox) -> InboxEvent {
-    tokio::time::timeout(PATIENCE, inbox.next()).await.expect("nothing was heard")
+    tokio::time::timeout(PATIENCE, inbox.next()).await.expect("no message")
 }
 
-pub async fn hear_record(inbox: &mut Inbox) -> Record {
+pub async fn receive_record(inbox: &mut Inbox) -> Record {
     match hear(inbox).await {
         InboxEvent::Record(record) => *record,
         other => panic!("no record: {other:?}"),

@@ -54,11 +54,11 @@ async fn p15_users_of_a_killed_node_are_pending_then_offline_and_it_is_fenced(fi
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     change(&a, put(7, &["phone"])).await;
-    hear_record(&mut inbox).await;
+    receive_record(&mut inbox).await;
     let pending = reap_until(&b, 7).await;
     assert_eq!((pending.from, pending.to, pending.left), (Status::Online, Status::Pending, false));
     assert!(pending.record.entries.is_empty() && pending.record.last_seen.is_some());
-    assert_eq!(hear_record(&mut inbox).await.own_version, pending.record.own_version);
+    assert_eq!(receive_record(&mut inbox).await.own_version, pending.record.own_version);
     assert_eq!(due_count(fixture, &dead, 7).await, 0);
     // It wakes up, and may say nothing of whom it has lost.
     assert_eq!(publish(&a, put(7, &["phone"])).await, PublishOutcome::Fenced);
@@ -106,7 +106,7 @@ async fn p15_an_entry_that_was_not_renewed_is_reaped_without_a_fence(fixture: &F
     change(&a, update(7, EntryChange::Put(silent))).await;
     assert_eq!(fixture.public(7).await, [None, None, None], "nobody is shown for longer than their time");
     change(&a, put(8, &["phone"])).await;
-    // Its score is old, though its part is not: it was renewed, and the set was not told.
+    // Its score is old although its entry is not: it was renewed, and the set was not updated.
     let due = fixture.keys.due(shard_of(user(8)), a.node().as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "XX", "5", "8"]).await;
     let found = a.reap(100).await.unwrap();
@@ -119,7 +119,7 @@ async fn p15_an_entry_that_was_not_renewed_is_reaped_without_a_fence(fixture: &F
 
 /// Calls the script of `publish` alone, as a node does that dies right after.
 async fn drop_and_die(fixture: &Fixture, store: &ClusterStore, id: u64) {
-    let mut call = scripts::PRESENCE_PUBLISH.call(&fixture.person(id).all());
+    let mut call = scripts::PRESENCE_PUBLISH.call(&fixture.user_keys(id).all());
     call.arg(store.node().as_str()).arg("drop").arg(0).arg("").arg(0).arg("").arg("").arg(0);
     call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0).arg("").arg(0).arg(0);
     let reply: Vec<redis::Value> = read_reply(fixture.redis.query(&call).await).unwrap();
@@ -132,8 +132,8 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     change(&a, put(7, &["phone"])).await;
-    hear_record(&mut inbox).await;
-    // It dropped somebody and died before it told anybody.
+    receive_record(&mut inbox).await;
+    // It removed a user and died before it notified a watcher.
     drop_and_die(fixture, &a, 7).await;
     // It noted that somebody is due and died before it wrote the record.
     let due = fixture.keys.due(shard_of(user(9)), dead.as_str());
@@ -146,8 +146,8 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
-    let told = hear_record(&mut inbox).await;
-    assert_eq!((told.user, told.entries.len()), (user(7), 0));
+    let record = receive_record(&mut inbox).await;
+    assert_eq!((record.user, record.entries.len()), (user(7), 0));
     assert_eq!(b.counters().renotified.get(), 1);
     assert_eq!(read(&b, 9).await, None);
 }
@@ -261,7 +261,7 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
             match a.publish(&[put(7, &["phone"])]).await.remove(0) {
                 Ok(PublishOutcome::Changed(outcome)) => break outcome,
                 Ok(other) => panic!("it was never reported: {other:?}"),
-                Err(trouble) => assert!(trouble.is_retryable(), "{trouble}"),
+                Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
     };
@@ -290,7 +290,7 @@ async fn p15_a_change_whose_caller_was_stopped_is_reported_by_the_next_try() {
     server.thaw();
     let outcome = change(&a, drop_of(7)).await;
     assert!(outcome.left && outcome.from == Status::Online, "{outcome:?}");
-    assert_eq!(hear_record(&mut inbox).await.own_version, outcome.record.own_version);
+    assert_eq!(receive_record(&mut inbox).await.own_version, outcome.record.own_version);
     assert!(matches!(publish(&a, drop_of(7)).await, PublishOutcome::Unchanged { .. }), "once");
 }
 
@@ -318,5 +318,5 @@ async fn p15_everything_comes_back_after_redis_was_started_again() {
     assert_eq!(hear(&mut inbox).await, InboxEvent::Gap);
     watch(&b, 7).await;
     assert!(change(&a, put(7, &["phone"])).await.arrived);
-    assert_eq!(hear_record(&mut inbox).await.entries.len(), 1);
+    assert_eq!(receive_record(&mut inbox).await.entries.len(), 1);
 }

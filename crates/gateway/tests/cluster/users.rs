@@ -39,7 +39,7 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
     assert_eq!((presence.as_deref(), connection.as_deref()), (Some("online"), Some("gw-a")));
     let beat: u32 = heartbeat.unwrap().parse().unwrap();
     assert!(beat.abs_diff(now().0) <= 2, "{beat}");
-    let keys = fixture.person(7);
+    let keys = fixture.user_keys(7);
     for key in [&keys.presence, &keys.connection, &keys.heartbeat] {
         let left = fixture.ttl_ms(key).await;
         assert!((80_000..=90_000).contains(&left), "{key} {left}");
@@ -65,7 +65,7 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
     assert_eq!(publish(&a, drop_of(99)).await, PublishOutcome::Unknown);
 }
 
-/// The part of a phone in the background, heard of last at that time.
+/// The entry of a phone in the background, last active at that time.
 fn in_background(last_activity: UnixTime) -> NodeEntry {
     let mut part = NodeEntry { last_activity, gone_in: Seconds(1800), ..part(&["phone"]) };
     part.devices[0].app = AppState::Background;
@@ -77,7 +77,7 @@ async fn p19_keys_of_a_silent_device_in_the_background_live_while_its_node_write
     let a = fixture.join_with("gw-a", short_keys()).await;
     let silent = update(7, EntryChange::Put(in_background(UnixTime(now().0 - 600))));
     change(&a, silent.clone()).await;
-    let presence = fixture.person(7).presence;
+    let presence = fixture.user_keys(7).presence;
     until_gone(fixture, &presence).await;
     // The same part again: nothing changed, and the key is back, since the device is still there.
     assert!(matches!(publish(&a, silent).await, PublishOutcome::Unchanged { .. }));
@@ -91,7 +91,7 @@ async fn p19_reaping_a_dead_node_restores_no_key(fixture: &Fixture) {
         (fixture.join_with("gw-a", short_keys()).await, fixture.join_with("gw-b", short_keys()).await);
     change(&a, update(7, EntryChange::Put(in_background(now())))).await;
     change(&b, update(7, EntryChange::Put(in_background(now())))).await;
-    until_gone(fixture, &fixture.person(7).presence).await;
+    until_gone(fixture, &fixture.user_keys(7).presence).await;
     a.leave().await.unwrap();
     // Nobody else is there, so this is the one that clears up.
     let record = reap_until(&b, 7).await.record;
@@ -113,7 +113,7 @@ async fn p19_a_user_that_leaves_one_node_and_stays_at_another_keeps_the_keys(fix
     let shown_again = EntryUpdate { declaration: Some(None), ..drop_of(7) };
     assert_eq!(change(&a, shown_again).await.to, Status::Online);
     assert_eq!(fixture.shown(7).await, (Some("online".into()), Some("gw-b".into())));
-    let left = fixture.ttl_ms(&fixture.person(7).presence).await;
+    let left = fixture.ttl_ms(&fixture.user_keys(7).presence).await;
     assert!((80_000..=90_000).contains(&left), "{left}");
 }
 
@@ -163,7 +163,7 @@ async fn p1_an_invisible_user_has_no_public_key_and_no_new_public_version(fixtur
     assert_eq!(more.record.public_version, hidden.record.public_version);
     assert!(more.record.own_version > hidden.record.own_version);
     assert_eq!(fixture.public(7).await, [None, None, None]);
-    // A hidden person whose node fell behind is pending to nobody else.
+    // A hidden user whose node is behind is pending to no other user.
     let behind = change(&a, update(7, EntryChange::Abandon)).await;
     assert_eq!((behind.to, behind.left), (Status::Pending, false));
     assert_eq!(behind.record.public_version, hidden.record.public_version);
@@ -187,7 +187,7 @@ async fn p3_a_refresh_moves_deadlines_and_notifies_no_node(fixture: &Fixture) {
         PublishOutcome::Unchanged { public_version, own_version }
     );
     assert_eq!(fixture.inbox_length(&b).await, before);
-    let left = fixture.ttl_ms(&fixture.person(7).presence).await;
+    let left = fixture.ttl_ms(&fixture.user_keys(7).presence).await;
     assert!((80_000..=90_000).contains(&left), "{left}");
     assert_eq!((a.counters().changed.get(), a.counters().refreshed.get()), (1, 1));
 }
@@ -197,13 +197,13 @@ async fn p4_only_watching_nodes_are_notified(fixture: &Fixture) {
     let mut inbox = b.inbox();
     assert_eq!(watch(&b, 7).await, WatchReply::Unknown);
     // Interest that is over is pruned, and costs no entry.
-    let over = fixture.person(7).watchers;
+    let over = fixture.user_keys(7).watchers;
     let _: u64 = fixture.ask(&["ZADD", &over, "1", c.node().as_str()]).await;
     let came = change(&a, put(7, &["phone"])).await;
-    let heard = hear_record(&mut inbox).await;
-    assert_eq!((heard.own_version, heard.entries.len()), (came.record.own_version, 1));
-    assert_eq!(heard.entries[0].entry, came.record.entries[0].entry);
-    assert!(heard.entries[0].remaining <= came.record.entries[0].remaining);
+    let received = receive_record(&mut inbox).await;
+    assert_eq!((received.own_version, received.entries.len()), (came.record.own_version, 1));
+    assert_eq!(received.entries[0].entry, came.record.entries[0].entry);
+    assert!(received.entries[0].remaining <= came.record.entries[0].remaining);
     assert_eq!(fixture.inbox_length(&c).await, 1, "the entry it began with");
     assert_eq!(fixture.ask::<u64>(&["ZCARD", &over]).await, 1);
     a.send(&b.node(), &[GatewayMessage::Typing { from: user(1), to: user(2), on: true }]).await.unwrap();
@@ -212,9 +212,9 @@ async fn p4_only_watching_nodes_are_notified(fixture: &Fixture) {
         InboxEvent::Message(GatewayMessage::Typing { from: user(1), to: user(2), on: true })
     );
     let key = fixture.keys.inbox(b.node().as_str());
-    let _: String = fixture.ask(&["XADD", &key, "*", "m", "9 news from tomorrow"]).await;
+    let _: String = fixture.ask(&["XADD", &key, "*", "m", "9 message of a later version"]).await;
     assert!(change(&a, drop_of(7)).await.left);
-    assert!(hear_record(&mut inbox).await.entries.is_empty());
+    assert!(receive_record(&mut inbox).await.entries.is_empty());
     assert_eq!(b.counters().entries_unknown.get(), 1);
     // Who left has no inbox, and it is not made again.
     let gone = c.node();
@@ -248,17 +248,17 @@ async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(fixture: &
     assert_eq!(left, [("gw-a", 2), ("gw-c", 0)]);
     let record = change(&c, drop_of(7)).await.record;
     let own = a.watch(&[(user(7), record.own_version)]).await.remove(0).unwrap();
-    assert_eq!(own, WatchReply::Same { remaining: Vec::new() }, "the own part is no news");
-    let left = fixture.ttl_ms(&fixture.person(7).watchers).await;
+    assert_eq!(own, WatchReply::Same { remaining: Vec::new() }, "the own entry is no change");
+    let left = fixture.ttl_ms(&fixture.user_keys(7).watchers).await;
     assert!((290_000..=300_000).contains(&left), "{left}");
 }
 
 async fn p3_a_declaration_ends_by_itself_and_is_believed_where_nothing_is_known(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
-    let said = Declaration { status: Declared::Busy, text: Some("in ☕ %s\n".into()), until: None };
-    let local_declaration = EntryUpdate { local_declaration: Some(said.clone()), ..put(7, &["phone"]) };
+    let declared = Declaration { status: Declared::Busy, text: Some("in ☕ %s\n".into()), until: None };
+    let local_declaration = EntryUpdate { local_declaration: Some(declared.clone()), ..put(7, &["phone"]) };
     let came = change(&a, local_declaration.clone()).await;
-    assert_eq!((came.to, came.record.declaration), (Status::Busy, Some(said)));
+    assert_eq!((came.to, came.record.declaration), (Status::Busy, Some(declared)));
     let taken_back = EntryUpdate { declaration: Some(None), ..local_declaration.clone() };
     assert_eq!(change(&a, taken_back).await.to, Status::Online);
     // There is a record, so what is local_declaration does not count.
@@ -296,9 +296,12 @@ async fn p16_a_thousand_users_are_one_batch(fixture: &Fixture) {
 async fn p15_a_redis_that_lost_everything_is_filled_by_a_refresh(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
     let mut inbox = b.inbox();
-    let said = Declaration { status: Declared::Busy, text: None, until: None };
-    let all =
-        EntryUpdate { local_declaration: Some(said.clone()), version_floor: (41, 42), ..put(7, &["phone"]) };
+    let declared = Declaration { status: Declared::Busy, text: None, until: None };
+    let all = EntryUpdate {
+        local_declaration: Some(declared.clone()),
+        version_floor: (41, 42),
+        ..put(7, &["phone"])
+    };
     let came = change(&a, all.clone()).await;
     fixture.lose_all().await;
     assert!(a.renew("{}").await.unwrap().is_member && b.renew("{}").await.unwrap().is_member);
@@ -308,7 +311,7 @@ async fn p15_a_redis_that_lost_everything_is_filled_by_a_refresh(fixture: &Fixtu
     assert_eq!((again.to, again.arrived), (Status::Busy, true));
     assert_eq!(again.record.own_version, came.record.own_version);
     assert_eq!(fixture.shown(7).await, (Some("busy".into()), Some("gw-a".into())));
-    assert_eq!(hear_record(&mut inbox).await.declaration, Some(said));
+    assert_eq!(receive_record(&mut inbox).await.declaration, Some(declared));
 }
 
 async fn versions_never_go_below_what_readers_have_seen(fixture: &Fixture) {
@@ -331,12 +334,12 @@ async fn versions_never_go_below_what_readers_have_seen(fixture: &Fixture) {
 
 async fn p1_a_declaration_that_redis_lost_is_published_again(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
-    let key = fixture.person(7).record;
+    let key = fixture.user_keys(7).record;
     change(&a, put(7, &["phone"])).await;
     let before: Vec<String> = fixture.ask(&["HGETALL", &key]).await;
     let hide = EntryUpdate { declaration: declared(Declared::Invisible), ..put(7, &["phone"]) };
     let hidden = change(&a, hide).await.record;
-    // A failover to a server that had not heard of it.
+    // A failover to a server without the change.
     let _: u64 = fixture.ask(&["DEL", &key]).await;
     let mut words = vec!["HSET", &key];
     words.extend(before.iter().map(String::as_str));
@@ -364,7 +367,7 @@ async fn p1_an_older_declaration_does_not_replace_a_newer_one(fixture: &Fixture)
         let old = EntryUpdate { declaration: old, declared_ago: long_ago, ..put(7, &["phone"]) };
         let refused = change(&a, old).await;
         assert_eq!((refused.to, &refused.record.declaration), (Status::Invisible, &hidden.declaration));
-        assert!(refused.record.own_version > hidden.own_version, "who said it learns what counts");
+        assert!(refused.record.own_version > hidden.own_version, "the writer gets the current record");
     }
     assert_eq!(fixture.public(7).await, [None, None, None]);
     let newer = EntryUpdate { declaration: Some(None), ..put(7, &["phone"]) };
@@ -416,7 +419,7 @@ async fn an_inbox_forgets_what_was_read(fixture: &Fixture) {
 async fn malformed_values_count_as_absent(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
     change(&a, put(7, &["phone"])).await;
-    let keys = fixture.person(7);
+    let keys = fixture.user_keys(7);
     for (field, value) in [
         ("n:gw-x.1", "rubbish"),
         ("n:gw-y.1", "b1 99999999999999999999 1 1 - pf1a"),

@@ -39,7 +39,7 @@ async fn until_shown(client: &mut Client, user: &str, status: &str) -> Vec<Strin
 async fn p5_from_and_to_offline_is_sent_at_once_also_where_the_feed_was_not_quiet() {
     let fixture = Fixture::with(|settings| settings.connections.batch = WINDOW).await;
     let user = |number| UserId::new(number).unwrap();
-    fixture.people.add_friends(&[(user(1), user(2))], now()).await.unwrap();
+    fixture.friend_store.add_friends(&[(user(1), user(2))], now()).await.unwrap();
     let mut one = fixture.member(1).await;
     for _ in 0..2 {
         let mut two = fixture.member(2).await;

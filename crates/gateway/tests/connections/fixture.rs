@@ -37,7 +37,7 @@ pub const SECRET: &str = "a secret of the site's, of more than enough letters";
 
 pub struct Fixture {
     _folder: TempDir,
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
@@ -61,7 +61,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people =
+        let friend_store =
             FriendStore::open(Database::Sqlite(database.clone()), FriendsSettings::default()).await.unwrap();
         let mut settings = GatewaySettings::default();
         settings.tokens.hmac_secret = Some(Secret::new(SECRET));
@@ -71,7 +71,7 @@ impl Fixture {
         let disabled = Arc::new(Mutex::new(BTreeSet::new()));
         let shut_out = Arc::clone(&disabled);
         let parts = GatewayParts {
-            people: people.clone(),
+            friend_store: friend_store.clone(),
             clock: Arc::new(SystemClock),
             traffic: Arc::new(NoTraffic),
             is_disabled: Arc::new(move |user| shut_out.lock().unwrap().contains(&user)),
@@ -88,10 +88,10 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Fixture { _folder: folder, people, database, gateway, keys, disabled, address }
+        Fixture { _folder: folder, friend_store, database, gateway, keys, disabled, address }
     }
 
-    /// A WebSocket that has not said anything yet.
+    /// A WebSocket before `connect`.
     pub async fn open(&self) -> Client {
         self.try_open().await.unwrap()
     }
@@ -203,8 +203,8 @@ impl Client {
 
     /// The next message of any kind.
     pub async fn hear(&mut self) -> Message {
-        let heard = tokio::time::timeout(PATIENCE, self.socket.next()).await;
-        heard.expect("nothing came").expect("it ended").expect("it broke")
+        let message = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+        message.expect("no message").expect("the connection ended").expect("the connection broke")
     }
 
     /// The next message that is JSON.

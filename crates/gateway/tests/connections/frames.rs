@@ -84,7 +84,7 @@ async fn what_is_not_the_protocol_ends_the_connection_for_good() {
     let mut client = fixture.member(1).await;
     client.socket.send(Message::binary(b"{}".to_vec())).await.unwrap();
     assert_eq!(client.closed().await.0, 3501);
-    // Who says goodbye with the same breath is still told why.
+    // A client that closes in the same write still gets the close code.
     let mut client = fixture.member(1).await;
     client.socket.get_mut().write_all(b"\x82\x80\0\0\0\0\x88\x80\0\0\0\0").await.unwrap();
     assert_eq!(client.closed().await.0, 3501);

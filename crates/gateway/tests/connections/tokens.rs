@@ -164,7 +164,7 @@ fn a_public_key_takes_its_own_algorithm_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
     let claims = json!({"sub": "7", "exp": in_an_hour()});
-    let strangers = [rsa(), ec()];
+    let other_keys = [rsa(), ec()];
     for pair in [rsa(), ec()] {
         fs::write(&path, &pair.public_pem).unwrap();
         let settings = TokenSettings { public_key_file: Some(path.clone()), ..TokenSettings::default() };
@@ -176,8 +176,8 @@ fn a_public_key_takes_its_own_algorithm_alone() {
         for token in confused.into_iter().chain([unsigned(&claims), by_secret(SECRET, &claims)]) {
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }
-        for stranger in &strangers {
-            let token = signed(stranger.algorithm, &stranger.private, None, &claims);
+        for other in &other_keys {
+            let token = signed(other.algorithm, &other.private, None, &claims);
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }
     }
@@ -240,14 +240,14 @@ fn keys_that_cannot_be_used_are_named_at_the_start_and_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
     let with_file = || TokenSettings { public_key_file: Some(path.clone()), ..TokenSettings::default() };
-    let told = |settings| tokens(settings).err().unwrap().to_string();
-    assert!(told(TokenSettings::default()).contains("gateway.token_hmac_secret"));
-    assert!(told(with_file()).contains("key.pem"));
+    let error = |settings| tokens(settings).err().unwrap().to_string();
+    assert!(error(TokenSettings::default()).contains("gateway.token_hmac_secret"));
+    assert!(error(with_file()).contains("key.pem"));
     fs::write(&path, "not a key").unwrap();
-    assert!(told(with_file()).contains("RSA"));
+    assert!(error(with_file()).contains("RSA"));
     let private = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
     fs::write(&path, &private).unwrap();
-    let message = told(with_file());
+    let message = error(with_file());
     assert!(message.contains("private key") && !message.contains(private.lines().nth(1).unwrap()));
     assert!(!format!("{:?}", with_secret()).contains(SECRET));
 }

@@ -53,7 +53,7 @@ pub async fn p15_a_goodbye_just_after_a_rejoin_is_offline_and_never_pending(fixt
 
 /// A part that is over, in a record of which no set says that anything is due: what a failover leaves.
 async fn leave_lost_part(fixture: &Fixture, id: u64) {
-    let (sign, key) = (now().0 - 100, fixture.person(id).record);
+    let (sign, key) = (now().0 - 100, fixture.user_keys(id).record);
     let text = format!("-1 {}000 {sign} 90 - pf1phone", sign + 90);
     let _: u64 = fixture.ask(&["HSET", &key, "v", "3", "o", "4", "n:gw-x.1", &text]).await;
 }
@@ -92,19 +92,19 @@ pub async fn p15_what_a_node_cleared_up_and_could_not_say_is_said_by_another(fix
     a.leave().await.unwrap();
     b.renew("{}").await.unwrap();
     // A third one has done it a moment ago.
-    let mut call = scripts::PRESENCE_REAP.call(&fixture.person(7).all());
+    let mut call = scripts::PRESENCE_REAP.call(&fixture.user_keys(7).all());
     call.arg(dead.as_str()).arg("gone").arg(300_000).arg(100_000).arg(100_000).arg("gw-c.1").arg(0);
     let _: Vec<redis::Value> = read_reply(fixture.redis.query(&call).await).unwrap();
     assert_eq!(b.reap(100).await.unwrap(), [], "it may be about to say so");
     assert_eq!(due_count(fixture, &dead, 7).await, 1);
-    // It was not a moment ago, and it has not said so.
-    let (key, long_ago) = (fixture.person(7).record, format!("gw-c.1 gone:{dead} online 1 1"));
+    // Long ago, and watchers were not notified.
+    let (key, long_ago) = (fixture.user_keys(7).record, format!("gw-c.1 gone:{dead} online 1 1"));
     assert!(fixture.ask::<String>(&["HGET", &key, "r"]).await.starts_with(&long_ago[..long_ago.len() - 1]));
     let _: u64 = fixture.ask(&["HSET", &key, "r", &long_ago]).await;
-    let said = b.reap(100).await.unwrap();
-    assert_eq!((said.len(), said[0].1.from, said[0].1.to), (1, Status::Online, Status::Pending));
+    let reaped = b.reap(100).await.unwrap();
+    assert_eq!((reaped.len(), reaped[0].1.from, reaped[0].1.to), (1, Status::Online, Status::Pending));
     assert_eq!(due_count(fixture, &dead, 7).await, 0);
-    // Once: what it finds again was said.
+    // Once: watchers were notified.
     let due = fixture.keys.due(shard_of(user(7)), dead.as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "1", "7"]).await;
     assert_eq!(b.reap(100).await.unwrap(), []);
@@ -120,7 +120,7 @@ pub async fn p13_a_user_that_cannot_be_reaped_delays_no_other(fixture: &Fixture)
     change(&a, update(7, EntryChange::Put(silent))).await;
     let due = fixture.keys.due(shard, a.node().as_str());
     for id in others {
-        let _: String = fixture.ask(&["SET", &fixture.person(id).record, "x"]).await;
+        let _: String = fixture.ask(&["SET", &fixture.user_keys(id).record, "x"]).await;
         let _: u64 = fixture.ask(&["ZADD", &due, "1", &id.to_string()]).await;
     }
     let mut found = Vec::new();
@@ -151,7 +151,7 @@ pub async fn p13_a_user_with_another_entry_is_not_added_to_pending(fixture: &Fix
     assert_eq!(noted(7).await, None);
     // What is found again of who is pending already does not put off when they leave.
     let until = noted(8).await.unwrap() - 100_000.0;
-    let _: u64 = fixture.ask(&["HSET", &fixture.person(8).record, "q", &until.to_string()]).await;
+    let _: u64 = fixture.ask(&["HSET", &fixture.user_keys(8).record, "q", &until.to_string()]).await;
     let due = fixture.keys.due(shard_of(user(8)), b.node().as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "1", "8"]).await;
     assert_eq!(b.reap(30).await.unwrap(), []);
@@ -162,7 +162,7 @@ pub async fn p15_a_part_that_nothing_calls_due_goes_when_another_node_writes(fix
     let a = fixture.join_with("gw-a", mortal()).await;
     leave_lost_part(fixture, 7).await;
     let came = change(&a, put(7, &["web"])).await;
-    assert_eq!((came.record.entries.len(), came.arrived), (1, false), "nobody ever said that they left");
+    assert_eq!((came.record.entries.len(), came.arrived), (1, false), "no departure was published");
     assert_eq!(fixture.shown(7).await, (Some("online".into()), Some("gw-a".into())));
     let left = change(&a, drop_of(7)).await;
     assert_eq!((left.to, left.left), (Status::Offline, true));
