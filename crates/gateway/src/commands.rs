@@ -5,7 +5,7 @@
 //! - Arguments are parsed strictly: an unknown field, a wrong type or a wrong value is refused, and nothing is
 //!   changed.
 //! - Lists are bounded before they are processed.
-//! - No reply reveals what [`presence::Sight`] does not allow; an invisible user cannot be distinguished from an
+//! - No reply reveals what [`presence::Visibility`] does not allow; an invisible user cannot be distinguished from an
 //!   offline one.
 //!
 //! # Deliberately absent
@@ -301,7 +301,7 @@ fn privacy_object(privacy: &Privacy) -> Answer {
     raw(object.to_string())
 }
 
-/// Waits for the database, but not for ever: commands of the same connection wait behind this one.
+/// Waits for the database with a time limit: later commands of the connection wait meanwhile.
 async fn in_time<T>(work: impl Future<Output = Result<T, FriendsError>>) -> Result<T, CommandError> {
     match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
         Ok(outcome) => outcome.map_err(|error| internal(&error)),

@@ -55,7 +55,7 @@ pub struct GatewayParts {
 pub struct ClusterParts {
     pub store: Arc<ClusterStore>,
     pub redis: Redis,
-    /// This process, by a name that no other ever has.
+    /// Unique name of this process.
     pub process: String,
     /// A gateway that does not renew for this long is declared dead.
     pub lease: Duration,

@@ -16,7 +16,7 @@
 //!
 //! # Deliberately absent
 //!
-//! Sockets, frames and tokens (the session's), the rules of presence (`presence`), SQL (`people`).
+//! Sockets, frames and tokens (the session's), the rules of presence (`presence`), SQL (`friends`).
 //!
 //! # Layout
 //!
@@ -79,7 +79,7 @@ pub struct HubSettings {
     /// Times after which a silent device is away, and offline.
     pub policy: Policy,
     pub limits: UserLimits,
-    /// Comings and goings in rooms are put together for this long.
+    /// Joins and leaves of rooms are batched for this long.
     pub batch: Duration,
     /// Intervals of the cluster sync.
     pub sync: SyncSettings,
@@ -100,7 +100,7 @@ impl Default for HubSettings {
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub user: UserId,
-    /// When the token runs out, if it does.
+    /// Expiry of the token, if it has one.
     pub expires_at: Option<UnixTime>,
     /// The claim `info`; shown to users in the same room.
     pub info: Option<Arc<RawValue>>,
@@ -142,7 +142,7 @@ pub enum ConnectRefusal {
 /// Errors of the Centrifuge protocol. The texts are sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Something of ours failed; the same may work later.
+    /// A failure of this server; the same may work later.
     #[error("internal error")]
     Internal,
     #[error("permission denied")]

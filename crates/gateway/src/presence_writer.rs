@@ -303,7 +303,7 @@ impl PresenceWriter {
     }
 }
 
-/// Waits for the database, but not for ever.
+/// Waits for the database with a time limit.
 async fn in_time<T>(write: impl Future<Output = Result<T, FriendsError>>) -> Result<T, PresenceWriterError> {
     let written =
         tokio::time::timeout(WRITE_TIMEOUT, write).await.map_err(|_| PresenceWriterError::TimedOut)?;
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_is_not_put_together_with_another_users() {
+    fn returned_entries_are_not_merged_with_those_of_another_user() {
         let mut waiting = WriteQueue::default();
         let (online, away) = (Status::Online, Status::Away);
         (0..20).for_each(|_| waiting.add_history(change(0, online, away)));

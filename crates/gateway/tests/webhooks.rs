@@ -22,7 +22,7 @@ use testkit::{Hook, HookReceiver, HookReply, RedisServer, eventually};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Long enough for a machine that does much else, too.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SECRET: &str = "a secret of the site's and ours";
 
@@ -53,7 +53,7 @@ impl Scene {
         self.start_in_turn(receiver, give_up, LeaderLease::always_held()).await
     }
 
-    /// As one of many.
+    /// In a cluster.
     async fn start_in_turn(&self, receiver: &HookReceiver, give_up: Duration, lease: LeaderLease) -> Running {
         let settings =
             WebhookSettings { url: receiver.url(), ca_file: None, secret: Secret::new(SECRET), give_up };
@@ -69,7 +69,7 @@ impl Scene {
         Running { counters, stop, task }
     }
 
-    /// Everybody comes and goes, one after the other.
+    /// Each user arrives and leaves, one after the other.
     async fn come_and_go(&self, users: std::ops::RangeInclusive<u64>) {
         let at_ms = SystemClock.now_ms();
         let event = |user: u64, kind, cause| PresenceEvent {
@@ -97,14 +97,14 @@ impl Running {
         self.task.await.unwrap();
     }
 
-    /// Ends it as a crash would.
+    /// Stops it as a crash would.
     async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 }
 
-/// Waits until so many were taken.
+/// Waits for this many deliveries.
 async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
     let waiting = async {
         while receiver.taken().len() < count {
@@ -112,7 +112,7 @@ async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
         }
     };
     let waited = tokio::time::timeout(PATIENCE, waiting).await;
-    assert!(waited.is_ok(), "only {} of {count} came", receiver.taken().len());
+    assert!(waited.is_ok(), "only {} of {count} arrived", receiver.taken().len());
     receiver.taken()
 }
 
@@ -162,11 +162,11 @@ async fn arrivals_and_departures_are_sent_once_in_order_and_signed() {
     running.stop().await;
     let again = scene.start(&receiver, Duration::from_secs(3600)).await;
     scene.come_and_go(30..=30).await;
-    assert_eq!(taken(&receiver, 42).await.len(), 42, "a restart in good order repeats nothing");
+    assert_eq!(taken(&receiver, 42).await.len(), 42, "a clean restart repeats nothing");
     again.stop().await;
 }
 
-/// A process that takes another's place is open long before it is alone.
+/// During a take-over the new process is open long before it is alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_process_has_sent_meanwhile_is_not_sent_again() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
@@ -263,7 +263,7 @@ async fn a_receiver_that_is_away_gets_everything_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_too_old_is_given_up_and_counted() {
+async fn an_old_delivery_fails_for_good_and_is_counted() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
     receiver.behave(HookReply::Status(410));
     let running = scene.start(&receiver, Duration::from_millis(1)).await;
@@ -302,13 +302,13 @@ async fn a_slow_receiver_gets_only_so_many_at_once() {
     running.stop().await;
 }
 
-/// The turn of one of several gateways on a Redis.
+/// The leader lease of the webhooks.
 fn lease(redis: &RedisServer, process: &str) -> LeaderLease {
     let handle = Redis::new(RedisSettings::from_url(&redis.url()).unwrap()).unwrap();
     LeaderLease::shared(handle, WEBHOOKS_TURN, process, Duration::from_secs(2))
 }
 
-/// Each delivery id once, in the order in which it first came.
+/// Each delivery id once, in the order of its first arrival.
 fn ids_of(hooks: &[Hook]) -> Vec<String> {
     let mut ids: Vec<String> = hooks.iter().map(|hook| hook.json()["id"].to_string()).collect();
     ids.sort_unstable();
@@ -316,7 +316,7 @@ fn ids_of(hooks: &[Hook]) -> Vec<String> {
     ids
 }
 
-/// Waits until so many different messages were taken, some of them perhaps twice.
+/// Waits for this many different deliveries; some may be repeated.
 async fn told_of(receiver: &HookReceiver, count: usize) {
     let waiting = async {
         while ids_of(&receiver.taken()).len() < count {
@@ -334,7 +334,7 @@ async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_
     let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     scene.come_and_go(1..=20).await;
     taken(&receiver, 40).await;
-    // Whoever tells now gives its lease back; it may be either of them.
+    // The leader releases the lease; it may be either of them.
     first.stop().await;
     scene.come_and_go(21..=30).await;
     let hooks = taken(&receiver, 60).await;
@@ -342,7 +342,7 @@ async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_
     let third = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.2")).await;
     second.kill().await;
     scene.come_and_go(31..=40).await;
-    // The turn of who was killed ends by itself.
+    // The lease of the killed one expires.
     told_of(&receiver, 80).await;
     (1..=40).for_each(|user| {
         let events = events_of(&receiver.taken(), user);
@@ -358,7 +358,7 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     let first = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.1")).await;
     scene.come_and_go(1..=5).await;
     taken(&receiver, 10).await;
-    // As if this process had been held up for longer than its lease.
+    // As if this process had been suspended for longer than its lease.
     redis.cli(&["SET", WEBHOOKS_TURN, "gw-b.1", "PX", "60000"]);
     let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     let counters = Arc::clone(&first.counters);
@@ -373,5 +373,5 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     .unwrap();
     first.stop().await;
     second.stop().await;
-    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "whoever ends gives its lease back");
+    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_TURN]).trim(), "0", "the lease is released at the end");
 }

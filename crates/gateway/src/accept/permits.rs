@@ -168,11 +168,7 @@ mod tests {
         assert_eq!((permits.count(), counters.accept.open.get()), (2, 2));
         let _fourth = take("::ffff:10.0.0.1").unwrap();
         third.release_user_permit();
-        assert_eq!(
-            (permits.count(), counters.accept.open.get()),
-            (3, 2),
-            "an operator has no permit of people"
-        );
+        assert_eq!((permits.count(), counters.accept.open.get()), (3, 2), "an operator has no user permit");
         let _sixth = take("10.0.0.1").unwrap();
         drop(third);
         assert_eq!((permits.count(), counters.accept.open.get()), (3, 3));

@@ -205,7 +205,7 @@ impl ClusterStore {
         self.send_all(&rubbish).await;
         due.truncate(limit);
         match error {
-            // A server that is away does not keep the others' shards from being cleared up.
+            // An unreachable server must not delay the shards of the others.
             Some(error) if failed == shards.len() => Err(error),
             _ => Ok(due),
         }

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //!
-//! - A page costs what it shows and a short look into each shard, one lock at a time; if few users match the filter,
+//! - A page costs what it shows and one short lock of each shard; if few users match the filter,
 //!   all are visited.
 //! - Invisible users are listed only with `with_hidden`, and so is the time since when a user is online, which would
 //!   reveal that they were invisible.

@@ -268,7 +268,7 @@ impl Shard {
         entry.text = Some(Box::new(text));
     }
 
-    /// A user in memory, as a viewer with this sight sees them.
+    /// A user in memory, as a viewer with this visibility sees them.
     pub(crate) fn feed_user_for(&mut self, now: Moment, user: UserId, visibility: Visibility) -> FeedUser {
         if !visibility.status {
             return feed::hidden(user);
@@ -297,7 +297,7 @@ impl Shard {
         feed::own(&self.roster.own_view(user))
     }
 
-    /// Applies privacy settings, and notifies watchers whose sight changes.
+    /// Applies privacy settings, and notifies watchers whose visibility changes.
     pub(crate) fn set_privacy(
         &mut self,
         now: Moment,

@@ -203,7 +203,7 @@ fn a_client_over_the_bound_is_slow_and_its_outbox_is_freed() {
 }
 
 #[test]
-fn answers_are_written_before_the_end_and_all_else_is_let_go() {
+fn replies_are_written_before_the_close_frame_and_the_rest_is_dropped() {
     let scene = scene(1 << 20);
     scene.open();
     scene.outbox.change(user(2, 1), true, AT);

@@ -39,7 +39,7 @@ impl Session {
             Phase::Leaving { code, is_sent: false } => {
                 self.phase = Phase::Leaving { code, is_sent: true };
                 let mut bytes = Vec::new();
-                // A goodbye without a code is answered in kind.
+                // A close frame without a code is answered with one.
                 write_close(&mut bytes, code.unwrap_or(0), "");
                 self.begin_writing(bytes)
             }
@@ -52,7 +52,7 @@ impl Session {
                 Step::Again
             }
             Phase::Closing { is_sent: true, .. } if self.ignores_input => {
-                // Its own goodbye would not be understood: the end of the connection is the answer that is awaited.
+                // The client's close frame cannot be parsed after this: wait for the end of the connection.
                 if self.socket.poll_shutdown(context).is_pending() {
                     return Step::Idle;
                 }
@@ -135,7 +135,7 @@ impl Session {
             self.flush = None;
         }
         if taken.ping {
-            // Of two that are not answered the first one counts: an answer that is late is late.
+            // The delay counts from the first unanswered ping.
             self.pinged_at.get_or_insert_with(Instant::now);
         }
         self.begin_writing(bytes)

@@ -24,7 +24,7 @@ pub(crate) struct PendingConnection {
 }
 
 impl PendingConnection {
-    /// From now on the session owes the goodbye.
+    /// From now on the session must report the end.
     pub(crate) fn take(mut self) -> Option<ConnectAccepted> {
         self.accepted.take()
     }
@@ -84,7 +84,7 @@ impl Hub {
                 continue;
             };
             self.connect_one(connect, friend_list, last);
-            // Thousands of friends take their time, and others on this thread want to go on too.
+            // Thousands of friends take long: yield to other tasks of this thread.
             tokio::task::yield_now().await;
         }
         Ok(())

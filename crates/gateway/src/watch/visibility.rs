@@ -68,7 +68,7 @@ impl Hub {
                 is_tracker: connection.tracks,
                 visibility,
             });
-            // A friend of whom nothing is visible is in the feed as offline.
+            // A friend that is not visible is in the feed as offline.
             if before != Some((is_friend, visibility)) {
                 connection.outbox.change(shard.feed_user_for(now, subject, visibility), true, now);
             }

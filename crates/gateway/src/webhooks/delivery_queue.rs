@@ -10,7 +10,7 @@
 //!   one delivery at a time, and rarely; when it answers again, all deliveries go at once.
 //! - A delivery fails for good once it is too old *and* was tried, or the endpoint has failed all the time.
 //!
-//! Pure: time comes in as an argument, in milliseconds.
+//! Pure: time is an argument, in milliseconds.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -184,7 +184,7 @@ impl<M: Message> DeliveryQueue<M> {
     /// An attempt failed. Returns the deliveries that failed for good.
     pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<M> {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        // Attempts begun before the pause are no news.
+        // Attempts begun before the pause do not extend it.
         if self.is_failing() && now_ms >= self.paused_until_ms {
             self.paused_until_ms = now_ms + pause_ms(&mut self.random, self.pauses, ENDPOINT_PAUSE_MAX_MS);
             self.pauses = self.pauses.saturating_add(1);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_fails_is_asked_seldom_and_everything_goes_when_it_answers() {
+    fn a_failing_endpoint_is_tried_rarely_and_all_deliveries_follow_when_it_answers() {
         let mut queue = queue(8);
         (11..=30).for_each(|place| queue.add(message(place, place), 0));
         let mut now_ms = 0;
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_is_given_up_once_it_was_tried() {
+    fn an_old_delivery_fails_for_good_after_one_attempt() {
         let mut queue = queue(1);
         queue.add(message(11, 1), 0);
         queue.add(message(12, 1), 0);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_endpoint_fails_all_that_is_too_old_is_given_up() {
+    fn while_the_endpoint_fails_all_old_deliveries_fail_for_good() {
         let mut queue = queue(1);
         (11..=50).for_each(|place| queue.add(message(place, 1 + place % 3), 0));
         queue.add(TestMessage { place: 51, user: 1, at_ms: 3_600_000 }, 0);

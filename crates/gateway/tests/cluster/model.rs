@@ -1,5 +1,5 @@
-//! Random histories of three nodes against a naive model, user by user and key by key; what the scripts take for a
-//! status is what a roster does.
+//! Random histories of three nodes against a naive model, user by user and key by key. The scripts compute the same
+//! status as the presence table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ struct Model {
     /// Nodes that rejoined under a new name and have not published the user since.
     renamed: BTreeSet<usize>,
     declaration: Option<Declaration>,
-    /// Since the part of this node was the last to go, and nobody knows why.
+    /// Since the entry of this node was the last to be removed, for an unknown reason.
     pending_by: Option<usize>,
     is_hidden: bool,
     public_version: u64,
@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Model {
-    /// What a roster makes of all this: the own view and the public one, without versions and times.
+    /// The own and the public view by the presence table, without versions and times.
     fn views(&self, id: u64) -> (View, View) {
         let mut roster = PresenceTable::new(Policy::default(), Moment(1_000_000), 7);
         let elsewhere = RemoteSessions {
@@ -50,7 +50,7 @@ impl Model {
         self.pending_by.is_some() || !self.parts.is_empty()
     }
 
-    /// What a change makes of versions and hiding, and what should be reported.
+    /// Expected versions and hiding after a change, and the expected report.
     fn settle(&mut self, before: &Model, id: u64) -> (Status, Status) {
         let ((own_before, public_before), (own_after, _)) = (before.views(id), self.views(id));
         self.is_hidden = match own_after.status {
@@ -58,7 +58,7 @@ impl Model {
             Status::Pending => self.is_hidden,
             _ => false,
         };
-        // Of who is offline, others see nothing that could change.
+        // The public view of an offline user does not change.
         let seen = |view: View| (view.status != Status::Offline).then_some(view);
         let public_after = self.views(id).1;
         self.public_version += u64::from(seen(public_before) != seen(public_after));
@@ -166,13 +166,13 @@ impl Simulation<'_> {
                 assert!(!is_same, "{what}");
                 check(&outcome, &before, &mut after, &what);
             }
-            PublishOutcome::Fenced => panic!("{what}: nobody was declared dead"),
+            PublishOutcome::Fenced => panic!("{what}: no node was declared dead"),
         }
         self.users.insert(id, after);
         what
     }
 
-    /// A node takes another name, and says something before the others have cleared up.
+    /// A node rejoins under another name, and publishes before the others have reaped.
     async fn rejoin(&mut self) -> String {
         let node = self.dice.usize(..3);
         let what = format!("{} joins anew", NAMES[node]);
@@ -188,7 +188,7 @@ impl Simulation<'_> {
         what
     }
 
-    /// A node leaves; the others clear up; it comes back as another.
+    /// A node leaves, the others reap, and it rejoins under another name.
     async fn die(&mut self) -> String {
         let dead = self.dice.usize(..3);
         let what = format!("{} dies", NAMES[dead]);
@@ -206,7 +206,7 @@ impl Simulation<'_> {
     /// These reap the entries under the former name of a node.
     async fn clear_up(&mut self, gone: usize, by: &[usize], what: &str) {
         for node in by {
-            // All of them know by then who is left to own what.
+            // All of them agree by then on the owners of the shards.
             self.nodes[*node].renew("{}").await.unwrap();
         }
         for node in by {
@@ -257,7 +257,7 @@ impl Simulation<'_> {
         (self.dice.u32(..3) > 0).then_some(Declaration { status, text, until })
     }
 
-    /// Everybody's record and public keys.
+    /// The records and public keys of all users.
     async fn compare(&self, what: &str) {
         let users: Vec<_> = self.users.keys().map(|id| user(*id)).collect();
         let records = self.nodes[0].read(&users).await;

@@ -31,7 +31,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// Long enough for a machine that does much else, too.
+/// Long enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const SECRET: &str = "a secret of the site's, of more than enough letters";
 
@@ -43,7 +43,7 @@ pub struct Fixture {
     pub gateway: Arc<Gateway>,
     /// API keys that work, each with whether it is for admins.
     pub keys: Arc<Mutex<BTreeMap<&'static str, bool>>>,
-    /// Users whom the tracker has disabled.
+    /// Users that the tracker has disabled.
     pub disabled: Arc<Mutex<BTreeSet<UserId>>>,
     pub address: SocketAddr,
 }
@@ -120,7 +120,7 @@ impl Fixture {
         }
     }
 
-    /// Somebody who is connected, and has read the snapshot.
+    /// A connected client that has read the snapshot.
     pub async fn member(&self, user: u64) -> Client {
         let mut client = self.open().await;
         client.send(&json!({"id": 1, "connect": {"token": token(user)}})).await;
@@ -131,19 +131,19 @@ impl Fixture {
         client
     }
 
-    /// How many connections the hub knows.
+    /// Connections in the hub.
     pub fn connections(&self) -> u64 {
         u64::from(self.gateway.hub.online_count().tally.connections)
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let waiting = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "waited in vain: {what}");
+        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "timed out: {what}");
     }
 }
 
@@ -215,7 +215,7 @@ impl Client {
         }
     }
 
-    /// The answer to the command of this number; what comes before it is passed over.
+    /// The reply to the command of this number; earlier messages are skipped.
     pub async fn reply(&mut self, id: u32) -> Value {
         loop {
             let message = self.next().await;
@@ -225,7 +225,7 @@ impl Client {
         }
     }
 
-    /// The code and reason with which the connection is closed; what comes before is passed over.
+    /// Close code and reason; earlier messages are skipped.
     pub async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Message::Close(frame) = self.hear().await {

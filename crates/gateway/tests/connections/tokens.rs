@@ -1,4 +1,4 @@
-//! Tokens: good ones, and every kind of bad one.
+//! Tokens: valid ones, and every kind of invalid one.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn with_secret() -> TokenSettings {
     TokenSettings { hmac_secret: Some(Secret::new(SECRET)), ..TokenSettings::default() }
 }
 
-/// A token that nobody signed.
+/// A token without a signature.
 fn unsigned(claims: &Value) -> String {
     // {"alg":"none"} and {"alg":"None","typ":"JWT"} in base64, and the claims of a token that was signed.
     let signed = by_secret(SECRET, claims);
@@ -171,7 +171,7 @@ fn a_public_key_takes_its_own_algorithm_alone() {
         let tokens = tokens(settings).unwrap();
         let good = signed(pair.algorithm, &pair.private, None, &claims);
         assert_eq!(tokens.identify(&good).unwrap().user.get(), 7);
-        // The public key is known to all: as a secret it proves nothing.
+        // The public key is public: as a secret it proves nothing.
         let confused = [by_secret(&pair.public_pem, &claims), by_secret(pair.public_pem.trim(), &claims)];
         for token in confused.into_iter().chain([unsigned(&claims), by_secret(SECRET, &claims)]) {
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
@@ -199,7 +199,7 @@ fn write(path: &Path, keys: &[Value]) {
 }
 
 #[test]
-fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
+fn a_set_of_keys_is_selected_by_kid_and_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys.json");
     let (old, new) = (ec(), ec());
@@ -211,7 +211,7 @@ fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
     let tokens = tokens(settings.clone()).unwrap();
     let check =
         |pair: &Pair, kid| tokens.identify(&signed(pair.algorithm, &pair.private, kid, &claims)).is_ok();
-    // With one key there is no choice to be named.
+    // With one key, `kid` is not needed.
     assert!(check(&old, Some("old")) && check(&old, None));
     assert!(!check(&old, Some("other")) && !check(&new, Some("new")) && !check(&new, Some("old")));
     let by_oct = signed(Algorithm::HS256, &EncodingKey::from_secret(b"secret"), Some("secret"), &claims);
@@ -220,7 +220,7 @@ fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
     write(&path, &[jwk(&old, "old"), jwk(&new, "new")]);
     assert!(tokens.reload_if_changed());
     assert!(check(&old, Some("old")) && check(&new, Some("new")) && !check(&new, None));
-    // What cannot be used leaves everything as it was.
+    // An unusable file leaves the keys unchanged.
     for broken in ["{\"keys\":[", "{\"keys\":[]}"] {
         fs::write(&path, broken).unwrap();
         assert!(!tokens.reload_if_changed());

@@ -229,7 +229,7 @@ async fn what_was_missed_of_a_room_is_found_by_comparing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_room_that_the_last_one_here_leaves_is_forgotten_though_they_are_in_it_elsewhere() {
+async fn a_room_is_dropped_with_its_last_local_member_although_they_are_in_it_elsewhere() {
     let redis = RedisServer::start();
     let cluster = TestCluster::at(redis.url()).await;
     let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);

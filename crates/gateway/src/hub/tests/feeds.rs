@@ -85,7 +85,7 @@ async fn when_anything_may_have_changed_everything_is_read_again() {
 }
 
 #[tokio::test]
-async fn own_devices_see_each_other_and_one_of_several_that_goes_is_no_going() {
+async fn own_devices_see_each_other_and_only_the_last_one_out_is_offline() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
     let mut friend = fixture.connect(2, "f").await;

@@ -280,7 +280,7 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waited = Stopwatch::start();
     while !is_so() {
-        assert!(waited.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        assert!(waited.elapsed() < Duration::from_secs(30), "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -81,7 +81,7 @@ fn hasty() -> Policy {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pending() {
+async fn p15_while_redis_is_down_local_users_are_shown_and_remote_ones_are_pending() {
     let mut gateways = Gateways::with(Kind::Single, hasty()).await;
     let [one, two, three] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;

@@ -12,10 +12,10 @@ pub async fn play_all(gateways: &Gateways) {
     arrivals_and_departures_are_seen(gateways).await;
     p4_a_connecting_user_gets_the_state_of_all_friends(gateways).await;
     a_reconnecting_user_gets_the_same_state(gateways).await;
-    p2_devices_at_several_places_add_up(gateways).await;
-    what_is_declared_holds_everywhere(gateways).await;
+    p2_devices_at_several_gateways_are_merged(gateways).await;
+    a_declaration_is_visible_at_every_gateway(gateways).await;
     p1_an_invisible_user_looks_offline_at_every_gateway(gateways).await;
-    what_is_declared_for_a_while_ends_everywhere(gateways).await;
+    a_temporary_declaration_ends_at_every_gateway(gateways).await;
     friends_are_added_and_removed(gateways).await;
     unrelated_users_are_tracked_and_privacy_is_kept(gateways).await;
     p8_heartbeats_over_http_are_seen(gateways).await;
@@ -78,7 +78,7 @@ fn devices(shown: &Value) -> usize {
     shown["devices"].as_array().map_or(0, Vec::len)
 }
 
-async fn p2_devices_at_several_places_add_up(gateways: &Gateways) {
+async fn p2_devices_at_several_gateways_are_merged(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let mut desk = gateways.connect(1, two, "desk").await;
@@ -98,7 +98,7 @@ async fn p2_devices_at_several_places_add_up(gateways: &Gateways) {
     watcher.close();
 }
 
-async fn what_is_declared_holds_everywhere(gateways: &Gateways) {
+async fn a_declaration_is_visible_at_every_gateway(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let mut desk = gateways.connect(1, two, "desk").await;
@@ -143,7 +143,7 @@ async fn p1_an_invisible_user_looks_offline_at_every_gateway(gateways: &Gateways
     }
 }
 
-async fn what_is_declared_for_a_while_ends_everywhere(gateways: &Gateways) {
+async fn a_temporary_declaration_ends_at_every_gateway(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let desk = gateways.connect(1, two, "desk").await;
