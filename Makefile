@@ -45,8 +45,9 @@ test: toolchain ## install what the tests need, then check documents, format and
 	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint \
 	  --meanwhile "./scripts/install-test-needs.sh && npm --prefix web run --silent check"
 
-docs: compiler ## write docs/commands.md and docs/configuration.md from the program
+docs: compiler ## write docs/commands.md, docs/configuration.md and deploy/prometheus/alerts.yml from the program
 	ROLLCALL_WRITE_DOCS=1 cargo test --package rollcall --test commands reference
+	ROLLCALL_WRITE_DOCS=1 cargo test --package site --test metrics alerts_file
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
 	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture

@@ -40,7 +40,7 @@ def reached(row):
     return None
 
 
-def told(row):
+def value_text(row):
     """The row's own figure, and its budget, in words."""
     (name, bound), = row["budget"].items()
     if name.startswith("ratio"):
@@ -60,7 +60,7 @@ def bar(y, row, share):
   <text class="text" x="{LEFT - 12}" y="{y + 19}" text-anchor="end">{html.escape(row["what"])}</text>
   <rect class="rail" x="{LEFT}" y="{y + 7}" width="{room}" height="16" rx="3"/>
   <rect class="{kind}" x="{LEFT}" y="{y + 7}" width="{length:.1f}" height="16" rx="3"/>
-  <text class="text" x="{LEFT + room + 10}" y="{y + 19}">{html.escape(told(row))} {mark}</text>"""
+  <text class="text" x="{LEFT + room + 10}" y="{y + 19}">{html.escape(value_text(row))} {mark}</text>"""
 
 
 def picture(bench):

@@ -77,8 +77,8 @@
 //! moment.
 //!
 //! The audit trail is a file that several processes append to, each record under a file lock: the last line is read,
-//! the new one carries its hash. A torn last line stays, and the next record says so. The last sequence number and
-//! hash are also in `audit.log.anchor`, so that a truncated end is detected. A change whose record cannot be written
+//! the new one carries its hash. A torn last line stays, and the next record reports it. Number, hash and position of
+//! the last record are also in `audit.log.anchor`, so that a truncated end is detected. A change whose record cannot be written
 //! is not acknowledged.
 
 pub mod audit;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use bench::load::http_requests::HttpRequests;
 use bench::population::{Population, Shape};
-use bench::schedule::Turn;
+use bench::schedule::ScheduledAnnounce;
 use bench::swarm_cost::announce_of;
 use domain::{AnnounceEvent, RateCeiling, Seconds, UnixTime};
 use gungraun::{library_benchmark, library_benchmark_group, main};
@@ -34,8 +34,8 @@ struct Fixture {
     reply: Vec<u8>,
 }
 
-fn turn(peer: u32, uploaded: u64, event: AnnounceEvent) -> Turn {
-    Turn { peer, uploaded, event }
+fn scheduled(peer: u32, uploaded: u64, event: AnnounceEvent) -> ScheduledAnnounce {
+    ScheduledAnnounce { peer, uploaded, event }
 }
 
 fn scene(peers: u32) -> Fixture {
@@ -43,12 +43,12 @@ fn scene(peers: u32) -> Fixture {
     let swarms = Swarms::new(NOW, 1, domain::RunId(1));
     let mut lists = PeerLists { v4: Vec::with_capacity(4096), v6: Vec::with_capacity(4096) };
     for peer in 0..peers {
-        let started = announce_of(&population, turn(peer, 1_000_000_000, AnnounceEvent::Started), NOW);
+        let started = announce_of(&population, scheduled(peer, 1_000_000_000, AnnounceEvent::Started), NOW);
         swarms.announce(&started, &RULES, &mut lists).expect("each user has one client");
     }
     // A leecher: it is given seeders and leechers alike, so as many peers as there are.
     let leecher = (0..peers).find(|peer| population.peer(*peer).left > 0).expect("a third are leechers");
-    let next = turn(leecher, 1_000_016_384, AnnounceEvent::None);
+    let next = scheduled(leecher, 1_000_016_384, AnnounceEvent::None);
     let heartbeat = announce_of(&population, next, NOW + Seconds(1_800));
     Fixture {
         swarms,
@@ -59,9 +59,9 @@ fn scene(peers: u32) -> Fixture {
     }
 }
 
-fn target_of(population: &Population, turn: Turn) -> Vec<u8> {
+fn target_of(population: &Population, scheduled: ScheduledAnnounce) -> Vec<u8> {
     let mut request = Vec::new();
-    HttpRequests::new(population, "127.0.0.1:6969").write(turn, &mut request);
+    HttpRequests::new(population, "127.0.0.1:6969").write(scheduled, &mut request);
     request.split(|byte| *byte == b' ').nth(1).expect("GET, target, version").to_vec()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The announce servers find the end of a request and send a fixed reply of the given size. They parse nothing and
 //! allocate nothing per request. The WebSocket server echoes. All end by themselves after a while, in case the process
-//! that started them is gone.
+//! that started them has ended.
 
 pub mod http;
 pub mod udp;

@@ -40,7 +40,7 @@ pub enum BenchError {
         example: String,
     },
     /// A server exited before it was ready.
-    #[error("{program} ended early ({status}); it said:\n{log}")]
+    #[error("{program} ended early ({status}); its log:\n{log}")]
     EndedEarly { program: String, status: String, log: String },
     #[error("{program} did not listen on {address} within {waited_s} s")]
     NotReady { program: String, address: String, waited_s: u64 },

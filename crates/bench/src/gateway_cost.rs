@@ -75,7 +75,7 @@ pub struct GatewayCost {
     pub fan_out: Option<FanOut>,
 }
 
-/// Measures what `wants` names: gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out.
+/// Measures what `selects` names: gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out.
 ///
 /// `binary` is the gateway's; without one, a second bare server is measured in its place, and ratios should be one.
 pub fn measure(
@@ -83,7 +83,7 @@ pub fn measure(
     bare: &Path,
     sizes: &Sizes,
     cores: Cores,
-    wants: impl Fn(&str) -> bool,
+    selects: impl Fn(&str) -> bool,
 ) -> Result<GatewayCost, BenchError> {
     let bare = Side::Bare(bare.to_owned());
     let sides = |presence: &str| {
@@ -94,7 +94,7 @@ pub fn measure(
         Sides { gateway, bare: bare.clone() }
     };
     let mut found = GatewayCost::default();
-    if wants("gateway-memory") {
+    if selects("gateway-memory") {
         let Sides { gateway, bare } = sides("");
         let ring = friends::ring(sizes.memory.sessions, FRIENDS);
         found.memory = Some([
@@ -103,13 +103,13 @@ pub fn measure(
             memory::measure(&bare, cores, sizes.memory, &[])?,
         ]);
     }
-    if wants("gateway-close") {
+    if selects("gateway-close") {
         found.close_latency = Some(close_latency::measure(&sides(""), cores, sizes.close_latency)?);
     }
-    if wants("gateway-heartbeats") {
+    if selects("gateway-heartbeats") {
         found.heartbeats = Some(heartbeats::measure(&sides("ping_s = 1"), cores, sizes.heartbeats)?);
     }
-    if wants("gateway-fan-out") {
+    if selects("gateway-fan-out") {
         found.fan_out = Some(fan_out::measure(&sides("batch_ms = 0"), cores, sizes.fan_out)?);
     }
     Ok(found)
@@ -159,16 +159,16 @@ fn close_latency_rows(close_latency: &CloseLatency) -> [Row; 2] {
     let note = format!(
         "{} connections closed among {}, half of them without a goodbye; the longest took {:.1} ms; limit = the round trip of \
          a message over the bare server",
-        close_latency.told.count, close_latency.sessions, close_latency.told.max_ms
+        close_latency.notified.count, close_latency.sessions, close_latency.notified.max_ms
     );
-    let row = |what: &str, told: f64, bare: f64| {
-        Row::plain(format!("closed connection to friend told, {what}"), told, "ms")
-            .against(bare, told / bare.max(1e-6))
+    let row = |what: &str, notified: f64, bare: f64| {
+        Row::plain(format!("closed connection to friend notified, {what}"), notified, "ms")
+            .against(bare, notified / bare.max(1e-6))
             .noting(note.clone())
     };
     [
-        row("p50", close_latency.told.p50_ms, close_latency.bare.p50_ms),
-        row("p99", close_latency.told.p99_ms, close_latency.bare.p99_ms).judged_by(NOTIFY_BUDGET),
+        row("p50", close_latency.notified.p50_ms, close_latency.bare.p50_ms),
+        row("p99", close_latency.notified.p99_ms, close_latency.bare.p99_ms).judged_by(NOTIFY_BUDGET),
     ]
 }
 
@@ -187,7 +187,7 @@ fn fan_out_row(fan_out: &FanOut) -> Row {
     Row::plain("feed deliveries per second of a core", per_core(&comparison.tracker), "/s")
         .against(per_core(&comparison.baseline), comparison.cpu_ratio())
         .noting(format!(
-            "by the server's processor time; one person changes, {} friends are told, {} bytes each, {:.0} a second over the \
+            "by the server's processor time; one user changes, {} friends are notified, {} bytes each, {:.0} a second over the \
              wire; limit = the bare server sends the same to change_all",
             fan_out.watchers,
             fan_out.message_bytes,

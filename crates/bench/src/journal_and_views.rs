@@ -40,7 +40,7 @@ pub struct Sizes {
     pub entries: u64,
     /// Entries per round where each of them is synced to disk.
     pub durable_entries: u64,
-    /// Clients that the ledger knows from the start.
+    /// Clients in the ledger from the start.
     pub pairs: u32,
     /// Batches of a thousand entries per round of the ledger.
     pub batches: u32,
@@ -93,39 +93,39 @@ impl JournalAndViews {
     }
 }
 
-/// Measures what `wants` names: journal-redis, journal-aof, journal-sqlite, ledger-sqlite, ledger-postgresql,
+/// Measures what `selects` names: journal-redis, journal-aof, journal-sqlite, ledger-sqlite, ledger-postgresql,
 /// ledger-mariadb, activity, layout, queue.
 pub fn measure(
     sizes: &Sizes,
     cores: Cores,
-    wants: impl Fn(&str) -> bool,
+    selects: impl Fn(&str) -> bool,
 ) -> Result<JournalAndViews, BenchError> {
     let mut found = JournalAndViews::default();
     let plan = AppendPlan { cores, rounds: sizes.rounds, entries: sizes.entries };
     let durable_plan = AppendPlan { entries: sizes.durable_entries, ..plan };
-    if wants("journal-redis") {
+    if selects("journal-redis") {
         found.add(journal_append::on_redis(&plan, None)?, Some(JOURNAL_BUDGET), REDIS_NOTE);
     }
-    if wants("journal-aof") {
+    if selects("journal-aof") {
         let comparison = journal_append::on_redis(&durable_plan, Some(Fsync::EverySecond))?;
         found.add(comparison, Some(JOURNAL_BUDGET), REDIS_NOTE);
     }
-    if wants("journal-sqlite") {
+    if selects("journal-sqlite") {
         found.add(journal_append::on_sqlite(&durable_plan)?, None, SQLITE_NOTE);
     }
     let plan = LedgerPlan { cores, rounds: sizes.rounds, batches: sizes.batches, pairs: sizes.pairs };
     for kind in Kind::ALL {
-        if wants(&format!("ledger-{}", kind.name().to_lowercase())) {
+        if selects(&format!("ledger-{}", kind.name().to_lowercase())) {
             found.add(ledger_rate::measure(&plan, kind)?, Some(LEDGER_BUDGET), LEDGER_NOTE);
         }
     }
-    if wants("activity") {
+    if selects("activity") {
         let plan = ActivityPlan { cores, rounds: sizes.rounds, clients: sizes.clients };
         for kind in [TrafficKind::Steady, TrafficKind::Changing] {
             found.add(activity_rate::measure(&plan, kind)?, Some(ACTIVITY_BUDGET), ACTIVITY_NOTE);
         }
     }
-    if wants("layout") {
+    if selects("layout") {
         let plan = ActivityPlan { cores, rounds: sizes.rounds, clients: sizes.clients };
         for kind in [TrafficKind::Steady, TrafficKind::Changing] {
             let measured = mirror_rate::measure(&plan, kind)?;
@@ -133,7 +133,7 @@ pub fn measure(
             found.rows.extend(measured.rows);
         }
     }
-    if wants("queue") {
+    if selects("queue") {
         let memory = queue_memory::measure(sizes.queued)?;
         found.rows.push(memory_row(&memory));
         found.queue = Some(memory);

@@ -161,9 +161,9 @@ impl RunningStore {
 
     /// From the first event enqueued until the last one is stored.
     fn round(&self, runtime: &Runtime, events: Vec<TrafficEvent>) -> Result<(), BenchError> {
-        let (told, stored) = oneshot::channel();
+        let (on_stored, stored) = oneshot::channel();
         let queue = Arc::clone(&self.queue);
-        let tracker = std::thread::spawn(move || put_in(&queue, &events, told));
+        let tracker = std::thread::spawn(move || put_in(&queue, &events, on_stored));
         let limit = Duration::from_secs(ROUND_S_MAX);
         let outcome = runtime.block_on(async { tokio::time::timeout(limit, stored).await });
         match outcome {
@@ -188,7 +188,7 @@ impl RunningStore {
     }
 }
 
-fn put_in(queue: &Queue, events: &[TrafficEvent], told: oneshot::Sender<bool>) {
+fn put_in(queue: &Queue, events: &[TrafficEvent], on_stored: oneshot::Sender<bool>) {
     let Some((last, others)) = events.split_last() else { return };
     for event in others {
         queue.put_blocking(event);
@@ -197,7 +197,7 @@ fn put_in(queue: &Queue, events: &[TrafficEvent], told: oneshot::Sender<bool>) {
         std::thread::yield_now();
     }
     // The receiver is gone after a timeout.
-    queue.put(last, Some(Box::new(move |is_stored| told.send(is_stored).unwrap_or(()))));
+    queue.put(last, Some(Box::new(move |is_stored| on_stored.send(is_stored).unwrap_or(()))));
 }
 
 /// The same entries for the raw side.

@@ -41,7 +41,7 @@ impl Until {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
     pub replies: u64,

@@ -78,32 +78,32 @@ impl NodesCost {
     }
 }
 
-/// Measures what `wants` names: nodes-delay, nodes-warm-start, nodes-learn, and with a tracker's binary nodes-mirror.
+/// Measures what `selects` names: nodes-delay, nodes-warm-start, nodes-learn, and with a tracker's binary nodes-mirror.
 pub fn measure(
     sizes: &Sizes,
     cores: Cores,
     binary: Option<&Path>,
-    wants: impl Fn(&str) -> bool,
+    selects: impl Fn(&str) -> bool,
 ) -> Result<NodesCost, BenchError> {
     let mut found = NodesCost::default();
-    if wants("nodes-delay") {
+    if selects("nodes-delay") {
         need_redis()?;
         let delay = delay::measure(&sizes.delay, cores)?;
         found.rows.extend(delay_rows(&delay, sizes.delay.per_s));
         found.delay = Some(delay);
     }
-    if wants("nodes-warm-start") {
+    if selects("nodes-warm-start") {
         need_redis()?;
         let warm_start = warm_start::measure(sizes.shape, cores)?;
         found.rows.extend(warm_start.rows());
         found.warm_start = Some(warm_start);
     }
-    if wants("nodes-learn") {
+    if selects("nodes-learn") {
         found.learning = learn_rate::measure(sizes.shape, sizes.rounds);
         found.rows.extend(found.learning.iter().map(LearnRate::row));
     }
     if let Some(binary) = binary
-        && wants("nodes-mirror")
+        && selects("nodes-mirror")
     {
         need_redis()?;
         let population = Population::new(sizes.mirrored_shape);

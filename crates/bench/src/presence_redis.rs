@@ -88,11 +88,11 @@ pub struct PresenceRedis {
     /// Work of Redis per session and idle minute.
     pub per_idle_minute: RedisCounters,
     /// From a command at one gateway to the friend's notification at the other.
-    pub told: Percentiles,
+    pub notified: Percentiles,
     /// The commands of one change, sequentially, over one connection.
-    pub raw_told: Percentiles,
+    pub raw_notified: Percentiles,
     /// Bytes in Redis per online user.
-    pub memory_per_person: f64,
+    pub memory_per_user: f64,
     /// Bytes in Redis for the three public keys alone.
     pub memory_of_public_keys: f64,
 }
@@ -110,19 +110,19 @@ pub fn measure(binary: &Path, sizes: &Sizes, cores: Cores) -> Result<PresenceRed
     testbed.fill()?;
     testbed.hold(Duration::from_secs(2))?;
     let full = RedisCounters::of(testbed.redis())?;
-    found.memory_per_person = full.since(&empty).memory_bytes / f64::from(sizes.sessions);
+    found.memory_per_user = full.since(&empty).memory_bytes / f64::from(sizes.sessions);
     found.memory_of_public_keys = testbed.memory_of_public_keys(cores)?;
     stage.at(1);
     found.per_idle_minute = idle(&mut testbed, sizes)?;
     stage.at(2);
     transitions(&mut testbed, sizes, &mut found, &mut stage)?;
-    found.told = told(&mut testbed, sizes)?.percentiles();
+    found.notified = notified(&mut testbed, sizes)?.percentiles();
     stage.at(u64::from(sizes.rounds) + 3);
     raw(&mut testbed, sizes, &mut found)?;
     stage.end(&format!(
-        "{:.0} changes/s, told after {:.1} ms",
+        "{:.0} changes/s, notified after {:.1} ms",
         median_of(&found.transitions_per_s),
-        found.told.p50_ms
+        found.notified.p50_ms
     ));
     Ok(found)
 }
@@ -148,13 +148,13 @@ fn transitions(
     found: &mut PresenceRedis,
     stage: &mut Stage,
 ) -> Result<(), BenchError> {
-    let people = sizes.sessions / 2;
+    let users = sizes.sessions / 2;
     let mut spent = Vec::new();
     for round in 0..sizes.rounds {
         let before = RedisCounters::of(testbed.redis())?;
         let taken = testbed.change_all(DeclaredStatus::of_round(round))?;
-        spent.push(RedisCounters::of(testbed.redis())?.since(&before).over(f64::from(people)));
-        found.transitions_per_s.push(f64::from(people) / taken.as_secs_f64());
+        spent.push(RedisCounters::of(testbed.redis())?.since(&before).over(f64::from(users)));
+        found.transitions_per_s.push(f64::from(users) / taken.as_secs_f64());
         stage.at(u64::from(round) + 3);
     }
     found.per_transition = RedisCounters::median_of(&spent);
@@ -162,7 +162,7 @@ fn transitions(
 }
 
 /// Single changes at random times.
-fn told(testbed: &mut Testbed, sizes: &Sizes) -> Result<Latencies, BenchError> {
+fn notified(testbed: &mut Testbed, sizes: &Sizes) -> Result<Latencies, BenchError> {
     let mut random = Rng::with_seed(SEED);
     let mut order: Vec<u32> = (0..sizes.sessions / 2).collect();
     random.shuffle(&mut order);
@@ -180,7 +180,7 @@ fn told(testbed: &mut Testbed, sizes: &Sizes) -> Result<Latencies, BenchError> {
 /// The same commands replayed: two rounds are recorded and replayed alternately, so that each changes what the other
 /// left.
 fn raw(testbed: &mut Testbed, sizes: &Sizes, found: &mut PresenceRedis) -> Result<(), BenchError> {
-    let people = f64::from(sizes.sessions / 2);
+    let users = f64::from(sizes.sessions / 2);
     let mut recordings: Vec<Recording> = Vec::new();
     // Makes each of the two recorded rounds a change for all users.
     testbed.change_all(DeclaredStatus::of_round(1))?;
@@ -196,17 +196,17 @@ fn raw(testbed: &mut Testbed, sizes: &Sizes, found: &mut PresenceRedis) -> Resul
         let recording = &recordings[round as usize % 2];
         let watch = Stopwatch::start();
         redis.send(&recording.in_batches())?;
-        found.raw_transitions_per_s.push(people / watch.elapsed().as_secs_f64());
+        found.raw_transitions_per_s.push(users / watch.elapsed().as_secs_f64());
     }
     let mut latencies = Latencies::default();
-    let each = (recordings[0].commands() as f64 / people).round().max(1.0) as usize;
+    let each = (recordings[0].commands() as f64 / users).round().max(1.0) as usize;
     for piece in recordings[sizes.rounds as usize % 2].in_pieces_of(each).into_iter().take(SINGLE_REPLAYS_MAX)
     {
         let watch = Stopwatch::start();
         redis.send(&[piece])?;
         latencies.add(watch.elapsed());
     }
-    found.raw_told = latencies.percentiles();
+    found.raw_notified = latencies.percentiles();
     Ok(())
 }
 
@@ -217,25 +217,25 @@ impl PresenceRedis {
         let rate = Row::plain("changes per second over two gateways and Redis", ours, "/s")
             .against(raw, ours / raw.max(1e-6))
             .noting(format!(
-                "half of {} people change at one gateway, each friend at the other is told; gateways and Redis share one \
+                "half of {} users change at one gateway, each friend at the other is notified; gateways and Redis share one \
                  core; limit = the commands that Redis got for it, sent again over one connection with nothing around them",
                 self.sessions
             ));
-        let told = |what: &str, ours: f64, raw: f64| {
-            Row::plain(format!("change to friend told at another gateway, {what}"), ours, "ms")
+        let notified = |what: &str, ours: f64, raw: f64| {
+            Row::plain(format!("change to friend notified at another gateway, {what}"), ours, "ms")
                 .against(raw, ours / raw.max(1e-6))
                 .noting(format!(
                     "{} changes, the longest took {:.1} ms; limit = the commands of one change, sent to Redis by themselves",
-                    self.told.count, self.told.max_ms
+                    self.notified.count, self.notified.max_ms
                 ))
         };
-        let memory = Row::plain("Redis memory per online person", self.memory_per_person, "bytes")
-            .against(self.memory_of_public_keys, self.memory_per_person / self.memory_of_public_keys.max(1.0))
+        let memory = Row::plain("Redis memory per online user", self.memory_per_user, "bytes")
+            .against(self.memory_of_public_keys, self.memory_per_user / self.memory_of_public_keys.max(1.0))
             .noting("one device and one friend each; limit = the three public keys of P3 alone");
         let mut rows = vec![
             rate,
-            told("p50", self.told.p50_ms, self.raw_told.p50_ms),
-            told("p99", self.told.p99_ms, self.raw_told.p99_ms).judged_by(NOTIFY_BUDGET),
+            notified("p50", self.notified.p50_ms, self.raw_notified.p50_ms),
+            notified("p99", self.notified.p99_ms, self.raw_notified.p99_ms).judged_by(NOTIFY_BUDGET),
             memory,
         ];
         rows.extend(self.per_transition.rows("per change"));

@@ -91,7 +91,7 @@ impl RateComparison {
         median(self.product.iter().zip(&self.raw).map(|(product, raw)| product / raw))
     }
 
-    /// What to say when the rounds are over.
+    /// The last line of progress.
     pub fn summary(&self) -> String {
         format!("{:.0} entries/s, {:.3} of the raw limit", median(self.product.iter().copied()), self.ratio())
     }

@@ -38,7 +38,7 @@ pub enum Verdict {
     Met,
     /// Missed by this share of the budget.
     MissedBy(f64),
-    /// This run cannot decide; the note says why.
+    /// This run cannot decide; the note has the reason.
     NotJudged,
     NoBudget,
 }

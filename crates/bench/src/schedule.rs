@@ -1,7 +1,7 @@
 //! The sequence of announces: peer, event and counters.
 //!
 //! A schedule visits all peers in a shuffled order, repeatedly. Nearly all announces are heartbeats with a larger
-//! upload counter; sometimes a peer stops, and starts again at its next turn. Order and events follow from the seed, so
+//! upload counter; sometimes a peer stops, and starts again at its next announce. Order and events follow from the seed, so
 //! two servers can receive the same sequence.
 
 use domain::AnnounceEvent;
@@ -16,7 +16,7 @@ const UPLOADED_PER_ANNOUNCE: u64 = 16_384;
 
 /// One announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct ScheduledAnnounce {
     pub peer: u32,
     /// Running total.
     pub uploaded: u64,
@@ -52,7 +52,7 @@ impl Schedule {
     }
 
     /// Never ends.
-    pub fn next_turn(&mut self) -> Turn {
+    pub fn next_announce(&mut self) -> ScheduledAnnounce {
         let peer = self.order[self.position];
         self.position = (self.position + 1) % self.order.len();
         let stops = self.random.u32(0..1000) < STOPS_PER_MILLE;
@@ -65,7 +65,7 @@ impl Schedule {
         state.active = event != AnnounceEvent::Stopped;
         state.announces += 1;
         let uploaded = FIRST_UPLOADED + u64::from(state.announces) * UPLOADED_PER_ANNOUNCE;
-        Turn { peer, uploaded, event }
+        ScheduledAnnounce { peer, uploaded, event }
     }
 }
 
@@ -78,17 +78,17 @@ mod tests {
         let mut schedule = Schedule::new(1_000, 7);
         let mut uploaded = vec![0; 1_000];
         for _ in 0..schedule.announces_until_all_started() {
-            let turn = schedule.next_turn();
-            assert_eq!(turn.event, AnnounceEvent::Started);
-            uploaded[turn.peer as usize] = turn.uploaded;
+            let scheduled = schedule.next_announce();
+            assert_eq!(scheduled.event, AnnounceEvent::Started);
+            uploaded[scheduled.peer as usize] = scheduled.uploaded;
         }
         assert!(uploaded.iter().all(|total| *total > 0), "every peer has announced");
         let mut heartbeats = 0;
         for _ in 0..50_000 {
-            let turn = schedule.next_turn();
-            assert!(turn.uploaded > uploaded[turn.peer as usize]);
-            uploaded[turn.peer as usize] = turn.uploaded;
-            heartbeats += u32::from(turn.event == AnnounceEvent::None);
+            let scheduled = schedule.next_announce();
+            assert!(scheduled.uploaded > uploaded[scheduled.peer as usize]);
+            uploaded[scheduled.peer as usize] = scheduled.uploaded;
+            heartbeats += u32::from(scheduled.event == AnnounceEvent::None);
         }
         assert!((47_000..50_000).contains(&heartbeats), "{heartbeats} heartbeats of 50,000");
     }
@@ -97,7 +97,7 @@ mod tests {
     fn the_same_seed_gives_the_same_sequence() {
         let (mut one, mut other) = (Schedule::new(100, 3), Schedule::new(100, 3));
         for _ in 0..1_000 {
-            assert_eq!(one.next_turn(), other.next_turn());
+            assert_eq!(one.next_announce(), other.next_announce());
         }
     }
 }

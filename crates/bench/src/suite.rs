@@ -26,7 +26,7 @@ use crate::swarm_cost::{self, CostPlan, SwarmCost};
 const SOCKET_BUDGET: Budget = Budget::RatioAtLeast(0.85);
 /// DESIGN: at most this many bytes per peer, all in.
 const MEMORY_BUDGET: Budget = Budget::FigureAtMost(120.0);
-/// DESIGN says "flat" for the cost of an announce by number of peers; a check needs a number.
+/// The cost of an announce must not depend on the number of peers; a check needs a number.
 const FLAT: Budget = Budget::RatioAtMost(1.25);
 /// What fits into a receive buffer of the default size.
 const UDP_BATCHES_IN_FLIGHT: usize = 4;
@@ -53,12 +53,12 @@ pub struct BenchPlan {
 }
 
 impl BenchPlan {
-    fn wants(&self, name: &str) -> bool {
+    fn selects(&self, name: &str) -> bool {
         self.only.as_deref().is_none_or(|only| name.contains(only))
     }
 }
 
-/// Measures everything that the plan wants.
+/// Runs the measurements that the plan selects.
 pub fn run(plan: &BenchPlan) -> Result<Report, BenchError> {
     let counts = plan.instructions.as_deref().map(instructions::read).transpose()?.unwrap_or_default();
     // Read before pinning, which leaves this process one core.
@@ -66,9 +66,9 @@ pub fn run(plan: &BenchPlan) -> Result<Report, BenchError> {
     let cores = Cores::of_this_machine()?;
     cores.pin_load()?;
     let sockets = measure_sockets(plan, cores)?;
-    let costs = if plan.wants("swarm") { measure_swarms(plan)? } else { Vec::new() };
+    let costs = if plan.selects("swarm") { measure_swarms(plan)? } else { Vec::new() };
     let sizes = if plan.quick { Sizes::QUICK } else { Sizes::FULL };
-    let journal_and_views = journal_and_views::measure(&sizes, cores, |name| plan.wants(name))?;
+    let journal_and_views = journal_and_views::measure(&sizes, cores, |name| plan.selects(name))?;
     let nodes = measure_nodes(plan, cores)?;
     let gateway = measure_gateway(plan, cores)?;
     let presence_redis = measure_presence_redis(plan, cores)?;
@@ -101,7 +101,7 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
     };
     let wires = [(Wire::Http, "http"), (Wire::Udp, "udp")];
     let wanted: Vec<Wire> =
-        wires.into_iter().filter(|(_, name)| plan.wants(name)).map(|(wire, _)| wire).collect();
+        wires.into_iter().filter(|(_, name)| plan.selects(name)).map(|(wire, _)| wire).collect();
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
@@ -111,18 +111,18 @@ fn measure_sockets(plan: &BenchPlan, cores: Cores) -> Result<Vec<SocketResult>, 
 
 fn measure_nodes(plan: &BenchPlan, cores: Cores) -> Result<NodesCost, BenchError> {
     let sizes = if plan.quick { nodes::Sizes::QUICK } else { nodes::Sizes::FULL };
-    nodes::measure(&sizes, cores, plan.subject.binary(), |name| plan.wants(name))
+    nodes::measure(&sizes, cores, plan.subject.binary(), |name| plan.selects(name))
 }
 
 fn measure_gateway(plan: &BenchPlan, cores: Cores) -> Result<GatewayCost, BenchError> {
     let sizes = if plan.quick { gateway_cost::Sizes::QUICK } else { gateway_cost::Sizes::FULL };
     let this_program = std::env::current_exe().map_err(BenchError::io("finding this program"))?;
-    gateway_cost::measure(plan.subject.binary(), &this_program, &sizes, cores, |name| plan.wants(name))
+    gateway_cost::measure(plan.subject.binary(), &this_program, &sizes, cores, |name| plan.selects(name))
 }
 
 /// Needs gateways that share a Redis, which a stand-in does not.
 fn measure_presence_redis(plan: &BenchPlan, cores: Cores) -> Result<Option<PresenceRedis>, BenchError> {
-    let Some(binary) = plan.subject.binary().filter(|_| plan.wants("presence-redis")) else {
+    let Some(binary) = plan.subject.binary().filter(|_| plan.selects("presence-redis")) else {
         return Ok(None);
     };
     let sizes = if plan.quick { presence_redis::Sizes::QUICK } else { presence_redis::Sizes::FULL };
@@ -188,7 +188,7 @@ fn idle_note(result: &SocketResult, cores: Cores) -> Option<String> {
     let comparison = &result.comparison;
     if cores.server == cores.load {
         return Some(
-            "one core for server and load: throughput says nothing, see the server's time".to_owned(),
+            "one core for server and load: throughput is meaningless, see the server's time".to_owned(),
         );
     }
     (!comparison.saturated()).then(|| {

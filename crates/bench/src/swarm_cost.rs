@@ -14,7 +14,7 @@ use crate::allocator::allocated_bytes;
 use crate::error::BenchError;
 use crate::population::Population;
 use crate::rounds::median;
-use crate::schedule::{Schedule, Turn};
+use crate::schedule::{Schedule, ScheduledAnnounce};
 
 /// Announces per batch: few enough to stay in the second-level cache.
 pub(crate) const BATCH: usize = 512;
@@ -111,7 +111,7 @@ impl Bench {
             let size = left.min(BATCH);
             self.batch.clear();
             self.batch
-                .extend((0..size).map(|_| announce_of(&self.population, self.schedule.next_turn(), now)));
+                .extend((0..size).map(|_| announce_of(&self.population, self.schedule.next_announce(), now)));
             let watch = Stopwatch::start();
             for announce in &self.batch {
                 // Not optimised away.
@@ -126,20 +126,20 @@ impl Bench {
     }
 }
 
-/// The announce of one turn.
-pub fn announce_of(population: &Population, turn: Turn, now: UnixTime) -> Announce {
-    let peer = population.peer(turn.peer);
+/// A scheduled announce as a request.
+pub fn announce_of(population: &Population, scheduled: ScheduledAnnounce, now: UnixTime) -> Announce {
+    let peer = population.peer(scheduled.peer);
     Announce {
         info_hash: peer.info_hash,
         user: peer.user,
         peer_id: peer.peer_id,
         key: peer.key,
-        ip: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | turn.peer)),
+        ip: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | scheduled.peer)),
         port: peer.port,
-        uploaded: turn.uploaded,
+        uploaded: scheduled.uploaded,
         downloaded: 0,
         left: Some(peer.left),
-        event: turn.event,
+        event: scheduled.event,
         wanted: WANTED,
         families: Families::Both,
         slots: SlotLimits::default(),
@@ -179,13 +179,13 @@ mod tests {
         let swarms = Swarms::new(START, 1, domain::RunId(1));
         let mut lists = PeerLists::default();
         for _ in 0..1_000 {
-            let announce = announce_of(&population, schedule.next_turn(), START);
+            let announce = announce_of(&population, schedule.next_announce(), START);
             swarms.announce(&announce, &RULES, &mut lists).unwrap();
         }
         assert_eq!(swarms.totals().peers, 1_000);
         let peers_given: usize = (0..1_000)
             .map(|_| {
-                let announce = announce_of(&population, schedule.next_turn(), START + Seconds(1));
+                let announce = announce_of(&population, schedule.next_announce(), START + Seconds(1));
                 swarms.announce(&announce, &RULES, &mut lists).unwrap();
                 lists.v4.len() / 6
             })

@@ -77,7 +77,7 @@ pub enum CloseReason {
     Broken,
 }
 
-/// What a crowd has heard and done in all.
+/// Totals over all clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pings: u64,
@@ -210,7 +210,7 @@ impl WebSocketClients {
         (0..self.slots.len()).map(ClientId)
     }
 
-    /// What was heard and done so far.
+    /// Totals so far.
     pub fn counts(&self) -> Counts {
         self.shared.counts
     }
@@ -233,7 +233,7 @@ impl WebSocketClients {
         match self.poll.poll(&mut self.events, Some(wait)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(BenchError::io("waiting for the crowd")(error)),
+            Err(error) => return Err(BenchError::io("waiting for the clients")(error)),
         }
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         let result = events

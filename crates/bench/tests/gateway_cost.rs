@@ -1,4 +1,4 @@
-//! Every measurement of the gateway runs to its end, at sizes that say nothing about speed, with a bare server in place
+//! Every measurement of the gateway runs to its end, at sizes that are too small to measure speed, with a bare server in place
 //! of the gateway.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -42,7 +42,7 @@ fn memory_and_connects_are_measured() {
 
 #[test]
 fn the_time_until_a_friend_is_told_is_measured() {
-    let names = ["closed connection to friend told, p50", "closed connection to friend told, p99"];
+    let names = ["closed connection to friend notified, p50", "closed connection to friend notified, p99"];
     assert_eq!(measured("gateway-close"), names);
 }
 

@@ -1,4 +1,4 @@
-//! Every measurement of the journal and its views runs to its end on real servers, at sizes that say nothing about
+//! Every measurement of the journal and its views runs to its end on real servers, at sizes that are too small to measure
 //! speed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Every measurement of many nodes runs to its end on a real Redis, at sizes that say nothing about speed.
+//! Every measurement of many nodes runs to its end on a real Redis, at sizes that are too small to measure speed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use bench::nodes::{self, DelayPlan, Sizes};

@@ -1,4 +1,4 @@
-//! A crowd against the bare WebSocket server, over real sockets: everybody is connected, heard and counted.
+//! Clients against the bare WebSocket server, over real sockets: every client is connected, received and counted.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn server() -> SocketAddr {
     address
 }
 
-fn crowd_of(server: SocketAddr, members: u64) -> WebSocketClients {
+fn clients_of(server: SocketAddr, members: u64) -> WebSocketClients {
     let mut clients =
         WebSocketClients::new(WebSocketClientsPlan { server, protocol: Protocol::Plain, opening_max: 64 })
             .unwrap();
@@ -39,41 +39,41 @@ fn crowd_of(server: SocketAddr, members: u64) -> WebSocketClients {
 
 #[test]
 fn everybody_is_answered_and_everybody_is_told() {
-    let mut clients = crowd_of(server(), MEMBERS);
+    let mut clients = clients_of(server(), MEMBERS);
     let long = "x".repeat(70_000);
     for member in clients.members() {
         let text = if member.0 % 100 == 0 { long.clone() } else { format!("hello {}", member.0) };
         clients.send(member, &text).unwrap();
     }
     let mut answers = BTreeMap::new();
-    let heard = std::cell::Cell::new(0);
+    let received = std::cell::Cell::new(0);
     clients
-        .poll_until(TIMEOUT, |_| heard.get() == MEMBERS, &mut |member, event| {
+        .poll_until(TIMEOUT, |_| received.get() == MEMBERS, &mut |member, event| {
             if let Event::Message(text) = event {
                 answers.insert(member, text.len());
-                heard.set(heard.get() + 1);
+                received.set(received.get() + 1);
             }
         })
         .unwrap();
     assert_eq!(answers.len(), MEMBERS as usize);
     assert_eq!((answers[&ClientId(0)], answers[&ClientId(7)]), (70_000, 7));
 
-    heard.set(0);
+    received.set(0);
     clients.send(ClientId(5), "!all of you").unwrap();
     clients
-        .poll_until(TIMEOUT, |_| heard.get() == MEMBERS, &mut |_, event| {
+        .poll_until(TIMEOUT, |_| received.get() == MEMBERS, &mut |_, event| {
             if let Event::Message(b"!all of you") = event {
-                heard.set(heard.get() + 1);
+                received.set(received.get() + 1);
             }
         })
         .unwrap();
-    assert_eq!(heard.get(), MEMBERS);
+    assert_eq!(received.get(), MEMBERS);
     assert_eq!(clients.counts().messages, 2 * MEMBERS);
 }
 
 #[test]
 fn who_leaves_comes_back() {
-    let mut clients = crowd_of(server(), 20);
+    let mut clients = clients_of(server(), 20);
     for member in clients.members() {
         clients.close(member, member.0 % 2 == 0);
     }
@@ -87,11 +87,7 @@ fn who_leaves_comes_back() {
     clients
         .poll_until(TIMEOUT, |clients| clients.up() == 10 && clients.opening() == 0, &mut |_, _| {})
         .unwrap();
-    assert_eq!(
-        (clients.up(), clients.opening()),
-        (10, 0),
-        "each once, and the one who thought better of it not"
-    );
+    assert_eq!((clients.up(), clients.opening()), (10, 0), "each once, except the cancelled one");
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub struct SyncSettings {
     pub check_absent: Duration,
     /// How long a connecting client waits for the records of its friends.
     pub read_timeout: Duration,
-    /// The standing of this gateway is renewed this often.
+    /// Interval of the lease renewal.
     pub renew: Duration,
     /// Interval of the dead-gateway check.
     pub reap: Duration,
@@ -93,7 +93,7 @@ impl Default for SyncSettings {
 pub(crate) struct ClusterSync {
     pub(crate) store: Arc<ClusterStore>,
     settings: SyncSettings,
-    /// Shards take turns in being first.
+    /// The shard that is first rotates.
     next_shard: AtomicUsize,
     dirty_added: Notify,
     /// The store fenced a write: membership is lost, whatever the list of nodes says.

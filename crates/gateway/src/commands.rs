@@ -5,7 +5,7 @@
 //! - Arguments are parsed strictly: an unknown field, a wrong type or a wrong value is refused, and nothing is
 //!   changed.
 //! - Lists are bounded before they are processed.
-//! - No reply reveals what [`presence::Sight`] does not allow; an invisible user cannot be distinguished from an
+//! - No reply reveals what [`presence::Visibility`] does not allow; an invisible user cannot be distinguished from an
 //!   offline one.
 //!
 //! # Deliberately absent
@@ -64,9 +64,9 @@ impl Hub {
         }
     }
 
-    fn set_status(&self, conn: ConnRef, said: StatusArguments) -> Answer {
+    fn set_status(&self, conn: ConnRef, arguments: StatusArguments) -> Answer {
         let text_bytes_max = self.settings.load().limits.text_bytes_max as usize;
-        let declaration = said.declaration(text_bytes_max, self.now().seconds())?;
+        let declaration = arguments.declaration(text_bytes_max, self.now().seconds())?;
         self.declare(conn, Some(declaration))
     }
 
@@ -82,7 +82,7 @@ impl Hub {
 
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
-        let found = in_time(self.people.view_users(conn.user, &users)).await?;
+        let found = in_time(self.friend_store.view_users(conn.user, &users)).await?;
         let is_unknown = |user: &UserId| !self.shard(*user).is_current(*user);
         let unknown: Vec<UserId> = users.iter().copied().filter(is_unknown).collect();
         let elsewhere = self.lookup_remote(&unknown).await;
@@ -108,8 +108,8 @@ impl Hub {
         users_object(&seen)
     }
 
-    fn set_app_state(&self, conn: ConnRef, said: &AppStateArguments) -> Answer {
-        let state = said.state()?;
+    fn set_app_state(&self, conn: ConnRef, arguments: &AppStateArguments) -> Answer {
+        let state = arguments.state()?;
         self.apply_input(conn.user, Input::App { conn: conn.conn, state });
         done()
     }
@@ -176,7 +176,7 @@ impl Hub {
 
     async fn get_privacy(&self, conn: ConnRef, data: Option<&RawValue>) -> Answer {
         arguments::none(data)?;
-        let privacy = in_time(self.people.privacy(conn.user)).await?;
+        let privacy = in_time(self.friend_store.privacy(conn.user)).await?;
         privacy_object(&privacy)
     }
 
@@ -185,17 +185,17 @@ impl Hub {
         let privacy = {
             // Serialised: of two devices that change privacy at once, neither undoes the other's change.
             let _turn = self.privacy_locks[conn.user.get() as usize % PRIVACY_LOCKS].lock().await;
-            let mut privacy = in_time(self.people.privacy(conn.user)).await?;
+            let mut privacy = in_time(self.friend_store.privacy(conn.user)).await?;
             chosen.apply_to(&mut privacy);
-            in_time(self.people.set_privacy(conn.user, &privacy)).await?;
+            in_time(self.friend_store.set_privacy(conn.user, &privacy)).await?;
             privacy
         };
-        self.people_changed(vec![FriendsChange::Privacy(conn.user)]).await?;
+        self.friends_changed(vec![FriendsChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }
 
-    fn type_to(&self, conn: ConnRef, said: TypingArguments) -> Answer {
-        let (target, on) = (said.target()?, said.on);
+    fn type_to(&self, conn: ConnRef, arguments: TypingArguments) -> Answer {
+        let (target, on) = (arguments.target()?, arguments.on);
         let may = self.may_type(conn, &target)?;
         if !on {
             self.typing.end(conn.user, &target, self.now());
@@ -221,8 +221,9 @@ impl Hub {
             Target::User(_) => Vec::new(),
             Target::Room(name) => self.rooms.nodes_of(name),
         };
-        let said = TypingStarted { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
-        self.typing.begin(said, recipients);
+        let started =
+            TypingStarted { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
+        self.typing.begin(started, recipients);
         // If the user became invisible meanwhile, the typing had not begun when it was ended.
         if !self.may_type(conn, &target).unwrap_or(false) {
             self.typing.end(conn.user, &target, self.now());
@@ -234,8 +235,8 @@ impl Hub {
     fn may_type(&self, conn: ConnRef, target: &Target) -> Result<bool, CommandError> {
         let shard = self.shard(conn.user);
         let entry = shard.users.get(&conn.user).ok_or(CommandError::NotAvailable)?;
-        let circle = entry.connected.as_ref().ok_or(CommandError::NotAvailable)?;
-        let visibility = &circle.visibility;
+        let connected = entry.connected.as_ref().ok_or(CommandError::NotAvailable)?;
+        let visibility = &connected.visibility;
         match target {
             Target::User(other) if entry.is_friend(*other) => {
                 Ok(!visibility.is_invisible && visibility.privacy.visibility_for(*other, true).status)
@@ -255,7 +256,7 @@ impl Hub {
     }
 
     /// Applies changes of friendships or privacy at once, without waiting for the change feed.
-    pub async fn people_changed(&self, changes: Vec<FriendsChange>) -> Result<(), CommandError> {
+    pub async fn friends_changed(&self, changes: Vec<FriendsChange>) -> Result<(), CommandError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Changed { changes, reply: Some(reply) }).await?;
         answer.await.map_err(|_| CommandError::Internal)?
@@ -300,7 +301,7 @@ fn privacy_object(privacy: &Privacy) -> Answer {
     raw(object.to_string())
 }
 
-/// Waits for the database, but not for ever: commands of the same connection wait behind this one.
+/// Waits for the database with a time limit: later commands of the connection wait meanwhile.
 async fn in_time<T>(work: impl Future<Output = Result<T, FriendsError>>) -> Result<T, CommandError> {
     match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
         Ok(outcome) => outcome.map_err(|error| internal(&error)),

@@ -83,13 +83,13 @@ kinds! {
     UpgradeRefusal {
         /// Not a WebSocket of version 13.
         NotAWebSocket = "not_a_websocket",
-        /// A page that may not connect (gateway.allowed_origins).
+        /// An origin that may not connect (gateway.allowed_origins).
         Origin = "origin",
         /// No offered subprotocol is supported; includes SDKs in protobuf mode, which are closed with 3501.
         Protocol = "protocol",
-        /// As many connections as may be (gateway.connections_max).
+        /// gateway.connections_max is reached.
         Full = "full",
-        /// As many from this address as may be (gateway.connections_per_address_max).
+        /// gateway.connections_per_address_max is reached.
         AddressFull = "address_full",
         /// The server is about to stop.
         Stopping = "stopping",
@@ -101,17 +101,17 @@ kinds! {
         Clean = "clean",
         /// The connection broke, or ended without a close frame.
         Dropped = "dropped",
-        /// It answered nothing any more: 3012.
+        /// It stopped answering pings: 3012.
         NoPong = "no_pong",
         /// The client did not read in time: 3008.
         Slow = "slow",
         /// The server stops: 3001.
         Shutdown = "shutdown",
-        /// Something of ours took too long: 3004.
+        /// The server took too long: 3004.
         Failed = "failed",
-        /// Its token ran out: 3005.
+        /// Its token expired: 3005.
         Expired = "expired",
-        /// Its token is not good: 3500.
+        /// Its token is invalid: 3500.
         InvalidToken = "invalid_token",
         /// Malformed input: 3501, or an error of the WebSocket protocol.
         BadRequest = "bad_request",
@@ -119,7 +119,7 @@ kinds! {
         Stale = "stale",
         /// Signed out, or disconnected by the site: 3503, 3000.
         SignedOut = "signed_out",
-        /// A bound was met: 3504, or 3013 for far too many commands.
+        /// A limit was exceeded: 3504, or 3013 for far too many commands.
         Limit = "limit",
         /// It may not do this: 3507.
         PermissionDenied = "permission_denied",
@@ -146,7 +146,7 @@ impl Ending {
         }
     }
 
-    /// Endings that neither side intended; many of them indicate a problem (P17).
+    /// Unintended disconnects; many of them indicate a problem (P17).
     pub fn is_abnormal(self) -> bool {
         matches!(self, Ending::Dropped | Ending::NoPong | Ending::Slow)
     }
@@ -155,16 +155,16 @@ impl Ending {
 kinds! {
     /// Why a command was not done.
     CommandRefusal {
-        /// More commands than may come (gateway.commands_per_s).
+        /// More commands than gateway.commands_per_s.
         TooMany = "too_many",
         BadRequest = "bad_request",
         UnknownMethod = "unknown_method",
         /// It may not do this.
         Denied = "denied",
-        /// A bound was met: devices, rooms, tracked users, the length of a text.
+        /// A limit was exceeded: devices, rooms, tracked users, the length of a text.
         Limit = "limit",
         NotAvailable = "not_available",
-        /// The token is not good, or has run out.
+        /// The token is invalid or expired.
         Token = "token",
         /// The database did not answer; temporary.
         Internal = "internal",
@@ -231,7 +231,7 @@ pub struct HubCounters {
     /// Presence and history rows that wait for the database.
     pub writer_waiting: Level,
     pub writer_written: Counter,
-    /// Writes that failed, and are tried again.
+    /// Failed writes, which are retried.
     pub writer_failures: Counter,
     /// Rows of history that were dropped because too many waited.
     pub writer_dropped: Counter,
@@ -244,7 +244,7 @@ pub struct HubCounters {
     /// Counters of the change feed of friendships and privacy, once it is open.
     pub following: OnceLock<Arc<ChangeFeedCounters>>,
     /// Counters of the friends database, once it is open.
-    pub people: OnceLock<Arc<friends::Counters>>,
+    pub friends: OnceLock<Arc<friends::Counters>>,
     pub http_heartbeats: Counter,
     /// Messages about typing that were passed on.
     pub typing: Counter,
@@ -276,9 +276,9 @@ pub struct GatewayMessageCounters {
     pub rooms_written: Counter,
     /// Entries of rooms of other gateways that were read.
     pub rooms_read: Counter,
-    /// Times that something about a room was missing.
+    /// Times that changes of a room were missing.
     pub room_gaps: Counter,
-    /// Times that rooms could not be shared, and were tried again.
+    /// Failed syncs of rooms, which are retried.
     pub room_failures: Counter,
 }
 
@@ -297,7 +297,7 @@ pub struct SyncCounters {
     pub refreshes: Counter,
     /// Users whose records were read again, periodically.
     pub rechecked: Counter,
-    /// Records that were taken in.
+    /// Records that were applied.
     pub applied: Counter,
     /// Records that were not newer than the known one.
     pub stale: Counter,
@@ -313,7 +313,7 @@ pub struct SyncCounters {
     pub outages: Counter,
     /// Times that this gateway was declared dead and rejoined.
     pub rejoins: Counter,
-    /// Times that something may have been missed.
+    /// Times that changes may have been missed.
     pub gaps: Counter,
 }
 
@@ -328,7 +328,7 @@ pub struct WebhookCounters {
     pub waiting: Level,
     /// Age of the oldest of them, in seconds.
     pub oldest_seconds: Level,
-    /// Times that the history could not be read, or the place in it not be kept.
+    /// Times that the history could not be read, or the cursor not be saved.
     pub store_failures: Counter,
 }
 

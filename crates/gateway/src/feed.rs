@@ -91,7 +91,7 @@ pub fn own(view: &View) -> FeedUser {
     FeedUser { id: view.user, version: view.version, json: encode(view, true, true) }
 }
 
-/// A user of whom nothing may be seen.
+/// A user that is not visible.
 pub fn hidden(user: UserId) -> FeedUser {
     let json = json!({"id": IdText(user), "status": Status::Offline.name(), "version": 0});
     FeedUser { id: user, version: 0, json: json.to_string().into() }
@@ -123,7 +123,7 @@ impl EncodedUser {
         }
     }
 
-    /// The user as a viewer with this sight sees them.
+    /// The user as a viewer with this visibility sees them.
     pub fn seen(&mut self, view: &View, visibility: Visibility) -> FeedUser {
         if !visibility.status {
             return hidden(view.user);

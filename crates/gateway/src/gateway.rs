@@ -34,7 +34,7 @@ const CATCH_UP_PAUSE: Duration = Duration::from_secs(1);
 const PRUNING_LEASE: Duration = Duration::from_secs(180);
 
 pub struct GatewayParts {
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     pub clock: Arc<dyn Clock>,
     /// Seeding and leeching counts.
     pub traffic: Arc<dyn TrafficCounts>,
@@ -52,7 +52,7 @@ pub struct GatewayParts {
 pub struct ClusterParts {
     pub store: Arc<ClusterStore>,
     pub redis: Redis,
-    /// This process, by a name that no other ever has.
+    /// Unique name of this process.
     pub process: String,
     /// A gateway that does not renew for this long is declared dead.
     pub lease: Duration,
@@ -92,7 +92,7 @@ pub struct Gateway {
 
 /// Must not run while another process serves the same users.
 struct DeferredWebhooks {
-    people: FriendStore,
+    friend_store: FriendStore,
     webhooks: Option<Webhooks>,
     /// None without a cluster.
     lease: Option<Arc<LeaderLease>>,
@@ -112,13 +112,14 @@ impl Gateway {
     /// Opens connections and files. It notifies and writes nothing before it begins: another process may still serve
     /// the users.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { people, clock, traffic, is_disabled, policy, settings, seed, cluster } = parts;
+        let GatewayParts { friend_store, clock, traffic, is_disabled, policy, settings, seed, cluster } =
+            parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let webhooks = match &settings.webhook {
             Some(webhook) => {
-                let (people, counters) = (people.clone(), Arc::clone(&counters));
-                Some(Webhooks::open(people, webhook, counters, Arc::clone(&clock)).await?)
+                let (friend_store, counters) = (friend_store.clone(), Arc::clone(&counters));
+                Some(Webhooks::open(friend_store, webhook, counters, Arc::clone(&clock)).await?)
             }
             None => None,
         };
@@ -142,7 +143,7 @@ impl Gateway {
             },
         };
         let hub = Hub::open(HubParts {
-            people: people.clone(),
+            friend_store: friend_store.clone(),
             clock: Arc::clone(&clock),
             settings: hub_settings,
             counters: Arc::clone(&counters),
@@ -162,7 +163,7 @@ impl Gateway {
         };
         let acceptor = Acceptor::new(&settings, acceptor_parts);
         let (stop, tasks) = (watch::Sender::new(false), Mutex::default());
-        let deferred = Mutex::new(Some(DeferredWebhooks { people, webhooks, lease }));
+        let deferred = Mutex::new(Some(DeferredWebhooks { friend_store, webhooks, lease }));
         let is_clustered = cluster.is_some();
         Ok(Arc::new(Gateway { hub, acceptor, tokens, counters, stop, tasks, deferred, is_clustered }))
     }
@@ -202,11 +203,13 @@ impl Gateway {
     }
 
     fn start_webhooks(&self) {
-        let Some(DeferredWebhooks { people, webhooks, lease }) = self.deferred.lock().take() else { return };
+        let Some(DeferredWebhooks { friend_store, webhooks, lease }) = self.deferred.lock().take() else {
+            return;
+        };
         let mut tasks = self.tasks.lock();
         match webhooks {
             Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
-            None => drop(tasks.spawn(async move { forget_webhooks(&people, lease.as_deref()).await })),
+            None => drop(tasks.spawn(async move { forget_webhooks(&friend_store, lease.as_deref()).await })),
         }
     }
 
@@ -232,13 +235,13 @@ impl Gateway {
 
 /// Without webhooks, the cursor is dropped, or the history would be kept for it. Unless another gateway holds the
 /// lease.
-async fn forget_webhooks(people: &FriendStore, lease: Option<&LeaderLease>) {
+async fn forget_webhooks(friend_store: &FriendStore, lease: Option<&LeaderLease>) {
     if let Some(lease) = lease
         && !lease.take().await
     {
         return;
     }
-    if let Err(error) = Webhooks::forget(people).await {
+    if let Err(error) = Webhooks::forget(friend_store).await {
         tracing::warn!(%error, "cannot drop the webhook cursor although webhooks are off; history is kept until the next start");
     }
     if let Some(lease) = lease {

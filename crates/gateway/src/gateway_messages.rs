@@ -96,9 +96,9 @@ impl MessageSender {
             let count = messages.len() as u64;
             match self.store.send(&node, &messages).await {
                 Ok(()) => self.counters.messages.messages_sent.add(count),
-                Err(trouble) => {
+                Err(error) => {
                     self.counters.messages.messages_failed.add(count);
-                    tracing::debug!(%trouble, %node, "cannot send messages to another gateway");
+                    tracing::debug!(%error, %node, "cannot send messages to another gateway");
                 }
             }
         }
@@ -120,9 +120,9 @@ impl MessageSender {
                     nodes_by_user.insert(*user, nodes.collect());
                 }
                 Ok(None) => {}
-                Err(trouble) => {
+                Err(error) => {
                     self.counters.messages.messages_failed.increment();
-                    tracing::debug!(%trouble, "cannot read the record of a message recipient");
+                    tracing::debug!(%error, "cannot read the record of a message recipient");
                 }
             }
         }
@@ -168,7 +168,7 @@ impl Hub {
                     self.receive_typing(from, Target::Room(room.into()), on);
                 }
             }
-            Some(said) => self.rooms.receive(room, said, || self.context.next_epoch()),
+            Some(message) => self.rooms.receive(room, message, || self.context.next_epoch()),
             // Of an unknown version; the periodic comparison corrects it.
             None => {}
         }

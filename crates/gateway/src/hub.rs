@@ -16,7 +16,7 @@
 //!
 //! # Deliberately absent
 //!
-//! Sockets, frames and tokens (the session's), the rules of presence (`presence`), SQL (`people`).
+//! Sockets, frames and tokens (the session's), the rules of presence (`presence`), SQL (`friends`).
 //!
 //! # Layout
 //!
@@ -79,7 +79,7 @@ pub struct HubSettings {
     /// Times after which a silent device is away, and offline.
     pub policy: Policy,
     pub limits: UserLimits,
-    /// Comings and goings in rooms are put together for this long.
+    /// Joins and leaves of rooms are batched for this long.
     pub batch: Duration,
     /// Intervals of the cluster sync.
     pub sync: SyncSettings,
@@ -100,7 +100,7 @@ impl Default for HubSettings {
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub user: UserId,
-    /// When the token runs out, if it does.
+    /// Expiry of the token, if it has one.
     pub expires_at: Option<UnixTime>,
     /// The claim `info`; shown to users in the same room.
     pub info: Option<Arc<RawValue>>,
@@ -142,7 +142,7 @@ pub enum ConnectRefusal {
 /// Errors of the Centrifuge protocol. The texts are sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Something of ours failed; the same may work later.
+    /// A failure of this server; the same may work later.
     #[error("internal error")]
     Internal,
     #[error("permission denied")]
@@ -183,7 +183,7 @@ impl CommandError {
 pub struct Hub {
     shards: Box<[Mutex<Shard>]>,
     pub(crate) context: ShardContext,
-    pub(crate) people: FriendStore,
+    pub(crate) friend_store: FriendStore,
     clock: Arc<dyn Clock>,
     pub(crate) settings: ArcSwap<HubSettings>,
     pub(crate) rooms: Rooms,
@@ -232,7 +232,7 @@ impl Hub {
     }
 
     /// The client sent something: a heartbeat.
-    pub fn heard(&self, conn: ConnRef) {
+    pub fn record_activity(&self, conn: ConnRef) {
         self.apply_input(conn.user, Input::Message { conn: conn.conn });
     }
 
@@ -266,7 +266,7 @@ impl Hub {
         let entrant = {
             let mut shard = self.shard(conn.user);
             let entry = shard.users.get_mut(&conn.user).ok_or(CommandError::NotAvailable)?;
-            let visibility = entry.connected.as_ref().map(|circle| circle.visibility.clone());
+            let visibility = entry.connected.as_ref().map(|connected| connected.visibility.clone());
             let connection = entry.connection_mut(conn.conn).ok_or(CommandError::NotAvailable)?;
             let details = &mut connection.details;
             if details.rooms.contains(&name) {
@@ -294,7 +294,9 @@ impl Hub {
             let connection = entry.and_then(|entry| entry.connection(conn.conn));
             let is_there = connection.is_some_and(|connection| connection.details.rooms.contains(name));
             (
-                entry.and_then(|entry| entry.connected.as_ref()).map(|circle| circle.visibility.clone()),
+                entry
+                    .and_then(|entry| entry.connected.as_ref())
+                    .map(|connected| connected.visibility.clone()),
                 is_there,
             )
         };

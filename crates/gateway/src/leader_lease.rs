@@ -57,8 +57,8 @@ impl LeaderLease {
         let Some(lease) = &self.lease else { return true };
         match lease.take().await {
             Ok(is_held) => is_held,
-            Err(trouble) => {
-                tracing::debug!(%trouble, "cannot acquire or renew the leader lease");
+            Err(error) => {
+                tracing::debug!(%error, "cannot acquire or renew the leader lease");
                 lease.is_held()
             }
         }
@@ -66,8 +66,8 @@ impl LeaderLease {
 
     pub async fn release(&self) {
         let Some(lease) = &self.lease else { return };
-        if let Err(trouble) = lease.release().await {
-            tracing::debug!(%trouble, "cannot release the leader lease; it will expire");
+        if let Err(error) = lease.release().await {
+            tracing::debug!(%error, "cannot release the leader lease; it will expire");
         }
     }
 

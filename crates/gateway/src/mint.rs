@@ -1,4 +1,4 @@
-//! Makes tokens, as a site does for its members: for operators who try things out, and for tests.
+//! Signs tokens, as a site does for its members: for manual tests by operators, and for tests.
 //!
 //! Only with a shared secret (HS256): private keys stay with the site.
 
@@ -15,7 +15,7 @@ pub struct TokenClaims<'a> {
     pub audience: &'a str,
     /// The claim `iss`; empty for none.
     pub issuer: &'a str,
-    /// The channel that it lets its owner enter; none for a token to connect with.
+    /// The room that it admits to; none for a connect token.
     pub channel: Option<&'a str>,
 }
 

@@ -172,11 +172,11 @@ impl Outbox {
         let mut waiting = self.waiting.lock();
         waiting.probe_failed |= waiting.probe_matters;
         (waiting.probe, waiting.probe_matters) = (true, true);
-        // A blocked session must learn of the second probe as well.
+        // A blocked session must be woken by the second probe as well.
         wake(waiting);
     }
 
-    /// Likewise, but only to know: nothing follows if it cannot be written.
+    /// Likewise for the sampler: a failure has no effect on presence.
     pub(crate) fn sample(&self) {
         self.add(|waiting| {
             waiting.probe = true;
@@ -184,7 +184,7 @@ impl Outbox {
         });
     }
 
-    /// The end. Answers that wait are still written; all else is let go. The first reason given counts.
+    /// Closes the connection. Waiting replies are still written, the rest is dropped. The first reason counts.
     pub fn close(&self, code: CloseCode) {
         let mut waiting = self.waiting.lock();
         if waiting.close.is_none() {
@@ -198,7 +198,7 @@ impl Outbox {
         self.waiting.lock().close.is_some()
     }
 
-    /// Lets everything out, beginning with the answer to `connect`.
+    /// Releases all frames, the reply to `connect` first.
     pub(crate) fn open(&self, conn: ConnRef, reply: Frame) {
         // Also if the connection is closing: the session needs the user.
         self.waiting.lock().conn = Some(conn);
@@ -215,7 +215,7 @@ impl Outbox {
     }
 
     /// What the session has to do. The task is woken when there is more; while it is blocked, only by urgent events.
-    pub(crate) fn look(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
+    pub(crate) fn poll_state(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
         let mut waiting = self.waiting.lock();
         waiting.is_blocked = is_blocked;
         let probe_failed = std::mem::take(&mut waiting.probe_failed);
@@ -228,7 +228,7 @@ impl Outbox {
             now: !waiting.replies.is_empty()
                 || waiting.ping
                 || waiting.probe
-                || (is_open && waiting.has_news()),
+                || (is_open && waiting.has_pushes()),
             urgent: is_open && waiting.feed.urgency() > 1,
             changes: is_open && waiting.feed.urgency() > 0,
             probe_failed,
@@ -274,7 +274,7 @@ impl Outbox {
         taken
     }
 
-    /// Puts something in and wakes the session if it should know.
+    /// Adds to the outbox and wakes the session if needed.
     fn add(&self, put: impl FnOnce(&mut Pending) -> bool) {
         let mut waiting = self.waiting.lock();
         if waiting.close.is_some() {
@@ -296,7 +296,7 @@ impl Pending {
     }
 
     /// Whether something is to be written at once.
-    fn has_news(&self) -> bool {
+    fn has_pushes(&self) -> bool {
         !self.pushes.is_empty() || self.feed.has_snapshot()
     }
 
@@ -313,7 +313,7 @@ impl Pending {
     }
 }
 
-/// Wakes the session after the lock was let go.
+/// Wakes the session after the lock is released.
 fn wake(mut waiting: parking_lot::MutexGuard<'_, Pending>) {
     let waker = waiting.waker.take();
     drop(waiting);
@@ -322,8 +322,8 @@ fn wake(mut waiting: parking_lot::MutexGuard<'_, Pending>) {
     }
 }
 
-/// Adds the frame that ends a connection.
-pub(crate) fn write_goodbye(out: &mut Vec<u8>, code: CloseCode) {
+/// Adds the close frame.
+pub(crate) fn write_close_frame(out: &mut Vec<u8>, code: CloseCode) {
     write_close(out, code.code(), code.reason());
 }
 

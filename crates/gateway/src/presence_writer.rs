@@ -44,7 +44,7 @@ const USERS_WAITING_MAX: usize = 2_000_000;
 
 #[derive(Default)]
 struct WriteQueue {
-    people: HashMap<UserId, StoredPresence, foldhash::fast::RandomState>,
+    states: HashMap<UserId, StoredPresence, foldhash::fast::RandomState>,
     /// Of the batch that is being written right now.
     in_flight: HashMap<UserId, StoredPresence, foldhash::fast::RandomState>,
     history: VecDeque<PresenceEvent>,
@@ -64,21 +64,21 @@ struct RecentChanges {
 
 impl WriteQueue {
     fn len(&self) -> usize {
-        self.people.len() + self.history.len()
+        self.states.len() + self.history.len()
     }
 
     /// The newer state counts: several tasks save states, not always in order.
     fn add_state(&mut self, remembered: StoredPresence) {
         let user = remembered.user;
-        let kept = self.people.get(&user).or_else(|| self.in_flight.get(&user));
+        let kept = self.states.get(&user).or_else(|| self.in_flight.get(&user));
         if kept.is_none_or(|kept| versions(kept) <= versions(&remembered)) {
-            self.people.insert(user, remembered);
+            self.states.insert(user, remembered);
         }
     }
 
     fn take_states(&mut self) -> Vec<StoredPresence> {
-        let users: Vec<UserId> = self.people.keys().copied().take(BATCH_ROWS_MAX).collect();
-        let batch: Vec<StoredPresence> = users.iter().filter_map(|user| self.people.remove(user)).collect();
+        let users: Vec<UserId> = self.states.keys().copied().take(BATCH_ROWS_MAX).collect();
+        let batch: Vec<StoredPresence> = users.iter().filter_map(|user| self.states.remove(user)).collect();
         self.in_flight.extend(batch.iter().map(|remembered| (remembered.user, remembered.clone())));
         batch
     }
@@ -156,7 +156,7 @@ pub(crate) enum PresenceWriterError {
 }
 
 pub(crate) struct PresenceWriter {
-    people: FriendStore,
+    friend_store: FriendStore,
     counters: Arc<GatewayCounters>,
     waiting: Mutex<WriteQueue>,
     some: Notify,
@@ -166,9 +166,9 @@ pub(crate) struct PresenceWriter {
 }
 
 impl PresenceWriter {
-    pub(crate) fn new(people: FriendStore, counters: Arc<GatewayCounters>) -> PresenceWriter {
+    pub(crate) fn new(friend_store: FriendStore, counters: Arc<GatewayCounters>) -> PresenceWriter {
         PresenceWriter {
-            people,
+            friend_store,
             counters,
             waiting: Mutex::default(),
             some: Notify::new(),
@@ -180,7 +180,7 @@ impl PresenceWriter {
     /// Queues the state of a user.
     pub(crate) fn remember(&self, remembered: StoredPresence) {
         let mut waiting = self.waiting.lock();
-        if waiting.people.len() >= USERS_WAITING_MAX && !waiting.people.contains_key(&remembered.user) {
+        if waiting.states.len() >= USERS_WAITING_MAX && !waiting.states.contains_key(&remembered.user) {
             self.counters.hub.writer_dropped.increment();
             return;
         }
@@ -201,7 +201,7 @@ impl PresenceWriter {
     /// The state read from the database, unless a newer one is queued.
     pub(crate) fn newest(&self, user: UserId, read: LastKnown) -> LastKnown {
         let waiting = self.waiting.lock();
-        match waiting.people.get(&user).or_else(|| waiting.in_flight.get(&user)) {
+        match waiting.states.get(&user).or_else(|| waiting.in_flight.get(&user)) {
             None => read,
             Some(newer) => LastKnown {
                 last_seen: newer.last_seen,
@@ -215,7 +215,7 @@ impl PresenceWriter {
     /// Whether a state of this user is queued or being written.
     pub(crate) fn has(&self, user: UserId) -> bool {
         let waiting = self.waiting.lock();
-        waiting.people.contains_key(&user) || waiting.in_flight.contains_key(&user)
+        waiting.states.contains_key(&user) || waiting.in_flight.contains_key(&user)
     }
 
     fn wake(&self, waiting: &WriteQueue) {
@@ -257,17 +257,17 @@ impl PresenceWriter {
                 self.write_history(history).await?;
                 continue;
             }
-            let people = self.waiting.lock().take_states();
-            if people.is_empty() {
+            let states = self.waiting.lock().take_states();
+            if states.is_empty() {
                 break;
             }
-            self.write_states(people).await?;
+            self.write_states(states).await?;
         }
         Ok(())
     }
 
     async fn write_history(&self, batch: Vec<PresenceEvent>) -> Result<(), PresenceWriterError> {
-        let written = in_time(self.people.record(&batch)).await;
+        let written = in_time(self.friend_store.record(&batch)).await;
         match &written {
             Ok(_) => self.wrote(batch.len()),
             Err(_) => {
@@ -279,14 +279,14 @@ impl PresenceWriter {
     }
 
     async fn write_states(&self, batch: Vec<StoredPresence>) -> Result<(), PresenceWriterError> {
-        let written = in_time(self.people.save_presence(&batch)).await;
+        let written = in_time(self.friend_store.save_presence(&batch)).await;
         let rows = batch.len();
         let mut waiting = self.waiting.lock();
         waiting.in_flight.clear();
         if written.is_err() {
             for remembered in batch {
                 // A state queued meanwhile is newer.
-                waiting.people.entry(remembered.user).or_insert(remembered);
+                waiting.states.entry(remembered.user).or_insert(remembered);
             }
         }
         drop(waiting);
@@ -303,7 +303,7 @@ impl PresenceWriter {
     }
 }
 
-/// Waits for the database, but not for ever.
+/// Waits for the database with a time limit.
 async fn in_time<T>(write: impl Future<Output = Result<T, FriendsError>>) -> Result<T, PresenceWriterError> {
     let written =
         tokio::time::timeout(WRITE_TIMEOUT, write).await.map_err(|_| PresenceWriterError::TimedOut)?;
@@ -343,9 +343,9 @@ mod tests {
             change(step * 50, from, to)
         };
         (0..41).for_each(|step| waiting.add_history(flip(step)));
-        let told = kinds(&mut waiting);
-        assert!((10..=12).contains(&told.len()), "{told:?}");
-        let last = told.last().map(|(_, kind)| *kind);
+        let written = kinds(&mut waiting);
+        assert!((10..=12).contains(&written.len()), "{written:?}");
+        let last = written.last().map(|(_, kind)| *kind);
         assert_eq!(last, Some(PresenceEventKind::Transition { from: Status::Online, to: Status::Busy }));
         (41..61).for_each(|step| waiting.add_history(flip(step)));
         assert!(kinds(&mut waiting).len() <= 2);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_is_not_put_together_with_another_users() {
+    fn returned_entries_are_not_merged_with_those_of_another_user() {
         let mut waiting = WriteQueue::default();
         let (online, away) = (Status::Online, Status::Away);
         (0..20).for_each(|_| waiting.add_history(change(0, online, away)));

@@ -2,9 +2,9 @@
 //!
 //! # Layout
 //!
-//! - `command`: what clients say
+//! - `command`: messages of clients
 //! - `reply`: replies and pushes
-//! - `code`: errors and reasons to close, as numbers that every published SDK knows
+//! - `code`: errors and reasons to close, as numbers that published SDKs understand
 //!
 //! # Guarantees
 //!
@@ -13,7 +13,7 @@
 //!
 //! # Deliberately absent
 //!
-//! The protobuf encoding; recovery from a stream's history, for what a client is given is always the present state;
+//! The protobuf encoding; recovery from a stream's history, for a client always gets the present state;
 //! publishing by clients.
 
 mod code;

@@ -147,10 +147,10 @@ mod tests {
         );
         // Identical to a real arrival and a real departure.
         for cause in Cause::ALL {
-            let told = |from, to| RecentEvent { cause, ..recent(7, from, to) }.public();
-            assert_eq!(told(Status::Invisible, Status::Busy), told(Status::Offline, Status::Busy));
-            assert_eq!(told(Status::Online, Status::Invisible), told(Status::Online, Status::Offline));
-            assert_eq!(told(Status::Pending, Status::Away), told(Status::Offline, Status::Away));
+            let public = |from, to| RecentEvent { cause, ..recent(7, from, to) }.public();
+            assert_eq!(public(Status::Invisible, Status::Busy), public(Status::Offline, Status::Busy));
+            assert_eq!(public(Status::Online, Status::Invisible), public(Status::Online, Status::Offline));
+            assert_eq!(public(Status::Pending, Status::Away), public(Status::Offline, Status::Away));
         }
         let shown = |from, to| recent(7, from, to).public().map(|one| (one.platform, one.cause));
         assert_eq!(shown(Status::Invisible, Status::Busy), Some((None, Cause::Connect)));

@@ -7,7 +7,7 @@
 //! - Join and leave messages are net: a connection that leaves and re-enters within the batch window did neither, and
 //!   a user who reconnects within it joins with the new connection before the old one leaves. Replies to `presence`
 //!   agree with the messages sent before and after.
-//! - Users that are invisible, show their status to nobody, or list the viewer as `never` are not visible. A change
+//! - Users that are invisible, show their status to no one, or list the viewer as `never` are not visible. A change
 //!   of `never` applies at once.
 //! - Empty rooms cost nothing.
 //! - In a cluster a room spans all gateways: members at other gateways are remote members ([`sync`]), announced and

@@ -99,7 +99,7 @@ pub(crate) struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// We end it: the goodbye is still to be written, or it was and the client's is awaited.
+    /// Closed by the server: its close frame is to be written, or the client's is awaited.
     Closing {
         code: CloseCode,
         is_sent: bool,
@@ -199,7 +199,7 @@ impl Session {
         Step::Again
     }
 
-    /// A message may contain `connect` and more commands: then the outbox knows before all of them are done.
+    /// A message may contain `connect` and more commands: the outbox has the user before all of them are done.
     fn conn_ref(&self) -> Option<ConnRef> {
         self.conn.or_else(|| self.outbox.conn())
     }
@@ -260,7 +260,7 @@ impl Session {
         }
     }
 
-    /// Ends the connection for this reason, with a goodbye.
+    /// Closes the connection with a close frame.
     fn close(&mut self, code: CloseCode) {
         if self.phase != Phase::Open {
             return;
@@ -281,11 +281,11 @@ impl Session {
                 self.end(Ending::Clean, CloseKind::Clean);
                 self.phase = Phase::Leaving { code, is_sent: false };
             }
-            // Both sides closed at once: our reason is sent.
+            // Closed by both at once: our reason is sent.
             Phase::Closing { code, is_sent: false } => {
                 self.phase = Phase::Leaving { code: Some(code.code()), is_sent: false };
             }
-            // The answer to ours.
+            // The reply to our close frame.
             Phase::Closing { is_sent: true, .. } | Phase::Leaving { .. } | Phase::Draining | Phase::Over => {
                 self.phase = Phase::Over
             }

@@ -59,7 +59,7 @@ pub struct TokenSettings {
     pub audience: Option<String>,
     /// Required claim `iss`.
     pub issuer: Option<String>,
-    /// Whether tokens without `exp` are accepted. One that leaked would be good for ever.
+    /// Whether tokens without `exp` are accepted. A leaked one would never expire.
     pub allow_without_expiry: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct ConnectionSettings {
     pub outbox_bytes_max: usize,
     /// Ping interval, also sent to clients.
     pub ping: Duration,
-    /// Changes that are not urgent are put together for this long.
+    /// Changes that are not urgent are batched for this long.
     pub batch: Duration,
     /// At shutdown, connections are closed over this long.
     pub goodbye: Duration,

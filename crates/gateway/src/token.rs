@@ -58,10 +58,10 @@ pub enum TokenError {
 /// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// It was good once; the client gets itself another.
+    /// Expired; the client may refresh it.
     #[error("the token has expired")]
     Expired,
-    /// It is not good, whatever the reason: forgers learn nothing.
+    /// Invalid; the reason is not disclosed.
     #[error("the token is not valid")]
     Invalid,
 }
@@ -101,7 +101,7 @@ impl Tokens {
         if is_theirs { Ok(()) } else { Err(Rejected::Invalid) }
     }
 
-    /// For how many seconds from now a token is good; never zero, which an SDK would take for a mistake.
+    /// Seconds until expiry; never zero, which SDKs reject.
     pub fn seconds_left(&self, expires_at: UnixTime) -> u32 {
         expires_at.since(self.clock.now()).0.max(1)
     }
@@ -123,7 +123,7 @@ impl Tokens {
         }
     }
 
-    /// Once per process: the token is signed, so the mistake is the site's, and clients are not told the reason.
+    /// Once per process: the token is signed, so the mistake is the site's, and clients do not get the reason.
     fn warn_of_missing_expiry(&self) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             warn!(

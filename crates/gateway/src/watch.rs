@@ -197,7 +197,7 @@ impl Work {
     }
 }
 
-/// Waits for the database, but not for ever.
+/// Waits for the database with a time limit.
 async fn in_time<T>(read: impl Future<Output = Result<T, FriendsError>>) -> Option<T> {
     match tokio::time::timeout(READ_TIMEOUT, read).await {
         Ok(Ok(value)) => Some(value),

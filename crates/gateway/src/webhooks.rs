@@ -84,7 +84,7 @@ pub enum WebhookError {
 }
 
 pub struct Webhooks {
-    people: FriendStore,
+    friend_store: FriendStore,
     counters: Arc<GatewayCounters>,
     clock: Arc<dyn Clock>,
     receiver: Arc<Receiver>,
@@ -115,17 +115,17 @@ struct Receiver {
 impl Webhooks {
     /// Reads the cursor. A new one starts at the end of the history.
     pub async fn open(
-        people: FriendStore,
+        friend_store: FriendStore,
         settings: &WebhookSettings,
         counters: Arc<GatewayCounters>,
         clock: Arc<dyn Clock>,
     ) -> Result<Webhooks, WebhookError> {
         let receiver = Arc::new(Receiver::new(settings)?);
-        let place = match people.cursor(CURSOR).await? {
+        let place = match friend_store.cursor(CURSOR).await? {
             Some(place) => place,
             None => {
-                let place = people.newest_event().await?;
-                people.set_cursor(CURSOR, place).await?;
+                let place = friend_store.newest_event().await?;
+                friend_store.set_cursor(CURSOR, place).await?;
                 place
             }
         };
@@ -134,7 +134,7 @@ impl Webhooks {
             QueueLimits { at_once_max: AT_ONCE_MAX, waiting_max: WAITING_MAX, give_up, reorder_window };
         let queue = DeliveryQueue::starting_after(place.0, limits, clock.now_ms());
         let (sending, lease) = (JoinSet::new(), Arc::new(LeaderLease::always_held()));
-        Ok(Webhooks { people, counters, clock, receiver, limits, queue, kept: place.0, sending, lease })
+        Ok(Webhooks { friend_store, counters, clock, receiver, limits, queue, kept: place.0, sending, lease })
     }
 
     /// For several gateways on the same database.
@@ -145,8 +145,8 @@ impl Webhooks {
     }
 
     /// Drops the cursor where webhooks are off, so that no history is kept for it.
-    pub async fn forget(people: &FriendStore) -> Result<(), FriendsError> {
-        people.drop_cursor(CURSOR).await
+    pub async fn forget(friend_store: &FriendStore) -> Result<(), FriendsError> {
+        friend_store.drop_cursor(CURSOR).await
     }
 
     /// Sends while it holds the lease, until stopped.
@@ -202,7 +202,7 @@ impl Webhooks {
     /// Continues after the cursor that the previous holder saved.
     async fn begin_lease(&mut self) {
         let place = loop {
-            match self.people.cursor(CURSOR).await {
+            match self.friend_store.cursor(CURSOR).await {
                 Ok(place) => break place.map_or(self.kept, |place| place.0),
                 Err(error) => {
                     self.counters.webhooks.store_failures.increment();
@@ -277,7 +277,7 @@ impl Webhooks {
             return false;
         }
         let after = PresenceEventId(self.queue.read_through());
-        match self.people.events_after(after, EventFilter::ArrivalsAndDepartures, limit as u32).await {
+        match self.friend_store.events_after(after, EventFilter::ArrivalsAndDepartures, limit as u32).await {
             Ok(found) => {
                 let is_more = found.len() == limit;
                 let now_ms = self.clock.now_ms();
@@ -301,7 +301,7 @@ impl Webhooks {
         if done == self.kept {
             return;
         }
-        match self.people.set_cursor(CURSOR, PresenceEventId(done)).await {
+        match self.friend_store.set_cursor(CURSOR, PresenceEventId(done)).await {
             Ok(()) => self.kept = done,
             Err(error) => {
                 self.counters.webhooks.store_failures.increment();

@@ -22,14 +22,14 @@ use testkit::{Hook, HookReceiver, HookReply, RedisServer, eventually};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Long enough for a machine that does much else, too.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 const SECRET: &str = "a secret of the site's and ours";
 
 /// A database that outlives the servers on it.
 struct Scene {
     _folder: TempDir,
-    people: FriendStore,
+    friend_store: FriendStore,
 }
 
 /// Webhooks that run.
@@ -44,30 +44,35 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people = FriendStore::open(Database::Sqlite(database), FriendsSettings::default()).await.unwrap();
-        Scene { _folder: folder, people }
+        let friend_store =
+            FriendStore::open(Database::Sqlite(database), FriendsSettings::default()).await.unwrap();
+        Scene { _folder: folder, friend_store }
     }
 
     async fn start(&self, receiver: &HookReceiver, give_up: Duration) -> Running {
         self.start_in_turn(receiver, give_up, LeaderLease::always_held()).await
     }
 
-    /// As one of many.
+    /// In a cluster.
     async fn start_in_turn(&self, receiver: &HookReceiver, give_up: Duration, lease: LeaderLease) -> Running {
         let settings =
             WebhookSettings { url: receiver.url(), ca_file: None, secret: Secret::new(SECRET), give_up };
         let counters = Arc::new(GatewayCounters::default());
         let (stop, stopped) = watch::channel(false);
-        let webhooks =
-            Webhooks::open(self.people.clone(), &settings, Arc::clone(&counters), Arc::new(SystemClock));
+        let webhooks = Webhooks::open(
+            self.friend_store.clone(),
+            &settings,
+            Arc::clone(&counters),
+            Arc::new(SystemClock),
+        );
         let task = tokio::spawn(webhooks.await.unwrap().with_lease(Arc::new(lease)).run(stopped));
         Running { counters, stop, task }
     }
 
-    /// Everybody comes and goes, one after the other.
+    /// Each user arrives and leaves, one after the other.
     async fn come_and_go(&self, users: std::ops::RangeInclusive<u64>) {
         let at_ms = SystemClock.now_ms();
-        let told = |user: u64, kind, cause| PresenceEvent {
+        let event = |user: u64, kind, cause| PresenceEvent {
             user: UserId::new(user).unwrap(),
             at_ms,
             kind,
@@ -77,12 +82,12 @@ impl Scene {
         let batch: Vec<PresenceEvent> = users
             .flat_map(|user| {
                 [
-                    told(user, PresenceEventKind::Arrived, Cause::Connect),
-                    told(user, PresenceEventKind::Left, Cause::Close),
+                    event(user, PresenceEventKind::Arrived, Cause::Connect),
+                    event(user, PresenceEventKind::Left, Cause::Close),
                 ]
             })
             .collect();
-        self.people.record(&batch).await.unwrap();
+        self.friend_store.record(&batch).await.unwrap();
     }
 }
 
@@ -92,14 +97,14 @@ impl Running {
         self.task.await.unwrap();
     }
 
-    /// Ends it as a crash would.
+    /// Stops it as a crash would.
     async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 }
 
-/// Waits until so many were taken.
+/// Waits for this many deliveries.
 async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
     let waiting = async {
         while receiver.taken().len() < count {
@@ -107,11 +112,11 @@ async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
         }
     };
     let waited = tokio::time::timeout(PATIENCE, waiting).await;
-    assert!(waited.is_ok(), "only {} of {count} came", receiver.taken().len());
+    assert!(waited.is_ok(), "only {} of {count} arrived", receiver.taken().len());
     receiver.taken()
 }
 
-/// What was taken about one person, in order.
+/// Deliveries about one user, in order.
 fn events_of(hooks: &[Hook], user: u64) -> Vec<String> {
     let of_user = hooks.iter().filter(|hook| hook.user() == user);
     of_user.map(|hook| hook.json()["event"].as_str().unwrap().to_owned()).collect()
@@ -141,7 +146,7 @@ async fn arrivals_and_departures_are_sent_once_in_order_and_signed() {
     for user in 2..=21 {
         assert_eq!(events_of(&hooks, user), ["arrived", "left"]);
     }
-    assert!(events_of(&hooks, 1).is_empty(), "what happened before webhooks were turned on is not told");
+    assert!(events_of(&hooks, 1).is_empty(), "events from before webhooks were enabled are not sent");
     let first = hooks.iter().find(|hook| hook.user() == 2).unwrap();
     assert!(hooks.iter().all(is_signed), "{first:?}");
     assert_eq!(first.head[0], "POST /hook HTTP/1.1");
@@ -157,11 +162,11 @@ async fn arrivals_and_departures_are_sent_once_in_order_and_signed() {
     running.stop().await;
     let again = scene.start(&receiver, Duration::from_secs(3600)).await;
     scene.come_and_go(30..=30).await;
-    assert_eq!(taken(&receiver, 42).await.len(), 42, "a restart in good order repeats nothing");
+    assert_eq!(taken(&receiver, 42).await.len(), 42, "a clean restart repeats nothing");
     again.stop().await;
 }
 
-/// A process that takes another's place is open long before it is alone.
+/// During a take-over the new process is open long before it is alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_process_has_sent_meanwhile_is_not_sent_again() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
@@ -174,7 +179,7 @@ async fn what_another_process_has_sent_meanwhile_is_not_sent_again() {
     };
     let counters = Arc::new(GatewayCounters::default());
     let next =
-        Webhooks::open(scene.people.clone(), &settings, counters, Arc::new(SystemClock)).await.unwrap();
+        Webhooks::open(scene.friend_store.clone(), &settings, counters, Arc::new(SystemClock)).await.unwrap();
     scene.come_and_go(1..=10).await;
     taken(&receiver, 20).await;
     running.stop().await;
@@ -228,7 +233,7 @@ async fn a_crash_repeats_but_never_loses() {
     };
     tokio::time::timeout(PATIENCE, complete).await.unwrap();
     for user in 1..=30 {
-        // A repetition begins with what was not known to be told: never with a going whose coming is untold.
+        // A repetition begins with the first unconfirmed delivery: never with a departure whose arrival was not sent.
         assert_eq!(events_of(&receiver.taken(), user)[0], "arrived");
     }
     running.stop().await;
@@ -258,7 +263,7 @@ async fn a_receiver_that_is_away_gets_everything_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_too_old_is_given_up_and_counted() {
+async fn an_old_delivery_fails_for_good_and_is_counted() {
     let (scene, receiver) = (Scene::new().await, HookReceiver::start());
     receiver.behave(HookReply::Status(410));
     let running = scene.start(&receiver, Duration::from_millis(1)).await;
@@ -274,12 +279,12 @@ async fn what_is_too_old_is_given_up_and_counted() {
     assert!(receiver.taken().is_empty());
     receiver.behave(HookReply::Accept);
     scene.come_and_go(4..=4).await;
-    assert_eq!(events_of(&taken(&receiver, 2).await, 4), ["arrived", "left"], "and others are told");
+    assert_eq!(events_of(&taken(&receiver, 2).await, 4), ["arrived", "left"], "and others are sent");
     running.stop().await;
-    assert_eq!(scene.people.cursor("webhooks").await.unwrap(), Some(friends::PresenceEventId(8)));
-    Webhooks::forget(&scene.people).await.unwrap();
+    assert_eq!(scene.friend_store.cursor("webhooks").await.unwrap(), Some(friends::PresenceEventId(8)));
+    Webhooks::forget(&scene.friend_store).await.unwrap();
     assert_eq!(
-        scene.people.cursor("webhooks").await.unwrap(),
+        scene.friend_store.cursor("webhooks").await.unwrap(),
         None,
         "nothing is kept for webhooks that are off"
     );
@@ -297,13 +302,13 @@ async fn a_slow_receiver_gets_only_so_many_at_once() {
     running.stop().await;
 }
 
-/// The turn of one of several gateways on a Redis.
+/// The leader lease of the webhooks.
 fn lease(redis: &RedisServer, process: &str) -> LeaderLease {
     let handle = Redis::new(RedisSettings::from_url(&redis.url()).unwrap()).unwrap();
     LeaderLease::shared(handle, WEBHOOKS_LEASE_KEY, process, Duration::from_secs(2))
 }
 
-/// Each delivery id once, in the order in which it first came.
+/// Each delivery id once, in the order of its first arrival.
 fn ids_of(hooks: &[Hook]) -> Vec<String> {
     let mut ids: Vec<String> = hooks.iter().map(|hook| hook.json()["id"].to_string()).collect();
     ids.sort_unstable();
@@ -311,7 +316,7 @@ fn ids_of(hooks: &[Hook]) -> Vec<String> {
     ids
 }
 
-/// Waits until so many different messages were taken, some of them perhaps twice.
+/// Waits for this many different deliveries; some may be repeated.
 async fn told_of(receiver: &HookReceiver, count: usize) {
     let waiting = async {
         while ids_of(&receiver.taken()).len() < count {
@@ -329,15 +334,15 @@ async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_
     let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     scene.come_and_go(1..=20).await;
     taken(&receiver, 40).await;
-    // Whoever tells now gives its lease back; it may be either of them.
+    // The leader releases the lease; it may be either of them.
     first.stop().await;
     scene.come_and_go(21..=30).await;
     let hooks = taken(&receiver, 60).await;
-    assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "nothing is told twice in good order");
+    assert_eq!((hooks.len(), ids_of(&hooks).len()), (60, 60), "no delivery is repeated without a failure");
     let third = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.2")).await;
     second.kill().await;
     scene.come_and_go(31..=40).await;
-    // The turn of who was killed ends by itself.
+    // The lease of the killed one expires.
     told_of(&receiver, 80).await;
     (1..=40).for_each(|user| {
         let events = events_of(&receiver.taken(), user);
@@ -353,7 +358,7 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     let first = scene.start_in_turn(&receiver, long, lease(&redis, "gw-a.1")).await;
     scene.come_and_go(1..=5).await;
     taken(&receiver, 10).await;
-    // As if this process had been held up for longer than its lease.
+    // As if this process had been suspended for longer than its lease.
     redis.cli(&["SET", WEBHOOKS_LEASE_KEY, "gw-b.1", "PX", "60000"]);
     let second = scene.start_in_turn(&receiver, long, lease(&redis, "gw-b.1")).await;
     let counters = Arc::clone(&first.counters);
@@ -368,5 +373,5 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     .unwrap();
     first.stop().await;
     second.stop().await;
-    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_LEASE_KEY]).trim(), "0", "whoever ends gives its lease back");
+    assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_LEASE_KEY]).trim(), "0", "the lease is released at the end");
 }

@@ -207,13 +207,13 @@ pub enum Effect {
 /// A session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The person has as many devices as one may have.
+    /// The user has the maximum number of devices.
     #[error("no more than {} at a time: sign one out", counted(*max, "device"))]
     TooManyDevices {
         /// How many one may have.
         max: u32,
     },
-    /// The person has as many sessions as one may have.
+    /// The user has the maximum number of sessions.
     #[error("no more than {} of one person at a time: close one", counted(*max, "connection"))]
     TooManySessions {
         /// How many one may have.

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_stands_still_for_what_comes_out_of_order() {
+    fn time_does_not_go_back_for_inputs_out_of_order() {
         let mut clock = MonotonicClock::new(Moment(10_000));
         assert_eq!(clock.at(Moment(12_000)), MonotonicTime(12_000));
         assert_eq!(clock.at(Moment(10_500)), MonotonicTime(12_000));

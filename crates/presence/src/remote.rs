@@ -38,7 +38,7 @@ pub struct NodeEntry {
     pub devices: Vec<NodeDevice>,
     /// The latest activity of any device.
     pub last_activity: UnixTime,
-    /// Silence after which all of them are gone: the longest timeout among the sessions.
+    /// Silence after which all of them have ended: the longest timeout among the sessions.
     pub gone_in: Seconds,
 }
 

@@ -94,7 +94,7 @@ fn the_fifth_rule_offline_without_a_session_and_the_declaration_waits() {
 }
 
 #[test]
-fn a_declaration_replaces_what_its_session_said_and_clearing_removes_both() {
+fn a_declaration_replaces_that_of_its_session_and_clearing_removes_both() {
     let mut fixture = Fixture::new();
     fixture.connect(7, 1, saying("a", Declared::Away));
     fixture.declare(7, 1, Some(declaration(Declared::Busy)));
@@ -110,7 +110,7 @@ fn a_declaration_replaces_what_its_session_said_and_clearing_removes_both() {
 }
 
 #[test]
-fn a_declaration_ends_when_it_said_it_would() {
+fn a_declaration_ends_at_its_time() {
     let mut fixture = Fixture::new();
     fixture.connect(7, 1, hello("a"));
     let lunch = Declaration { status: Declared::Away, text: Some("lunch".into()), until: second(60) };
@@ -215,7 +215,7 @@ fn the_first_session_in_and_the_last_out_are_effects() {
 }
 
 #[test]
-fn only_coming_and_going_is_urgent_for_others() {
+fn only_arrivals_and_departures_are_urgent_for_others() {
     let mut fixture = Fixture::new();
     let changed = |fixture: &mut Fixture| {
         let effects = fixture.take();
@@ -372,7 +372,7 @@ fn last_seen_of_online_users_is_stored_at_intervals() {
 }
 
 #[test]
-fn p11_each_sign_of_life_is_stored_when_it_is_heard_unless_one_was_a_moment_ago() {
+fn p11_each_sign_of_life_is_stored_unless_one_was_a_moment_ago() {
     let mut fixture = Fixture::with(Policy { store_interval: Seconds(1), ..Policy::default() });
     fixture.connect(7, 1, hello("a"));
     fixture.input(8, Input::Heartbeat { hello: hello("b") });

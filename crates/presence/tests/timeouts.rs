@@ -124,7 +124,7 @@ fn p7_a_heartbeat_at_any_time_makes_online_at_once_and_starts_anew() {
 }
 
 #[test]
-fn p7_gone_in_time_whatever_the_settings() {
+fn p7_offline_in_time_whatever_the_settings() {
     let settings =
         [(5, 1, 1, 2), (30, 5, 6, 2), (30, 5, 100, 3), (10, 60, 6, 3), (7, 3, 2, 9), (30, 7, 6, 2)];
     for (heartbeat, probe, probes_max, missed_max) in settings {
@@ -145,7 +145,7 @@ fn p7_gone_in_time_whatever_the_settings() {
 
 /// A suspended machine has received nothing; its clients may still be alive.
 #[test]
-fn sessions_are_probed_before_they_end_after_a_leap_of_time() {
+fn sessions_are_probed_before_they_end_after_a_clock_leap() {
     let mut fixture = Fixture::new();
     fixture.connect(7, 1, hello("page"));
     fixture.connect(8, 2, hello("page"));
@@ -255,7 +255,7 @@ fn p8_in_the_background_answered_pings_keep_online_and_a_closed_connection_is_no
 }
 
 #[test]
-fn p8_inactive_is_away_at_once_and_gone_like_the_background() {
+fn p8_inactive_is_away_at_once_and_offline_like_the_background() {
     let mut fixture = Fixture::new();
     fixture.connect(7, 1, hello("app"));
     fixture.app(7, 1, AppState::Inactive);
@@ -285,7 +285,7 @@ fn heartbeat(name: &str, app: AppState) -> Input {
 }
 
 #[test]
-fn without_a_connection_two_missed_are_away_and_three_gone_and_no_probe_is_sent() {
+fn without_a_connection_two_missed_are_away_and_three_offline_and_no_probe_is_sent() {
     let mut fixture = Fixture::new();
     fixture.input(7, heartbeat("page", AppState::Foreground));
     assert_eq!(fixture.status(7), Status::Online);
@@ -303,7 +303,7 @@ fn without_a_connection_two_missed_are_away_and_three_gone_and_no_probe_is_sent(
 }
 
 #[test]
-fn without_a_connection_each_heartbeat_says_where_the_app_is() {
+fn without_a_connection_each_heartbeat_has_the_app_state() {
     let mut fixture = Fixture::new();
     fixture.input(7, heartbeat("app", AppState::Background));
     fixture.pass_to(299);

@@ -20,8 +20,6 @@ use crate::data_files::ACTIVITY_FILE;
 
 /// Users that one sweep of the activity view looks at.
 const SWEEP_USERS_MAX: usize = 1000;
-/// A file of the audit trail is rotated at this size. Rotated files are kept.
-const AUDIT_FILE_BYTES_MAX: u64 = 64 << 20;
 /// How long replicas may take to confirm an entry before it is checked again.
 const REPLICA_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long the counters of a client that left are kept: what it moved meanwhile counts if it comes back within this time.
@@ -66,12 +64,7 @@ impl Config {
     /// How the audit trail is kept.
     pub fn audit_settings(&self, data: &Path) -> AuditSettings {
         let access = &self.access;
-        AuditSettings {
-            file: data.join(&access.audit_file),
-            sync: access.audit_sync,
-            file_bytes_max: AUDIT_FILE_BYTES_MAX,
-            files_max: 0,
-        }
+        AuditSettings { file: data.join(&access.audit_file), sync: access.audit_sync }
     }
 
     /// How long peers may be silent.

@@ -57,7 +57,7 @@ pub async fn open(
     let secret = gateway_secret::for_server(config, data)?;
     let gate = Arc::clone(&traffic.gate);
     let gateway = Gateway::open(GatewayParts {
-        people,
+        friend_store: people,
         clock: system_clock(),
         traffic: Arc::new(traffic),
         is_disabled: Arc::new(move |user| gate.is_disabled(user)),

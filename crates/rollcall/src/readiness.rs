@@ -87,7 +87,7 @@ fn audit(needs: &Needs<'_>) -> Dependency {
     let audit = needs.audit.clone();
     Dependency::new("audit", move || {
         let audit = audit.clone();
-        async move { audit.check_room().await.map_err(|error| error.to_string()) }
+        async move { audit.check_writable().await.map_err(|error| error.to_string()) }
     })
 }
 

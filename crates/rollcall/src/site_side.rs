@@ -145,7 +145,6 @@ impl OpenSite {
             views: view_groups(lent.config),
             journal_length_alarm: lent.config.journal.length_alarm.into(),
             health: Arc::clone(&health),
-            audit: audit.clone(),
         });
         let collector = Arc::clone(&overview);
         engine.add_until_stopped(|stopped| collector.run(stopped));

@@ -39,7 +39,7 @@ pub(crate) enum DeviceCommand {
     Crash,
 }
 
-/// Runs until it is told to end or its connection ends. True if it was told to.
+/// Runs until its command channel or its connection closes. True for the former.
 pub(crate) async fn run(
     settings: DeviceSettings,
     mut commands: mpsc::Receiver<DeviceCommand>,

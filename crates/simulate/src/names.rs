@@ -74,7 +74,7 @@ const EMOJI: [&str; 8] = [
 const ODD: [&str; 4] = [
     "A <b>bold</b> & \"quoted\" collection <img src=x>",
     "العربية والعبرية עברית mixed with English",
-    "name-without-any-spaces-that-goes-on-and-on-and-on-until-nobody-has-room-for-it-any-more-in-a-table-2026-complete-edition",
+    "name-without-any-spaces-that-goes-on-and-on-and-on-until-no-column-has-room-for-it-any-more-in-a-table-2026-complete-edition",
     "  spaces   at   odd   places  ",
 ];
 const TEXTS: [&str; 14] = [

@@ -68,6 +68,7 @@
 //! Metrics have no counters of their own: each subsystem's atomics are read at a scrape. Values that need I/O are polled,
 //! and the page shows the last result with its age.
 
+pub mod alerts;
 mod api;
 pub mod app;
 pub mod auth;

@@ -4,9 +4,8 @@
 //!
 //! - this file: the collector
 //! - [`schema`]: its JSON
-//! - `polling`: sources that need I/O: the journal, other gateways, the audit trail
+//! - `polling`: sources that need I/O: the journal, other gateways
 //! - `window`: rates and quantiles
-//! - `alerts`: what is wrong, since when, and what to do
 //! - [`history`]: the last hour
 //!
 //! # Guarantees
@@ -19,7 +18,6 @@
 //!
 //! Figures of other processes, except the number of online users. Persistence across restarts.
 
-mod alerts;
 pub mod history;
 mod polling;
 pub mod schema;
@@ -29,7 +27,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::audit::Audit;
 use domain::clock::{Clock, Stopwatch};
 use domain::{Histogram, UnixTime};
 use gateway::Gateway;
@@ -41,11 +38,11 @@ use tokio::time::MissedTickBehavior;
 use tracing::error;
 use tracker::Tracker;
 
-use self::alerts::AlertBook;
 use self::history::{History, OverviewHistory};
 use self::polling::Polled;
 use self::schema::{DisconnectCause, GatewayOverview, HeartbeatDelay, Overview, TrackerOverview};
 use self::window::{Window, quantile};
+use crate::alerts::{ActiveAlerts, Observed};
 use crate::api::PresenceCount;
 use crate::health::Health;
 use crate::site::ViewGroup;
@@ -72,7 +69,6 @@ pub struct OverviewSources {
     /// `journal.length_alarm`.
     pub journal_length_alarm: u64,
     pub health: Arc<Health>,
-    pub audit: Audit,
 }
 
 /// Computes the overview and keeps the last one.
@@ -116,7 +112,7 @@ struct CollectorState {
     since: Stopwatch,
     samples: Window<CounterSample>,
     delays: Window<domain::histogram::Snapshot>,
-    alerts: AlertBook,
+    alerts: ActiveAlerts,
 }
 
 impl OverviewCollector {
@@ -153,7 +149,6 @@ impl OverviewCollector {
             tokio::join!(
                 self.polled.poll_journal(&self.sources),
                 self.polled.poll_presence(&self.sources),
-                self.polled.poll_audit(&self.sources),
                 self.collect(),
             )
         };
@@ -169,7 +164,7 @@ impl OverviewCollector {
             since: Stopwatch::start(),
             samples: Window::new(RATE_WINDOW_S),
             delays: Window::new(DELAY_WINDOW_S),
-            alerts: AlertBook::default(),
+            alerts: ActiveAlerts::default(),
         };
         let mut interval = tokio::time::interval(INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -203,8 +198,14 @@ impl OverviewCollector {
             health: sources.health.report(true),
             alerts: Vec::new(),
         };
-        let found = alerts::found(&overview, &self.polled);
-        overview.alerts = state.alerts.update(found, overview.journal.is_some(), now);
+        let webhooks = sources.gateway.as_ref().map(|gateway| &gateway.counters.webhooks);
+        let observed = Observed {
+            overview: &overview,
+            journal_status_age_s: self.polled.journal_age_s(),
+            journal_length_alarm: sources.journal_length_alarm,
+            webhook_age_s: webhooks.map_or(0, |webhooks| webhooks.oldest_seconds.get()),
+        };
+        overview.alerts = state.alerts.evaluate(&observed, now);
         self.history.lock().record(at_s, now, sample, &overview);
         overview
     }

@@ -14,7 +14,7 @@ pub struct Announce {
     pub downloaded: u64,
     pub left: Option<u64>,
     pub event: AnnounceEvent,
-    /// How many peers it wants.
+    /// `numwant`.
     pub numwant: Option<i32>,
     pub key: Option<u32>,
     /// Further text for an HTTP query, such as `&ip=192.0.2.1`, exactly as it is to be sent.

@@ -88,7 +88,7 @@ pub trait Client {
     /// Waits for a tracker message that contains `expected`.
     #[track_caller]
     fn wait_tracker_message(&mut self, expected: &str, limit: Duration) {
-        let what = format!("{} to show that the tracker said {expected:?}", self.name());
+        let what = format!("{} to show the tracker message {expected:?}", self.name());
         eventually(&what, limit, || self.tracker_message().contains(expected).then_some(()));
     }
 }

@@ -1,4 +1,4 @@
-//! A site's webhook endpoint that can be slow, broken or gone.
+//! A site's webhook endpoint that can be slow, broken or down.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-/// How often an idle connection checks whether the receiver is gone.
+/// How often an idle connection checks whether the receiver has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl HookReceiver {
         HookReceiver { shared, address, accepting: Some(accepting) }
     }
 
-    /// Its address, as the configuration wants it.
+    /// Its address, as the configuration takes it.
     pub fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
@@ -143,7 +143,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Reads that block until data arrives or the receiver is gone.
+/// Reads that block until data arrives or the receiver has ended.
 struct BlockingReader<'s> {
     stream: TcpStream,
     shared: &'s Shared,

@@ -11,7 +11,7 @@
 //! - [`population`]: thousands of simulated clients with known totals
 //! - [`torrent_file`]: random payloads and their private torrents
 //! - [`clients`]: Transmission, aria2, libtorrent, qBittorrent, rTorrent
-//! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, lying or gone
+//! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, wrong or down
 //! - [`proxy`]: a TCP proxy that can delay, cut or drop
 //! - [`hook_receiver`]: a site's webhook endpoint
 //! - [`process`], [`ports`], [`wait`]: child processes that end with their test, free ports, waiting with a timeout

@@ -58,7 +58,7 @@ mod tests {
         let first = free_port();
         let second = free_port();
         assert_ne!(first, second);
-        assert!(mark(first).is_none(), "nobody else is given it");
+        assert!(mark(first).is_none(), "no other caller gets it");
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, first)).expect("a free port can be taken");
         assert!(!is_free(taken.local_addr().expect("it is bound").port()));
     }

@@ -180,7 +180,7 @@ impl Server {
         config_path(self.folder.path())
     }
 
-    /// An announce URL with the passkey in front, or behind as `behind` says. libtorrent speaks to trackers on
+    /// An announce URL with the passkey in front, or behind as `behind` says. libtorrent uses trackers on
     /// loopback only if the path begins with `/announce`.
     pub fn announce_url(&self, scheme: &str, family: Family, passkey: &Passkey, behind: bool) -> String {
         let addr = self.addr(family);
@@ -341,7 +341,7 @@ impl Server {
     /// Sets its wall clock this many seconds ahead of the machine's, or behind it. Needs
     /// [`ServerBuilder::own_wall_clock`].
     pub fn set_wall_clock(&self, ahead_s: i64) {
-        assert!(self.launch.has_own_clock, "the server goes by the machine's clock");
+        assert!(self.launch.has_own_clock, "the server uses the clock of the machine");
         wall_clock::set(self.folder.path(), ahead_s);
     }
 

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`redis`], [`redis_cluster`], [`redis_sentinel`]: Redis alone, in a cluster, and with a sentinel
-//! - [`postgres`], [`mariadb`]: SQL servers, with a fresh database for each test that asks
+//! - [`postgres`], [`mariadb`]: SQL servers, with a fresh database for each test
 //! - `daemon`: a server's process and folder; `watchdog`: ends both when the test process dies; `template`: data
 //!   folders that are created once and copied; `account`: the account of a server that refuses to run as root
 //!
@@ -11,7 +11,7 @@
 //!
 //! - A server listens on a free loopback port, keeps its data in its own folder, and ends with its owner: when it is
 //!   dropped, when the test panics, and when the whole test process is killed.
-//! - `kill` is SIGKILL, and waits until the process is gone. `restart` starts the server on the same port with the same
+//! - `kill` is SIGKILL, and waits until the process has ended. `restart` starts the server on the same port with the same
 //!   data, and returns when it answers.
 //! - Databases write as production would: confirmed writes survive a kill.
 

@@ -26,11 +26,11 @@ pub struct UdpAnnounceReply {
     pub interval: u32,
     pub leechers: u32,
     pub seeders: u32,
-    /// Peers of the family that was asked over.
+    /// Peers of the address family of the request.
     pub peers: Vec<SocketAddr>,
 }
 
-/// What the tracker says in an error packet.
+/// The message of an error packet.
 pub type UdpRefusal = String;
 
 /// A socket with its tracker.
@@ -75,14 +75,14 @@ impl RawUdp {
         Some(packet)
     }
 
-    /// Sends a packet, again if need be, until one with the same transaction id comes back.
+    /// Sends a packet, again if need be, until one with the same transaction id arrives.
     #[track_caller]
     pub fn exchange(&self, packet: &[u8]) -> Vec<u8> {
         self.try_exchange(packet, RESEND_AFTER * ATTEMPTS)
             .unwrap_or_else(|| panic!("no reply from udp://{}", self.server))
     }
 
-    /// The same, but nothing if no reply comes in time.
+    /// The same, but nothing if no reply arrives in time.
     pub fn try_exchange(&self, packet: &[u8], limit: Duration) -> Option<Vec<u8>> {
         let since_start = Stopwatch::start();
         while since_start.elapsed() < limit {
@@ -111,7 +111,7 @@ impl RawUdp {
             .unwrap_or_else(|| panic!("no reply from udp://{}", self.server))
     }
 
-    /// The same, but nothing if the tracker does not reply in time, or no longer knows the connection.
+    /// The same, but nothing if the tracker does not reply in time, or does not accept the connection id.
     pub fn try_announce(
         &mut self,
         announce: &Announce,

@@ -1,4 +1,4 @@
-//! A site's verify endpoint that can be slow, broken, lying or gone, and counts its calls.
+//! A site's verify endpoint that can be slow, broken, wrong or down, and counts its calls.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -39,7 +39,7 @@ pub enum Behaviour {
 struct Site {
     api_key: String,
     behaviour: Behaviour,
-    vouched: HashMap<Passkey, Option<u64>>,
+    valid_passkeys: HashMap<Passkey, Option<u64>>,
     calls: HashMap<String, u64>,
 }
 
@@ -61,7 +61,7 @@ pub struct VerifyEndpoint {
 }
 
 impl VerifyEndpoint {
-    /// One that speaks plain HTTP and asks for this key.
+    /// Over plain HTTP; requires this key.
     pub fn plain(api_key: &str) -> Self {
         Self::start(api_key, None, tempfile::tempdir().expect("a temporary folder"))
     }
@@ -96,7 +96,7 @@ impl VerifyEndpoint {
         let site = Site {
             api_key: api_key.to_owned(),
             behaviour: Behaviour::Answers,
-            vouched: HashMap::new(),
+            valid_passkeys: HashMap::new(),
             calls: HashMap::new(),
         };
         let shared = Arc::new(Shared {
@@ -114,7 +114,7 @@ impl VerifyEndpoint {
         VerifyEndpoint { shared, address, accepting: Some(accepting), folder }
     }
 
-    /// Its address, as the configuration wants it.
+    /// Its address, as the configuration takes it.
     pub fn url(&self) -> String {
         let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/passkey/verify", self.address)
@@ -127,17 +127,17 @@ impl VerifyEndpoint {
 
     /// Accepts this passkey from now on.
     pub fn accept_passkey(&self, passkey: Passkey) {
-        self.site().vouched.insert(passkey, None);
+        self.site().valid_passkeys.insert(passkey, None);
     }
 
     /// Accepts this passkey from now on, with its user id.
     pub fn accept_passkey_of(&self, passkey: Passkey, user_id: u64) {
-        self.site().vouched.insert(passkey, Some(user_id));
+        self.site().valid_passkeys.insert(passkey, Some(user_id));
     }
 
     /// Rejects it from now on.
     pub fn reject_passkey(&self, passkey: &Passkey) {
-        self.site().vouched.remove(passkey);
+        self.site().valid_passkeys.remove(passkey);
     }
 
     /// From now on it does this.
@@ -200,7 +200,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Reads that block until data arrives or the endpoint is gone.
+/// Reads that block until data arrives or the endpoint has ended.
 struct BlockingReader<'s, S> {
     stream: S,
     shared: &'s Shared,
@@ -264,8 +264,8 @@ fn answer(head: &[String], shared: &Shared) -> (Vec<u8>, bool) {
             shared.unauthorised.fetch_add(1, Ordering::SeqCst);
             return (reply(401, "", b"{\"error\":\"wrong key\"}"), true);
         }
-        let vouched = asked.parse().ok().and_then(|passkey: Passkey| site.vouched.get(&passkey).copied());
-        let agreed = match vouched {
+        let user = asked.parse().ok().and_then(|passkey: Passkey| site.valid_passkeys.get(&passkey).copied());
+        let agreed = match user {
             None => "{\"valid\": false}".to_owned(),
             Some(None) => "{\"valid\": true}".to_owned(),
             Some(Some(id)) => format!("{{\"valid\": true, \"user_id\": {id}}}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::clock::Stopwatch;
 
-/// How often a condition is looked at again.
+/// Interval between two checks.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 /// The bound of a documented time. `make promises` asserts the documented value on an otherwise idle machine; beside
@@ -34,10 +34,10 @@ pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> O
 
 /// Polls until the value is the expected one, and panics after `limit`, showing the last one.
 #[track_caller]
-pub fn eventually_equal<T: PartialEq + Debug>(expected: T, limit: Duration, mut look: impl FnMut() -> T) {
+pub fn eventually_equal<T: PartialEq + Debug>(expected: T, limit: Duration, mut read: impl FnMut() -> T) {
     let since_start = Stopwatch::start();
     loop {
-        let seen = look();
+        let seen = read();
         if seen == expected {
             return;
         }

@@ -1,52 +1,29 @@
-//! Whether the chain of a trail holds, line by line, in bounded memory.
+//! The check of the chain, line by line, in bounded memory.
 //!
-//! What it finds: a line that was changed, taken out, put in or moved; files that are missing between others; an end
-//! that was cut off, against the anchor beside the file. What it cannot find by itself: a chain that was counted anew
-//! from some line on, together with its anchor. That shows against a hash that was remembered elsewhere.
+//! It finds a line that was changed, removed, inserted or moved, and an end that was cut off, against the anchor. A chain
+//! that was computed anew together with its anchor shows only against a hash that was kept elsewhere.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use super::file::{self, Anchor, Foreign, Lines};
+use super::line::{Entry, LineHash, Link};
+use super::{AuditError, DAMAGED, TORN, TRUNCATED, cannot_read};
 
-use super::LINE_BYTES_MAX;
-use super::anchor::{self, Anchor};
-use super::error::AuditError;
-use super::files;
-use super::line::{Entry, LineHash, Link, Misfit, decode};
-use super::trail::{DAMAGED, TORN, TRUNCATED};
-
-/// What must hold besides the chain itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expectations {
-    /// The trail must reach back to its first record: nothing was put away by intention.
-    pub from_the_first: bool,
-    /// A hash that was the last one once, or stood at any place since; it must still be there.
-    pub hash: Option<LineHash>,
-}
-
-/// A record, as a verdict names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its number.
     pub seq: u64,
-    /// When it was written.
     pub at: String,
-    /// Its hash.
     pub hash: LineHash,
 }
 
-/// What does not fit, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file.
     pub file: PathBuf,
-    /// The line, from 1 on; 0 for the file as a whole.
+    /// From 1; 0 for the file as a whole.
     pub line: u64,
-    /// What is wrong, in words.
     pub reason: String,
 }
 
@@ -59,385 +36,200 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Records that fit, up to the first fault.
+    /// Records up to the first fault.
     pub records: u64,
-    /// Half-written lines that a crash or a full disk left behind, of which a record tells.
+    /// Half-written lines, each reported by the record after it.
     pub torn: u64,
-    /// The first record.
     pub first: Option<Place>,
-    /// The last record that fits.
+    /// The last record before the first fault.
     pub last: Option<Place>,
-    /// The number of the record that the anchor names; none where there is no anchor to be compared with.
+    /// The number that the anchor names; none without an anchor.
     pub anchored: Option<u64>,
-    /// The first thing that does not fit. None: the chain holds.
+    /// The first fault. None: the chain is intact.
     pub fault: Option<Fault>,
 }
 
-/// Verifies the trail in this file and those put aside from it. What is appended meanwhile is left for the next time.
-pub fn verify_trail(path: &Path, expectations: Expectations) -> Result<Verdict, AuditError> {
-    // Before the files: records are written before their anchor, so all that it names is there.
-    let anchor = anchor::read(&anchor::path_of(path))?;
-    // Opened first: should it be put aside meanwhile, it is met again under its number, and what has a higher one is newer.
-    let current = Source::open(path)?;
-    let mut check = Check::new(expectations, anchor);
-    for aside in files::list_aside(path)? {
-        if current.as_ref().is_some_and(|current| files::is_named(&current.file, &aside.path)) {
-            break;
-        }
-        if let Some(source) = Source::open(&aside.path)? {
-            check.take_file(source)?;
-        }
+/// Verifies the trail from its first record, with its anchor. One of the records must have the hash `expected`.
+pub fn verify_trail(path: &Path, expected: Option<&LineHash>) -> Result<Verdict, AuditError> {
+    let anchor_path = file::anchor_path(path);
+    // Before the file: records are written before their anchor.
+    let anchor = Anchor::read(&anchor_path).map_err(|error| cannot_read(&anchor_path, error))?;
+    let mut check = Check::new(anchor, expected);
+    check.from_the_first = true;
+    if let Some((file, length)) = file::open_to_read(path)? {
+        check.read(path, &file, length)?;
     }
-    if let Some(current) = current {
-        check.take_file(current)?;
-    }
-    if anchor == Anchor::Missing && check.verdict.records > 0 {
-        let reason = "its anchor is missing: it was deleted, or an earlier version wrote the trail; the next record makes another";
-        check.fail(&anchor::path_of(path), reason.to_owned());
+    if check.anchor == Anchor::Missing && check.verdict.records > 0 {
+        let reason = "the anchor is missing: it was deleted; the next record writes another";
+        check.fail(&anchor_path, reason.to_owned());
     }
     Ok(check.finish(path))
 }
 
-/// Verifies these files as one chain, in the order of their first records, however they are given. If the anchor is
-/// among them, its record must be there.
-pub fn verify_files(paths: &[PathBuf], expectations: Expectations) -> Result<Verdict, AuditError> {
-    let mut sources = Vec::new();
-    let mut anchor = Anchor::Missing;
+/// Verifies files as one chain, in the order of their first records; with the anchor, if it is among them.
+pub fn verify_files(paths: &[PathBuf], expected: Option<&LineHash>) -> Result<Verdict, AuditError> {
+    let (mut files, mut anchor) = (Vec::new(), Anchor::Missing);
     for path in paths {
-        if anchor::is_anchor(path) {
-            anchor = anchor::read(path)?;
+        if file::is_anchor(path) {
+            anchor = Anchor::read(path).map_err(|error| cannot_read(path, error))?;
             continue;
         }
-        let source = Source::open(path)?.ok_or_else(|| cannot_read(path, io::ErrorKind::NotFound.into()))?;
-        sources.push((source.first_seq()?, source));
+        let opened = file::open_to_read(path)?;
+        let (file, length) = opened.ok_or_else(|| cannot_read(path, io::ErrorKind::NotFound.into()))?;
+        let mut lines = Lines::between(&file, 0, length).map_err(|error| cannot_read(path, error))?;
+        let first = lines.next().map_err(|error| cannot_read(path, error))?;
+        let first_seq = first.and_then(|(_, read)| read.ok()).map_or(u64::MAX, |entry| entry.seq);
+        drop(lines);
+        files.push((first_seq, path, file, length));
     }
-    sources.sort_by_key(|(first_seq, _)| *first_seq);
-    let mut check = Check::new(expectations, anchor);
-    let mut last = PathBuf::new();
-    for (_, source) in sources {
-        last.clone_from(&source.path);
-        check.take_file(source)?;
+    files.sort_by_key(|(first_seq, ..)| *first_seq);
+    let mut check = Check::new(anchor, expected);
+    for (_, path, file, length) in &files {
+        check.read(path, file, *length)?;
     }
-    Ok(check.finish(&last))
+    Ok(check.finish(files.last().map_or(Path::new(""), |(_, path, ..)| path)))
 }
 
-fn cannot_read(path: &Path, source: io::Error) -> AuditError {
-    AuditError::File { doing: "read", path: path.to_owned(), source }
-}
-
-/// A file up to where it reached when nobody wrote.
-struct Source {
-    path: PathBuf,
-    file: File,
-    length: u64,
-}
-
-impl Source {
-    /// None if there is no such file.
-    fn open(path: &Path) -> Result<Option<Source>, AuditError> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(cannot_read(path, error)),
-        };
-        let length = files::settled_length(&file, path)?;
-        Ok(Some(Source { path: path.to_owned(), file, length }))
-    }
-
-    /// The number of the first line; the highest if that is no record.
-    fn first_seq(&self) -> Result<u64, AuditError> {
-        let mut chunks = Chunks::of(self);
-        let chunk = chunks.next().map_err(|error| cannot_read(&self.path, error))?;
-        Ok(chunk.and_then(|chunk| decode(&chunk.bytes).ok()).map_or(u64::MAX, |entry| entry.seq))
-    }
-}
-
-/// A line without its end, or a part of one that is longer than any of ours.
-struct Chunk {
-    bytes: Vec<u8>,
-    /// It goes on a line that is too long.
-    goes_on: bool,
-    /// A newline stands behind it.
-    is_ended: bool,
-}
-
-/// The lines of a file from the first to the last, in bounded memory.
-struct Chunks<'a> {
-    reader: BufReader<SourceReader<'a>>,
-    goes_on: bool,
-}
-
-impl<'a> Chunks<'a> {
-    fn of(source: &'a Source) -> Self {
-        let reader = SourceReader { file: &source.file, position: 0, end: source.length };
-        Chunks { reader: BufReader::with_capacity(1 << 16, reader), goes_on: false }
-    }
-
-    fn next(&mut self) -> io::Result<Option<Chunk>> {
-        let mut bytes = Vec::new();
-        self.reader.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut bytes)?;
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let is_ended = bytes.last() == Some(&b'\n');
-        if is_ended {
-            bytes.pop();
-        }
-        let goes_on = std::mem::replace(&mut self.goes_on, !is_ended);
-        Ok(Some(Chunk { bytes, goes_on, is_ended }))
-    }
-}
-
-/// Reads a file up to where it is to be read, without moving its shared position.
-struct SourceReader<'a> {
-    file: &'a File,
-    position: u64,
-    end: u64,
-}
-
-impl Read for SourceReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = usize::try_from(self.end - self.position).unwrap_or(usize::MAX).min(buffer.len());
-        let length = self.file.read_at(&mut buffer[..room], self.position)?;
-        self.position += length as u64;
-        Ok(length)
-    }
-}
-
-/// Bytes that are no record, since the last one.
-struct Strange {
-    fault: Fault,
-    bytes: u64,
-    hasher: Sha256,
-    /// Lines with an end, before the last.
-    lines: u64,
-    /// The last line has an end; it may be that of whoever tells of it.
-    is_ended: bool,
-}
-
-impl Strange {
-    fn beginning_with(chunk: &Chunk, fault: Fault) -> Self {
-        let mut strange = Strange { fault, bytes: 0, hasher: Sha256::new(), lines: 0, is_ended: false };
-        strange.add(chunk);
-        strange
-    }
-
-    fn add(&mut self, chunk: &Chunk) {
-        self.add_end();
-        self.hasher.update(&chunk.bytes);
-        self.bytes += chunk.bytes.len() as u64;
-        self.is_ended = chunk.is_ended;
-    }
-
-    fn add_end(&mut self) {
-        if std::mem::take(&mut self.is_ended) {
-            self.hasher.update(b"\n");
-            self.bytes += 1;
-            self.lines += 1;
-        }
-    }
-
-    /// Whether the record behind it tells of exactly this.
-    fn is_told_by(&self, entry: &Entry) -> bool {
-        let told = |name: &str| entry.details.get(name);
-        told("bytes").and_then(|bytes| bytes.as_u64()) == Some(self.bytes)
-            && told("sha256").and_then(|hash| hash.as_str())
-                == Some(LineHash::finish(self.hasher.clone()).to_string().as_str())
-    }
-
-    /// Why it does not fit; none if it is half a line, and the record behind it says so.
-    fn judge(mut self, entry: &Entry) -> Option<Fault> {
-        if entry.action == TORN && self.lines == 0 && self.is_told_by(entry) {
-            return None;
-        }
-        let is_told = self.is_told_by(entry) || {
-            self.add_end();
-            self.is_told_by(entry)
-        };
-        if entry.action == DAMAGED && is_told {
-            self.fault.reason.push_str(&format!("; record {} tells when it was found", entry.seq));
-        }
-        Some(self.fault)
-    }
-}
-
-/// Where the check is.
-struct Check {
-    expectations: Expectations,
-    verdict: Verdict,
-    last: Option<Link>,
-    /// The hash that is expected was met.
-    is_met: bool,
+struct Check<'a> {
+    expected: Option<&'a LineHash>,
+    has_expected: bool,
+    from_the_first: bool,
     anchor: Anchor,
-    /// The record of the anchor's number was met, with its hash or with another.
-    anchored: Option<bool>,
+    /// Whether the record of the anchor's number has its hash, once it was read.
+    anchor_fits: Option<bool>,
+    verdict: Verdict,
 }
 
-impl Check {
-    fn new(expectations: Expectations, anchor: Anchor) -> Self {
-        let mut verdict = Verdict::default();
-        if let Anchor::At(link) = anchor {
-            verdict.anchored = Some(link.seq);
-        }
-        Check { expectations, verdict, last: None, is_met: false, anchor, anchored: None }
+impl<'a> Check<'a> {
+    fn new(anchor: Anchor, expected: Option<&'a LineHash>) -> Self {
+        let anchored = if let Anchor::At(link, _) = &anchor { Some(link.seq) } else { None };
+        let verdict = Verdict { anchored, ..Verdict::default() };
+        let (has_expected, from_the_first, anchor_fits) = (expected.is_none(), false, None);
+        Check { expected, has_expected, from_the_first, anchor, anchor_fits, verdict }
     }
 
-    /// Takes note of what is wrong with a file as a whole, unless something else is already.
+    /// A fault of a file as a whole, unless there is another.
     fn fail(&mut self, file: &Path, reason: String) {
         self.verdict.fault.get_or_insert_with(|| Fault { file: file.to_owned(), line: 0, reason });
     }
 
-    /// Takes in a file. After a fault nothing more is looked at.
-    fn take_file(&mut self, source: Source) -> Result<(), AuditError> {
-        if self.verdict.fault.is_some() {
-            return Ok(());
-        }
-        let mut chunks = Chunks::of(&source);
-        let mut strange: Option<Strange> = None;
-        let mut line = 0;
-        while let Some(chunk) = chunks.next().map_err(|error| cannot_read(&source.path, error))? {
-            line += u64::from(!chunk.goes_on);
-            let fault = |reason: String| Fault { file: source.path.clone(), line, reason };
-            let read = if chunk.goes_on { Err(Misfit::NotARecord) } else { decode(&chunk.bytes) };
-            match (read, &mut strange) {
-                (Err(_), Some(strange)) => strange.add(&chunk),
-                (Err(misfit), None) => {
-                    strange = Some(Strange::beginning_with(&chunk, fault(misfit.to_string())));
+    /// Reads a file up to the first fault.
+    fn read(&mut self, path: &Path, file: &File, length: u64) -> Result<(), AuditError> {
+        let explain = |error| cannot_read(path, error);
+        let mut lines = Lines::between(file, 0, length).map_err(explain)?;
+        let mut foreign: Option<(Fault, Foreign)> = None;
+        while self.verdict.fault.is_none() {
+            let line = lines.count + 1;
+            let fault = |reason| Fault { file: path.to_owned(), line, reason };
+            match lines.next().map_err(explain)? {
+                Some((piece, Err(misfit))) => {
+                    let begin = || (fault(misfit.to_string()), Foreign::default());
+                    foreign.get_or_insert_with(begin).1.add(piece);
                 }
-                (Ok(entry), _) => {
-                    let outcome = self.take_entry(entry, strange.take());
-                    self.verdict.fault = outcome.err().map(|refusal| refusal.placed(fault));
+                Some((_, Ok(entry))) => {
+                    let is_torn = match foreign.take() {
+                        Some((_, foreign)) if is_reported(&foreign, &entry) => true,
+                        Some((fault, _)) => {
+                            self.verdict.fault = Some(fault);
+                            break;
+                        }
+                        None => false,
+                    };
+                    self.verdict.fault = self.add(entry, is_torn).err().map(fault);
+                }
+                None => {
+                    self.verdict.fault = foreign.map(|(fault, foreign)| fault_at_end(fault, &foreign));
+                    break;
                 }
             }
-            if self.verdict.fault.is_some() {
-                return Ok(());
-            }
         }
-        self.verdict.fault = strange.map(at_the_end);
         Ok(())
     }
 
-    fn take_entry(&mut self, entry: Entry, strange: Option<Strange>) -> Result<(), Refusal> {
-        let tells = entry.action == TORN || entry.action == DAMAGED;
-        match strange {
-            Some(strange) => match strange.judge(&entry) {
-                Some(fault) => return Err(Refusal::Elsewhere(fault)),
-                None => self.verdict.torn += 1,
-            },
-            None if tells => {
-                return Err(Refusal::Here("what it says stood before it is gone".to_owned()));
-            }
-            None => {}
+    fn add(&mut self, entry: Entry, is_torn: bool) -> Result<(), String> {
+        if !is_torn && (entry.action == TORN || entry.action == DAMAGED) {
+            return Err("the bytes that it reports are missing before it".to_owned());
         }
-        self.check_place(&entry).map_err(Refusal::Here)?;
+        self.check_order(&entry)?;
         if entry.action == TRUNCATED {
-            return Err(Refusal::Here("records were missing before it when it was written".to_owned()));
+            return Err("records were missing before it when it was written".to_owned());
         }
-        if let Anchor::At(link) = self.anchor
+        if let Anchor::At(link, _) = &self.anchor
             && link.seq == entry.seq
         {
-            self.anchored = Some(link.hash == entry.hash);
+            self.anchor_fits = Some(link.hash == entry.hash);
         }
-        self.last = Some(Link { seq: entry.seq, hash: entry.hash });
-        self.is_met |= self.expectations.hash == Some(entry.hash);
+        self.has_expected |= self.expected == Some(&entry.hash);
         self.verdict.records += 1;
+        self.verdict.torn += u64::from(is_torn);
         let place = Place { seq: entry.seq, at: entry.at, hash: entry.hash };
         self.verdict.first.get_or_insert_with(|| place.clone());
         self.verdict.last = Some(place);
         Ok(())
     }
 
-    /// Whether it fits behind the record before it.
-    fn check_place(&self, entry: &Entry) -> Result<(), String> {
-        let Some(last) = self.last else {
-            let is_first = entry.seq == Link::START.seq + 1;
-            return match (is_first, self.expectations.from_the_first) {
-                (true, _) if entry.prev != LineHash::BEFORE_THE_FIRST => {
-                    Err("it is number 1 and yet names a record before it".to_owned())
-                }
-                (false, true) => {
-                    Err(format!("records 1 to {} are missing before it", entry.seq.saturating_sub(1)))
-                }
-                _ => Ok(()),
-            };
+    fn check_order(&self, entry: &Entry) -> Result<(), String> {
+        let start = Link::start();
+        let (last, last_hash) = match &self.verdict.last {
+            Some(last) => (last.seq, &last.hash),
+            None if self.from_the_first || entry.seq == 1 => (start.seq, &start.hash),
+            None => return Ok(()),
         };
-        let expected = last.seq.saturating_add(1);
-        if entry.seq > expected {
-            return Err(format!("records {expected} to {} are missing before it", entry.seq - 1));
+        if entry.seq > last + 1 {
+            return Err(format!("records {} to {} are missing before it", last + 1, entry.seq - 1));
         }
-        if entry.seq < expected {
-            return Err(format!("it is record {} and stands behind record {}", entry.seq, last.seq));
+        if entry.seq <= last {
+            return Err(format!("it is record {} and follows record {last}", entry.seq));
         }
-        match entry.prev == last.hash {
+        match entry.prev == *last_hash {
             true => Ok(()),
             false => {
-                Err("it was not written behind the record that stands before it: one was replaced".to_owned())
+                Err("it was not written after the record before it: one of them was replaced".to_owned())
             }
         }
     }
 
     fn finish(mut self, path: &Path) -> Verdict {
-        if let (Some(hash), false) = (self.expectations.hash, self.is_met) {
-            let reason = format!(
-                "no record has the hash {hash}: the end was cut off, or the records were written anew"
+        if let (Some(hash), false) = (self.expected, self.has_expected) {
+            self.fail(
+                path,
+                format!("no record has the hash {hash}: the end was cut off, or records were rewritten"),
             );
-            self.fail(path, reason);
         }
-        if let Some(reason) = self.anchor_misfit() {
-            self.fail(path, reason);
-        }
+        let last = self.verdict.last.as_ref().map_or(0, |last| last.seq);
+        let reason = match (&self.anchor, self.anchor_fits) {
+            (Anchor::Unreadable, _) => "the anchor is malformed: it was changed".to_owned(),
+            (Anchor::At(link, _), Some(false)) => {
+                format!("record {} is not the one that the anchor names: records were rewritten", link.seq)
+            }
+            (Anchor::At(link, _), None) if link.seq > last => {
+                format!(
+                    "the end was cut off: the anchor names record {}, and the last one is {last}",
+                    link.seq
+                )
+            }
+            _ => return self.verdict,
+        };
+        self.fail(path, reason);
         self.verdict
     }
-
-    /// Why the anchor does not fit the records.
-    fn anchor_misfit(&self) -> Option<String> {
-        let link = match self.anchor {
-            Anchor::Missing => return None,
-            Anchor::Unreadable => return Some("its anchor cannot be read: it was changed".to_owned()),
-            Anchor::At(link) => link,
-        };
-        let last = self.last.map_or(0, |last| last.seq);
-        match self.anchored {
-            Some(true) => None,
-            Some(false) => Some(format!(
-                "record {} is not the one that the anchor names: records were written anew",
-                link.seq
-            )),
-            None if link.seq > last => Some(format!(
-                "the end was cut off: the anchor names record {}, and the last one is {last}",
-                link.seq
-            )),
-            // Nothing was recorded when it was written, or the file of its record is no longer kept.
-            None => None,
-        }
-    }
 }
 
-/// What is wrong when a record comes: itself, or what stood before it.
-enum Refusal {
-    Here(String),
-    Elsewhere(Fault),
+/// Whether this is a half-written line, and the record after it says so.
+fn is_reported(foreign: &Foreign, entry: &Entry) -> bool {
+    let detail = |name: &str| entry.details.get(name);
+    entry.action == TORN
+        && foreign.is_one_line()
+        && detail("bytes").and_then(|bytes| bytes.as_u64()) == Some(foreign.bytes)
+        && detail("sha256").and_then(|hash| hash.as_str()) == Some(foreign.hash().as_str())
 }
 
-impl Refusal {
-    fn placed(self, here: impl FnOnce(String) -> Fault) -> Fault {
-        match self {
-            Refusal::Here(reason) => here(reason),
-            Refusal::Elsewhere(fault) => fault,
-        }
-    }
-}
-
-/// Something strange with no record behind it that could tell of it.
-fn at_the_end(strange: Strange) -> Fault {
-    let Strange { mut fault, lines, is_ended, .. } = strange;
-    if lines == 0 && !is_ended {
+fn fault_at_end(mut fault: Fault, foreign: &Foreign) -> Fault {
+    if foreign.is_one_line() && !foreign.ends_line {
         fault.reason =
-            "it is the last one and has no end: a crash or a full disk left half a line, or somebody cut \
-                        it; the next record will tell of it"
+            "the last line has no end: a crash, a full disk, or it was cut; the next record reports it"
                 .to_owned();
     }
     fault

@@ -56,7 +56,7 @@ async fn converse(stream: TcpStream, to_all: broadcast::Sender<Utf8Bytes>) {
     let mut from_all = to_all.subscribe();
     loop {
         let answer = tokio::select! {
-            heard = socket.next() => match heard {
+            message = socket.next() => match message {
                 Some(Ok(Message::Text(text))) if text.starts_with(TO_ALL) => {
                     // There is at least one receiver: this connection.
                     let _ = to_all.send(text);
@@ -66,7 +66,7 @@ async fn converse(stream: TcpStream, to_all: broadcast::Sender<Utf8Bytes>) {
                 Some(Ok(_)) => continue,
                 Some(Err(_)) | None => return,
             },
-            told = from_all.recv() => match told {
+            broadcast = from_all.recv() => match broadcast {
                 Ok(text) => Message::Text(text),
                 Err(_) => continue,
             },

@@ -35,17 +35,17 @@ pub struct CloseLatencyPlan {
 pub struct CloseLatency {
     pub sessions: u32,
     /// From closing a connection to the friend's notification.
-    pub told: Percentiles,
+    pub notified: Percentiles,
     /// Round trip of a message over the bare server.
     pub bare: Percentiles,
 }
 
 pub fn measure(sides: &Sides, cores: Cores, plan: CloseLatencyPlan) -> Result<CloseLatency, BenchError> {
     let stage = Stage::begin(format!("closed among {} sessions", plan.sessions), 1);
-    let told = run(&sides.gateway, cores, plan)?.percentiles();
+    let notified = run(&sides.gateway, cores, plan)?.percentiles();
     let bare = run(&sides.bare, cores, plan)?.percentiles();
-    stage.end(&format!("told after {:.2} ms, p99 {:.2} ms", told.p50_ms, told.p99_ms));
-    Ok(CloseLatency { sessions: plan.sessions, told, bare })
+    stage.end(&format!("notified after {:.2} ms, p99 {:.2} ms", notified.p50_ms, notified.p99_ms));
+    Ok(CloseLatency { sessions: plan.sessions, notified, bare })
 }
 
 /// Pending notifications: receiver and start time.
@@ -96,18 +96,18 @@ fn listen(
 ) -> Result<(), BenchError> {
     let mut disconnect = None;
     while let Some(wait) = until.checked_sub(testbed.clients.now()) {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         testbed.clients.poll(wait, &mut |member, event| {
             note_disconnect(event, &mut disconnect);
             if let Event::Message(line) = event
                 && awaited.contains_key(&member)
                 && (is_bare || memchr::memmem::find(line, br#""offline""#).is_some())
             {
-                heard.push(member);
+                received.push(member);
             }
         })?;
         let now = testbed.clients.now();
-        for since in heard.iter().filter_map(|member| awaited.remove(member)) {
+        for since in received.iter().filter_map(|member| awaited.remove(member)) {
             latencies.add(now - since);
         }
     }

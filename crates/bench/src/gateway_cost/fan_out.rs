@@ -42,7 +42,7 @@ pub struct FanOut {
 /// Measures both, in alternating rounds.
 pub fn measure(sides: &Sides, cores: Cores, plan: FanOutPlan) -> Result<FanOut, BenchError> {
     let steps = u64::from(plan.rounds) * 2;
-    let mut stage = Stage::begin(format!("one person changes, {} are told", plan.watchers), steps);
+    let mut stage = Stage::begin(format!("one user changes, {} are notified", plan.watchers), steps);
     let friends: Vec<(u64, u64)> =
         (0..u64::from(plan.watchers)).map(|watcher| (WATCHED_USER, WATCHED_USER + 1 + watcher)).collect();
     let mut ours = Audience::gather(Testbed::start(&sides.gateway, cores, &friends)?, plan)?;
@@ -85,15 +85,15 @@ impl Audience {
     }
 
     fn round(&mut self, length: Duration) -> Result<LoadResult, BenchError> {
-        let (began, heard) = (self.testbed.clients.now(), self.testbed.clients.counts());
+        let (began, before) = (self.testbed.clients.now(), self.testbed.clients.counts());
         let mut deliveries = 0;
         while self.testbed.clients.now() - began < length {
             deliveries += self.change()?;
         }
         let elapsed = self.testbed.clients.now() - began;
         let now = self.testbed.clients.counts();
-        let messages = (now.messages - heard.messages).max(1);
-        let reply_bytes = (now.bytes - heard.bytes) * deliveries / messages;
+        let messages = (now.messages - before.messages).max(1);
+        let reply_bytes = (now.bytes - before.bytes) * deliveries / messages;
         Ok(LoadResult { replies: deliveries, reply_bytes, elapsed, ..LoadResult::default() })
     }
 
@@ -108,23 +108,23 @@ impl Audience {
         };
         self.testbed.clients.send(client_at(0), &line)?;
         let wanted = u64::from(self.watchers) + own;
-        let (told, mut disconnect) = (std::cell::Cell::new(0), None);
+        let (notified, mut disconnect) = (std::cell::Cell::new(0), None);
         let all_told = self.testbed.clients.poll_until(
             NOTIFY_LIMIT,
-            |_| told.get() >= wanted,
+            |_| notified.get() >= wanted,
             &mut |member, event| {
                 note_disconnect(event, &mut disconnect);
                 if let Event::Message(line) = event
                     && (own == 1 || member != client_at(0))
                     && memchr::memmem::find(line, mark.as_bytes()).is_some()
                 {
-                    told.set(told.get() + 1);
+                    notified.set(notified.get() + 1);
                 }
             },
         )?;
         fail_if_disconnected(disconnect)?;
         if !all_told {
-            let in_flight = (wanted - told.get()) as usize;
+            let in_flight = (wanted - notified.get()) as usize;
             return Err(BenchError::Timeout { waited_s: NOTIFY_LIMIT.as_secs(), in_flight });
         }
         Ok(wanted)

@@ -61,13 +61,13 @@ fn rounds(side: &Side, cores: Cores, plan: HeartbeatPlan) -> Result<Vec<f64>, Be
     testbed.hold(plan.round)?;
     let mut costs = Vec::new();
     for _ in 0..plan.rounds {
-        let (cpu, heard) = (testbed.process.cpu_time()?, testbed.clients.counts());
+        let (cpu, before) = (testbed.process.cpu_time()?, testbed.clients.counts());
         match side {
             Side::Gateway { .. } => testbed.hold(plan.round)?,
             Side::Bare(_) => echo_for(&mut testbed, plan)?,
         }
         let now = testbed.clients.counts();
-        let beats = (now.pings - heard.pings) + (now.messages - heard.messages);
+        let beats = (now.pings - before.pings) + (now.messages - before.messages);
         let used = testbed.process.cpu_time()?.since(cpu).used();
         costs.push(used.as_nanos() as f64 / beats.max(1) as f64);
     }

@@ -132,7 +132,7 @@ impl HttpClient {
 
 impl Connection {
     fn queue(&mut self, requests: &HttpRequests, schedule: &mut Schedule) {
-        requests.write(schedule.next_turn(), &mut self.outgoing);
+        requests.write(schedule.next_announce(), &mut self.outgoing);
         self.in_flight += 1;
     }
 

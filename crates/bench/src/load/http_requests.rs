@@ -4,7 +4,7 @@ use domain::AnnounceEvent;
 use wire::bencode::push_decimal;
 
 use crate::population::{Peer, Population};
-use crate::schedule::Turn;
+use crate::schedule::ScheduledAnnounce;
 
 /// The first part of every peer's request, concatenated.
 ///
@@ -36,12 +36,12 @@ impl HttpRequests {
     }
 
     /// Appends one request.
-    pub fn write(&self, turn: Turn, out: &mut Vec<u8>) {
-        let peer = turn.peer as usize;
+    pub fn write(&self, scheduled: ScheduledAnnounce, out: &mut Vec<u8>) {
+        let peer = scheduled.peer as usize;
         let start = if peer == 0 { 0 } else { self.ends[peer - 1] as usize };
         out.extend_from_slice(&self.heads[start..self.ends[peer] as usize]);
-        push_decimal(out, turn.uploaded);
-        match turn.event {
+        push_decimal(out, scheduled.uploaded);
+        match scheduled.event {
             AnnounceEvent::None => {}
             AnnounceEvent::Started => out.extend_from_slice(b"&event=started"),
             AnnounceEvent::Completed => out.extend_from_slice(b"&event=completed"),
@@ -87,7 +87,10 @@ mod tests {
         let requests = HttpRequests::new(&population, "127.0.0.1:6969");
         let peer = population.peer(2);
         let mut out = Vec::new();
-        requests.write(Turn { peer: 2, uploaded: 1_000_016_384, event: AnnounceEvent::Started }, &mut out);
+        requests.write(
+            ScheduledAnnounce { peer: 2, uploaded: 1_000_016_384, event: AnnounceEvent::Started },
+            &mut out,
+        );
         let text = String::from_utf8(out).expect("percent-encoded");
         assert!(text.starts_with(&format!("GET /{}/announce?info_hash=", peer.passkey)), "{text}");
         assert!(

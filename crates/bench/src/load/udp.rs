@@ -150,7 +150,7 @@ impl UdpClient {
     ) -> Result<(), BenchError> {
         for slot in 0..count {
             let transaction = self.take_transaction();
-            packets.write(schedule.next_turn(), id, transaction, &mut self.outgoing[slot]);
+            packets.write(schedule.next_announce(), id, transaction, &mut self.outgoing[slot]);
         }
         let slices: [[IoSlice<'_>; 1]; BATCH] =
             std::array::from_fn(|slot| [IoSlice::new(&self.outgoing[slot])]);
@@ -171,9 +171,9 @@ impl UdpClient {
         let watch = Stopwatch::start();
         loop {
             self.receive_once(flags)?;
-            let came = !self.reply_lengths.is_empty();
-            if came || self.shape.waiting == Waiting::Sleep || watch.elapsed() >= LOSS_AFTER {
-                return Ok(came);
+            let has_replies = !self.reply_lengths.is_empty();
+            if has_replies || self.shape.waiting == Waiting::Sleep || watch.elapsed() >= LOSS_AFTER {
+                return Ok(has_replies);
             }
             std::hint::spin_loop();
         }

@@ -3,7 +3,7 @@
 use domain::AnnounceEvent;
 
 use crate::population::{Peer, Population};
-use crate::schedule::Turn;
+use crate::schedule::ScheduledAnnounce;
 
 /// BEP 15: what a connect request begins with.
 pub const PROTOCOL_ID: u64 = 0x0417_2710_1980;
@@ -36,13 +36,19 @@ impl UdpPackets {
     }
 
     /// Writes one packet.
-    pub fn write(&self, turn: Turn, connection_id: u64, transaction: u32, out: &mut [u8; PACKET_BYTES]) {
-        let start = turn.peer as usize * PACKET_BYTES;
+    pub fn write(
+        &self,
+        scheduled: ScheduledAnnounce,
+        connection_id: u64,
+        transaction: u32,
+        out: &mut [u8; PACKET_BYTES],
+    ) {
+        let start = scheduled.peer as usize * PACKET_BYTES;
         out.copy_from_slice(&self.packets[start..start + PACKET_BYTES]);
         out[..8].copy_from_slice(&connection_id.to_be_bytes());
         out[12..16].copy_from_slice(&transaction.to_be_bytes());
-        out[72..80].copy_from_slice(&turn.uploaded.to_be_bytes());
-        out[80..84].copy_from_slice(&event_number(turn.event).to_be_bytes());
+        out[72..80].copy_from_slice(&scheduled.uploaded.to_be_bytes());
+        out[80..84].copy_from_slice(&event_number(scheduled.event).to_be_bytes());
     }
 }
 
@@ -108,8 +114,8 @@ mod tests {
         let population = Population::new(Shape { torrents: 2, peers: 4 });
         let peer = population.peer(3);
         let mut packet = [0; PACKET_BYTES];
-        let turn = Turn { peer: 3, uploaded: 77, event: AnnounceEvent::Started };
-        UdpPackets::new(&population).write(turn, 0x0102_0304_0506_0708, 9, &mut packet);
+        let scheduled = ScheduledAnnounce { peer: 3, uploaded: 77, event: AnnounceEvent::Started };
+        UdpPackets::new(&population).write(scheduled, 0x0102_0304_0506_0708, 9, &mut packet);
         assert_eq!(packet[..16], [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 0, 0, 0, 9]);
         assert_eq!(packet[16..36], peer.info_hash.0);
         assert_eq!(packet[36..56], peer.peer_id.0);

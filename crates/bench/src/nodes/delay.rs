@@ -17,7 +17,7 @@ use crate::process::Cores;
 use crate::progress::Stage;
 
 /// Polling interval; the resolution of delays.
-const LOOK_EVERY: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// Time without progress after which the run fails.
 const SILENCE_S_MAX: u64 = 30;
 /// Peers that share a torrent.
@@ -37,13 +37,13 @@ pub(super) fn measure(plan: &DelayPlan, cores: Cores) -> Result<Percentiles, Ben
     let shape = Shape { torrents: (plan.announces / PEERS_PER_TORRENT).max(1), peers: plan.announces };
     let population = Population::new(shape);
     let gate = node::gate_of(&population);
-    let (hearing, hearing_tasks) = Node::open(&server, &gate)?.run();
+    let (announcing, announcing_tasks) = Node::open(&server, &gate)?.run();
     let (learning, learning_tasks) = Node::open(&server, &gate)?.run();
     let mut stage = Stage::begin("replication delay", plan.announces.into());
     let pause = Duration::from_secs(1) / plan.per_s.max(1);
-    let measured = follow(&hearing, &learning, &population, pause, &mut stage);
+    let measured = follow(&announcing, &learning, &population, pause, &mut stage);
     // Tasks end on every path.
-    hearing_tasks.end()?;
+    announcing_tasks.end()?;
     learning_tasks.end()?;
     let percentiles = measured?.percentiles();
     stage.end(&format!("p50 {:.1} ms, p99 {:.1} ms", percentiles.p50_ms, percentiles.p99_ms));
@@ -51,7 +51,7 @@ pub(super) fn measure(plan: &DelayPlan, cores: Cores) -> Result<Percentiles, Ben
 }
 
 fn follow(
-    hearing: &Tracker,
+    announcing: &Tracker,
     learning: &Tracker,
     population: &Population,
     pause: Duration,
@@ -59,26 +59,26 @@ fn follow(
 ) -> Result<Latencies, BenchError> {
     let mut lists = PeerLists::default();
     let count = population.peers();
-    let mut said_at = Vec::with_capacity(count as usize);
+    let mut announced_at = Vec::with_capacity(count as usize);
     let mut delays = Latencies::default();
     let watch = Stopwatch::start();
     let mut last_learnt_at = Duration::ZERO;
     while delays.count() < count as usize {
-        let next = said_at.len() as u32;
+        let next = announced_at.len() as u32;
         if next < count && pause * next <= watch.elapsed() {
-            said_at.push(watch.elapsed());
-            node::announce(hearing, &population.peer(next), &mut lists)?;
+            announced_at.push(watch.elapsed());
+            node::announce(announcing, &population.peer(next), &mut lists)?;
         } else {
-            std::thread::sleep(LOOK_EVERY.min(pause));
+            std::thread::sleep(POLL_INTERVAL.min(pause));
         }
         let learnt = learning.counters().replication.applied.get() as usize;
         let now = watch.elapsed();
-        for said in said_at.iter().take(learnt).skip(delays.count()) {
-            delays.add(now.saturating_sub(*said));
+        for announced in announced_at.iter().take(learnt).skip(delays.count()) {
+            delays.add(now.saturating_sub(*announced));
             last_learnt_at = now;
         }
         if now > last_learnt_at + Duration::from_secs(SILENCE_S_MAX) {
-            let in_flight = said_at.len() - delays.count();
+            let in_flight = announced_at.len() - delays.count();
             return Err(BenchError::Timeout { waited_s: SILENCE_S_MAX, in_flight });
         }
         stage.at(delays.count() as u64);

@@ -15,7 +15,7 @@ use crate::population::{Population, Shape};
 use crate::progress::Stage;
 use crate::report::Row;
 use crate::rounds::median;
-use crate::schedule::Turn;
+use crate::schedule::ScheduledAnnounce;
 use crate::swarm_cost::{BATCH, RULES, START, announce_of};
 
 /// Seeds the order of announces.
@@ -34,16 +34,17 @@ pub struct LearnRate {
     /// Replicated announces per second.
     pub learnt: Vec<f64>,
     /// Direct announces per second; same positions.
-    pub heard: Vec<f64>,
+    pub announced: Vec<f64>,
 }
 
 impl LearnRate {
     /// The line of the table.
     pub(super) fn row(&self) -> Row {
         let middle = |rates: &[f64]| median(rates.iter().copied());
-        let ratio = median(self.learnt.iter().zip(&self.heard).map(|(learnt, heard)| learnt / heard));
+        let ratio =
+            median(self.learnt.iter().zip(&self.announced).map(|(learnt, announced)| learnt / announced));
         Row::plain(format!("swarms learn, {}", self.name), middle(&self.learnt), "/s")
-            .against(middle(&self.heard), ratio)
+            .against(middle(&self.announced), ratio)
             .noting(format!(
                 "limit = the same by Swarms::announce, which also hands out peers; {} peers",
                 self.peers
@@ -56,7 +57,7 @@ pub(super) fn measure(shape: Shape, rounds: u32) -> Vec<LearnRate> {
     let population = Population::new(shape);
     let mut order: Vec<u32> = (0..population.peers()).collect();
     fastrand::Rng::with_seed(SEED).shuffle(&mut order);
-    let rate_of = |name| LearnRate { name, peers: population.peers(), learnt: vec![], heard: vec![] };
+    let rate_of = |name| LearnRate { name, peers: population.peers(), learnt: vec![], announced: vec![] };
     let mut rates = vec![rate_of("peers that join"), rate_of("heartbeats")];
     let mut stage = Stage::begin("swarms learn", u64::from(rounds));
     let per_s = |elapsed: Duration| f64::from(population.peers()) / elapsed.as_secs_f64().max(1e-9);
@@ -68,7 +69,7 @@ pub(super) fn measure(shape: Shape, rounds: u32) -> Vec<LearnRate> {
         drop(swarms);
         let swarms = Swarms::new(START, 1, RunId(1));
         for (lap, rate) in (0..).zip(&mut rates) {
-            rate.heard.push(per_s(announce_lap(&swarms, &population, &order, lap)));
+            rate.announced.push(per_s(announce_lap(&swarms, &population, &order, lap)));
         }
         stage.at(round.into());
     }
@@ -84,8 +85,8 @@ fn learn_lap(swarms: &Swarms, population: &Population, order: &[u32], lap: u32) 
         let batch: Vec<RemoteAnnounce> =
             numbers.iter().map(|number| heard_of(population, *number, lap)).collect();
         let watch = Stopwatch::start();
-        for heard in &batch {
-            black_box(swarms.apply_remote(black_box(heard), heard.at, &RULES));
+        for announce in &batch {
+            black_box(swarms.apply_remote(black_box(announce), announce.at, &RULES));
         }
         elapsed += watch.elapsed();
     }
@@ -111,7 +112,7 @@ fn announce_lap(swarms: &Swarms, population: &Population, order: &[u32], lap: u3
 fn announce_in(population: &Population, number: u32, lap: u32) -> Announce {
     let event = if lap == 0 { AnnounceEvent::Started } else { AnnounceEvent::None };
     let uploaded = FIRST_UPLOADED + u64::from(lap) * UPLOADED;
-    announce_of(population, Turn { peer: number, uploaded, event }, moment(lap))
+    announce_of(population, ScheduledAnnounce { peer: number, uploaded, event }, moment(lap))
 }
 
 /// The same announce as a replicated one.

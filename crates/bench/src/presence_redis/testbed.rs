@@ -24,7 +24,7 @@ const OPENING_MAX: usize = 256;
 /// Timeout until all are connected or notified.
 const LIMIT: Duration = Duration::from_secs(180);
 /// Longest wait of one poll.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(5);
 
 /// The declared statuses, alternating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Testbed {
         self.clients.members().for_each(|member| self.clients.open(member));
         let until = self.now() + LIMIT;
         while self.clients.up() < self.sessions as usize {
-            self.turn(LOOK, &mut Latencies::default())?;
+            self.poll(POLL, &mut Latencies::default())?;
             if self.now() > until {
                 let in_flight = self.clients.opening();
                 return Err(BenchError::Timeout { waited_s: LIMIT.as_secs(), in_flight });
@@ -145,7 +145,7 @@ impl Testbed {
     pub(super) fn change_all(&mut self, status: DeclaredStatus) -> Result<Duration, BenchError> {
         let since = self.now();
         for pair in 0..self.sessions / 2 {
-            self.say(pair, status)?;
+            self.declare(pair, status)?;
         }
         self.listen_until_all(&mut Latencies::default())?;
         Ok(self.now() - since)
@@ -154,10 +154,10 @@ impl Testbed {
     /// The first of a pair changes its status. A pair with a pending notification is skipped.
     pub(super) fn change(&mut self, pair: u32) -> Result<(), BenchError> {
         let status = self.statuses.get(&pair).map_or(DeclaredStatus::Busy, |status| status.other());
-        self.say(pair, status)
+        self.declare(pair, status)
     }
 
-    fn say(&mut self, pair: u32, status: DeclaredStatus) -> Result<(), BenchError> {
+    fn declare(&mut self, pair: u32, status: DeclaredStatus) -> Result<(), BenchError> {
         let (one, other) = (ClientId(2 * pair as usize), ClientId(2 * pair as usize + 1));
         if self.statuses.get(&pair) == Some(&status) || self.awaited.contains_key(&other) {
             return Ok(());
@@ -180,7 +180,7 @@ impl Testbed {
         latencies: &mut Latencies,
     ) -> Result<(), BenchError> {
         while let Some(wait) = until.checked_sub(self.now()) {
-            self.turn(wait, latencies)?;
+            self.poll(wait, latencies)?;
         }
         Ok(())
     }
@@ -192,14 +192,14 @@ impl Testbed {
             if self.now() > until {
                 return Err(BenchError::Timeout { waited_s: LIMIT.as_secs(), in_flight: self.awaited.len() });
             }
-            self.turn(LOOK, latencies)?;
+            self.poll(POLL, latencies)?;
         }
         Ok(())
     }
 
-    fn turn(&mut self, wait: Duration, latencies: &mut Latencies) -> Result<(), BenchError> {
+    fn poll(&mut self, wait: Duration, latencies: &mut Latencies) -> Result<(), BenchError> {
         let Testbed { clients, awaited, disconnect, .. } = self;
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         clients.poll(wait, &mut |member, event| match event {
             Event::Down(ending) => {
                 disconnect.get_or_insert_with(|| ending.clone());
@@ -210,13 +210,13 @@ impl Testbed {
                         .is_some()
                 });
                 if is_it {
-                    heard.push(member);
+                    received.push(member);
                 }
             }
             Event::Up | Event::Reply { .. } => {}
         })?;
         let now = clients.now();
-        for (_, since) in heard.iter().filter_map(|member| awaited.remove(member)) {
+        for (_, since) in received.iter().filter_map(|member| awaited.remove(member)) {
             latencies.add(now - since);
         }
         match disconnect.take() {

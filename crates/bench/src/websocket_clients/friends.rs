@@ -25,10 +25,10 @@ pub fn write_to(url: &str, pairs: &[(u64, u64)]) -> Result<(), BenchError> {
     let failed = |error: String| BenchError::Database(error);
     runtime.block_on(async {
         let database = Database::open(url).await.map_err(|error| failed(error.to_string()))?;
-        let people = FriendStore::open(database.clone(), FriendsSettings::default())
+        let friend_store = FriendStore::open(database.clone(), FriendsSettings::default())
             .await
             .map_err(|error| failed(error.to_string()))?;
-        let added = people.add_friends(&pairs, SystemClock.now()).await;
+        let added = friend_store.add_friends(&pairs, SystemClock.now()).await;
         database.close().await;
         added.map(|_| ()).map_err(|error| failed(error.to_string()))
     })

@@ -82,7 +82,7 @@ impl DeadlineScores {
     pub(crate) fn get(&self, (set, place): UpdateIndex) -> Result<&str, RedisError> {
         match self.0.get(set) {
             Some(Ok(scores)) => scores.get(place).map(String::as_str).ok_or_else(super::reply::unexpected),
-            Some(Err(trouble)) => Err(trouble.clone()),
+            Some(Err(error)) => Err(error.clone()),
             None => Err(super::reply::unexpected()),
         }
     }

@@ -11,7 +11,7 @@ pub(crate) const VERSION_MAX: u64 = 999_999_999_999_998;
 pub(crate) struct EntryText {
     /// The highest-ranked declared status, and whether any device is online.
     pub summary: String,
-    pub said: String,
+    pub declared: String,
     pub devices: String,
 }
 
@@ -19,7 +19,7 @@ impl EntryText {
     /// Devices beyond [`Policy::SESSIONS_MAX`], which a user cannot have at one node, are left out.
     pub(crate) fn of(devices: &[NodeDevice]) -> EntryText {
         let devices = &devices[..devices.len().min(Policy::SESSIONS_MAX as usize)];
-        let best = devices.iter().filter_map(|device| device.declared).max_by_key(|said| rank(*said));
+        let best = devices.iter().filter_map(|device| device.declared).max_by_key(|declared| rank(*declared));
         let online = devices.iter().any(|device| device.online);
         let words: Vec<String> = devices
             .iter()
@@ -30,7 +30,7 @@ impl EntryText {
             .collect();
         EntryText {
             summary: format!("{}{}", declared_letter(best), u8::from(online)),
-            said: devices.iter().map(|device| declared_letter(device.declared)).collect(),
+            declared: devices.iter().map(|device| declared_letter(device.declared)).collect(),
             devices: words.join(" "),
         }
     }
@@ -43,13 +43,13 @@ pub(crate) fn read_entry(text: &str) -> Option<(NodeEntry, u64)> {
     let deadline_ms = words.next()?.parse().ok()?;
     let last_activity = UnixTime(words.next()?.parse().ok()?);
     let gone_in = Seconds(words.next()?.parse().ok()?);
-    let mut said = words.next()?.chars();
-    let devices: Option<Vec<NodeDevice>> = words.map(|word| read_device(word, said.next()?)).collect();
-    let devices = devices.filter(|devices| !devices.is_empty() && said.next().is_none())?;
+    let mut declared = words.next()?.chars();
+    let devices: Option<Vec<NodeDevice>> = words.map(|word| read_device(word, declared.next()?)).collect();
+    let devices = devices.filter(|devices| !devices.is_empty() && declared.next().is_none())?;
     Some((NodeEntry { devices, last_activity, gone_in }, deadline_ms))
 }
 
-fn read_device(word: &str, said: char) -> Option<NodeDevice> {
+fn read_device(word: &str, declared: char) -> Option<NodeDevice> {
     let mut entries = word.chars();
     let platform = entries.next()?;
     let platform = Platform::ALL.into_iter().find(|known| platform_letter(*known) == platform)?;
@@ -60,11 +60,11 @@ fn read_device(word: &str, said: char) -> Option<NodeDevice> {
         '1' => true,
         _ => return None,
     };
-    let said = match said {
+    let declared = match declared {
         '-' => None,
-        said => Some(read_declared(said)?),
+        declared => Some(read_declared(declared)?),
     };
-    Some(NodeDevice { id: DeviceId::new(entries.as_str())?, platform, app, online, declared: said })
+    Some(NodeDevice { id: DeviceId::new(entries.as_str())?, platform, app, online, declared: declared })
 }
 
 /// The text of a declaration.
@@ -103,8 +103,8 @@ const fn app_letter(app: AppState) -> char {
     }
 }
 
-const fn declared_letter(said: Option<Declared>) -> char {
-    match said {
+const fn declared_letter(declared: Option<Declared>) -> char {
+    match declared {
         None => '-',
         Some(Declared::Online) => 'o',
         Some(Declared::Away) => 'a',
@@ -114,12 +114,12 @@ const fn declared_letter(said: Option<Declared>) -> char {
 }
 
 fn read_declared(entry: char) -> Option<Declared> {
-    Declared::ALL.into_iter().find(|said| declared_letter(Some(*said)) == entry)
+    Declared::ALL.into_iter().find(|declared| declared_letter(Some(*declared)) == entry)
 }
 
 /// As in `presence`: the highest-ranked declared status of all sessions counts.
-const fn rank(said: Declared) -> u8 {
-    match said {
+const fn rank(declared: Declared) -> u8 {
+    match declared {
         Declared::Invisible => 3,
         Declared::Busy => 2,
         Declared::Online => 1,
@@ -135,16 +135,16 @@ mod tests {
     fn parts_are_read_as_they_were_written() {
         let mut devices = Vec::new();
         for (number, platform) in Platform::ALL.into_iter().enumerate() {
-            for (said, app) in
+            for (declared, app) in
                 [None, Some(Declared::Busy), Some(Declared::Away)].into_iter().zip(AppState::ALL)
             {
                 let id = DeviceId::new(&format!("%d{number}|:\"{{}}{}", devices.len())).unwrap();
-                devices.push(NodeDevice { id, platform, app, online: number == 1, declared: said });
+                devices.push(NodeDevice { id, platform, app, online: number == 1, declared: declared });
             }
         }
         let text = EntryText::of(&devices);
         assert_eq!(text.summary, "b1");
-        let whole = format!("{} 1234 99 90 {} {}", text.summary, text.said, text.devices);
+        let whole = format!("{} 1234 99 90 {} {}", text.summary, text.declared, text.devices);
         let part = NodeEntry { devices, last_activity: UnixTime(99), gone_in: Seconds(90) };
         assert_eq!(read_entry(&whole), Some((part, 1234)));
         let wrong = [
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn declarations_are_read_as_they_were_written() {
         for (text, until) in [(None, None), (Some("in ☕ \n -"), Some(UnixTime(7))), (Some(""), None)] {
-            let said = Declaration { status: Declared::Away, text: text.map(Into::into), until };
-            assert_eq!(read_declaration(&declaration_text(&said)), Some(said));
+            let declared = Declaration { status: Declared::Away, text: text.map(Into::into), until };
+            assert_eq!(read_declaration(&declaration_text(&declared)), Some(declared));
         }
         for text in ["", "b", "b 0", "b 0 x", "x 0 -", "bb 0 -", "b -1 -"] {
             assert_eq!(read_declaration(text), None, "{text}");

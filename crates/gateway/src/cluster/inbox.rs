@@ -41,7 +41,7 @@ const EVENTS_MAX: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InboxEvent {
-    /// The current record of a user whom this node watches, or watched.
+    /// The current record of a user that this node watches, or watched.
     Record(Box<Record>),
     Message(GatewayMessage),
     /// Entries may be missing: read all watched users again.
@@ -127,8 +127,8 @@ impl InboxReader {
             }
             match result {
                 Ok(()) => pause = PAUSES.0,
-                Err(trouble) => {
-                    tracing::debug!(%trouble, "cannot read the inbox; retrying");
+                Err(error) => {
+                    tracing::debug!(%error, "cannot read the inbox; retrying");
                     self.counters.failures.increment();
                     connection = None;
                     tokio::time::sleep(pause).await;

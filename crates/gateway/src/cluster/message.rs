@@ -20,7 +20,7 @@ pub enum GatewayMessage {
         user: UserId,
         /// Only this device; all devices if none.
         device: Option<DeviceId>,
-        /// Whether their clients may come back by themselves.
+        /// Whether their clients may reconnect.
         reconnect: bool,
     },
     /// For the members of a room.

@@ -64,7 +64,7 @@ impl ClusterStore {
         Ok(())
     }
 
-    /// Appends entries. Returns the users of whom some node could not be notified; those entries are retried.
+    /// Appends entries. Returns the users with an entry that could not be appended; those are retried.
     pub(crate) async fn append_entries(&self, entries: Vec<InboxEntry>) -> HashSet<UserId> {
         let mut unnotified = HashSet::new();
         for batch in entries.chunks(BATCH_MAX) {

@@ -95,7 +95,7 @@ impl ClusterStore {
         for at in positions {
             match scores.get(batch.steps[at].due) {
                 Ok(_) => sure.push(at),
-                Err(trouble) => batch.results[at] = Some(Err(trouble)),
+                Err(error) => batch.results[at] = Some(Err(error)),
             }
         }
         let mut pipeline = redis::pipe();
@@ -181,7 +181,7 @@ impl ClusterStore {
             EntryChange::Put(part) if !part.devices.is_empty() => {
                 let text = EntryText::of(&part.devices);
                 call.arg("put").arg(u8::from(must_exist));
-                call.arg(text.summary).arg(part.gone_in.0).arg(text.said).arg(text.devices);
+                call.arg(text.summary).arg(part.gone_in.0).arg(text.declared).arg(text.devices);
                 call.arg(age_ms(part.last_activity, now_ms));
             }
             EntryChange::Put(part) => push_no_entry(&mut call, "drop", age_ms(part.last_activity, now_ms)),
@@ -228,7 +228,7 @@ impl ClusterStore {
             Ok(ScriptReply::Later(_) | ScriptReply::Waiting | ScriptReply::Nothing(_)) => {
                 Err(super::reply::unexpected())
             }
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         });
         false
     }
@@ -247,10 +247,10 @@ impl ClusterStore {
     }
 
     /// The call was answered and watchers were notified, or the call was not executed.
-    fn clear_unanswered(&self, step: &PendingUpdate<'_>, trouble: Option<&RedisError>) {
+    fn clear_unanswered(&self, step: &PendingUpdate<'_>, error: Option<&RedisError>) {
         let mut unanswered = self.unanswered.lock();
         let user = step.update.user;
-        match trouble {
+        match error {
             Some(RedisError::Unanswered { .. }) => {}
             // It did not happen; earlier ones may have.
             Some(_) if unanswered.get(&user) != Some(&step.number) => {}

@@ -186,7 +186,7 @@ impl ClusterStore {
         shards.iter().for_each(|sets| {
             pipeline.add_command(find_due_command(sets, share));
         });
-        let (mut due, mut trouble, mut failed) = (Vec::new(), None, 0);
+        let (mut due, mut error, mut failed) = (Vec::new(), None, 0);
         let mut rubbish = redis::pipe();
         for (sets, reply) in shards.iter().zip(self.send_all(&pipeline).await) {
             if due.len() >= limit {
@@ -198,15 +198,15 @@ impl ClusterStore {
                 Ok(found) => due.extend(self.read_due(sets, found, &mut rubbish)),
                 Err(other) => {
                     failed += 1;
-                    trouble = Some(other);
+                    error = Some(other);
                 }
             }
         }
         self.send_all(&rubbish).await;
         due.truncate(limit);
-        match trouble {
-            // A server that is away does not keep the others' shards from being cleared up.
-            Some(trouble) if failed == shards.len() => Err(trouble),
+        match error {
+            // An unreachable server must not delay the shards of the others.
+            Some(error) if failed == shards.len() => Err(error),
             _ => Ok(due),
         }
     }

@@ -105,7 +105,7 @@ pub struct RecordChange {
 /// Reply to a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchReply {
-    /// The version is the one that the asker knows.
+    /// The caller has this version.
     Same {
         /// Remaining validity of the entries of other nodes.
         remaining: Vec<(NodeName, Duration)>,

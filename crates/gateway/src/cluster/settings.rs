@@ -7,7 +7,7 @@ use domain::Seconds;
 /// All nodes of a cluster have the same settings, except for the seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// A node that has not renewed its standing for this long may be declared dead.
+    /// A node that has not renewed its lease for this long may be declared dead.
     pub lease: Duration,
     /// How long a node receives a user's changes after it watched the user.
     pub interest: Duration,
@@ -37,7 +37,7 @@ impl Default for ClusterSettings {
     }
 }
 
-/// A length in milliseconds, as Redis wants it.
+/// A duration in milliseconds, as Redis takes it.
 pub(crate) fn ms(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }

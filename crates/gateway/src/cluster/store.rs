@@ -227,10 +227,10 @@ impl ClusterStore {
                 state.contact.get_or_insert_with(Stopwatch::start);
                 state.update_nodes(node_list);
             }
-            Err(trouble) => {
+            Err(error) => {
                 self.counters.failures.increment();
                 self.membership.lock().contact = None;
-                return Err(trouble);
+                return Err(error);
             }
         }
         if self.membership.lock().node_list.is_member {

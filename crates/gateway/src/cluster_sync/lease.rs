@@ -66,7 +66,7 @@ impl Hub {
         }
     }
 
-    /// This gateway was declared dead, and lives.
+    /// This gateway was declared dead and rejoins.
     async fn rejoin_cluster(&self, sync: &ClusterSync, lost_at: Moment) {
         // Publishing goes on meanwhile: under the new name only sessions with a sign of life since then.
         sync.signs_since_ms.fetch_max(lost_at.0, Ordering::AcqRel);

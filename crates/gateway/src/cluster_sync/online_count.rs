@@ -69,7 +69,7 @@ impl Hub {
                 others
                     .for_each(|(_, info)| add(&mut count, &serde_json::from_str(&info).unwrap_or_default()));
             }
-            Err(trouble) => tracing::debug!(%trouble, "cannot read the counts of other gateways"),
+            Err(error) => tracing::debug!(%error, "cannot read the counts of other gateways"),
         }
         count
     }

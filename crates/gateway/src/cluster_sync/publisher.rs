@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     /// Seconds until the next check of a device in this state that was silent for `silent_s`.
-    fn next_look_at(app: AppState, silent_s: u64, gone_in: u32) -> f64 {
+    fn next_check_at(app: AppState, silent_s: u64, gone_in: u32) -> f64 {
         let device = NodeDevice {
             id: DeviceId::new("a").unwrap(),
             platform: Platform::Web,
@@ -318,25 +318,25 @@ mod tests {
         next_refresh(now, &part, &settings, Duration::from_secs(90)).as_secs_f64()
     }
 
-    fn next_look(silent_s: u64, gone_in: u32) -> f64 {
-        next_look_at(AppState::Foreground, silent_s, gone_in)
+    fn next_check(silent_s: u64, gone_in: u32) -> f64 {
+        next_check_at(AppState::Foreground, silent_s, gone_in)
     }
 
     #[test]
     fn p19_a_device_in_the_background_is_refreshed_before_its_keys_expire() {
         for silent_s in [0, 70, 299, 1_500] {
-            assert_eq!(next_look_at(AppState::Background, silent_s, 1_800), 30.0);
+            assert_eq!(next_check_at(AppState::Background, silent_s, 1_800), 30.0);
         }
     }
 
     #[test]
     fn p7_a_sign_of_life_at_the_last_moment_is_found_in_time() {
-        assert_eq!(next_look(35, 90), 10.0);
-        assert_eq!(next_look(61, 90), 22.5);
-        assert_eq!(next_look(65, 90), 20.0);
+        assert_eq!(next_check(35, 90), 10.0);
+        assert_eq!(next_check(61, 90), 22.5);
+        assert_eq!(next_check(65, 90), 20.0);
         for silent_s in 84..=200 {
-            assert_eq!(next_look(silent_s, 90), 1.0);
+            assert_eq!(next_check(silent_s, 90), 1.0);
         }
-        assert_eq!(next_look(1, 3), 0.75);
+        assert_eq!(next_check(1, 3), 0.75);
     }
 }

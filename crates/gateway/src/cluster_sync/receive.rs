@@ -127,9 +127,9 @@ impl Shard {
         };
         known.is_loaded = true;
         for remote in &mut known.remotes {
-            let said = remaining.iter().find(|(node, _)| *node == remote.node);
+            let renewed = remaining.iter().find(|(node, _)| *node == remote.node);
             // An expired entry is not extended, however often it is reported.
-            if let Some((_, left)) = said.filter(|(_, left)| !left.is_zero()) {
+            if let Some((_, left)) = renewed.filter(|(_, left)| !left.is_zero()) {
                 remote.valid_until = remote.valid_until.max(after(now, *left + NODE_GRACE));
             }
         }

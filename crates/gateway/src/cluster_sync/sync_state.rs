@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_while_it_is_published_is_published_again() {
+    fn a_user_marked_during_a_publish_is_published_again() {
         let mut sync_state = SyncState::default();
         sync_state.mark_dirty(user(1), mark(Cause::Declared, true));
         sync_state.mark_dirty(user(1), mark(Cause::AppState, false));

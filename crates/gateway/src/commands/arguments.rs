@@ -204,19 +204,20 @@ mod tests {
 
     #[test]
     fn a_status_is_taken_whole_or_not_at_all() {
-        let said = |json: &str| {
-            read::<StatusArguments>(Some(&raw(json))).and_then(|said| said.declaration(5, UnixTime(100)))
+        let declaration = |json: &str| {
+            read::<StatusArguments>(Some(&raw(json)))
+                .and_then(|arguments| arguments.declaration(5, UnixTime(100)))
         };
-        assert!(said(r#"{"status":"busy","text":"lunch","until":101}"#).is_ok());
-        assert!(said(r#"{"status":"busy","text":null}"#).is_ok());
-        assert_eq!(said(r#"{"status":"busy","text":"lunch!"}"#), Err(CommandError::LimitExceeded));
+        assert!(declaration(r#"{"status":"busy","text":"lunch","until":101}"#).is_ok());
+        assert!(declaration(r#"{"status":"busy","text":null}"#).is_ok());
+        assert_eq!(declaration(r#"{"status":"busy","text":"lunch!"}"#), Err(CommandError::LimitExceeded));
         for bad in [
             r#"{"status":"offline"}"#,
             r#"{"status":"busy","until":100}"#,
             r#"{"status":"busy","until":-1}"#,
             r#"{"text":"x"}"#,
         ] {
-            assert!(matches!(said(bad), Err(CommandError::BadRequest(_))), "{bad}");
+            assert!(matches!(declaration(bad), Err(CommandError::BadRequest(_))), "{bad}");
         }
     }
 }

@@ -53,7 +53,7 @@ impl Hub {
         }
         if let Some(first) = absent.first() {
             // The viewer does not matter: only the last known state is read.
-            let mut found = self.people.view_users(*first, &absent).await?.into_iter();
+            let mut found = self.friend_store.view_users(*first, &absent).await?.into_iter();
             for view in views.iter_mut().filter(|view| view.is_none()) {
                 *view = found.next().map(|one| {
                     let last = self.context.writer.newest(one.user, one.last);
@@ -231,6 +231,6 @@ impl Hub {
         before: Option<PresenceEventId>,
         limit: u32,
     ) -> Result<Vec<RecordedEvent>, HubError> {
-        Ok(self.people.history(user, before, limit).await?)
+        Ok(self.friend_store.history(user, before, limit).await?)
     }
 }

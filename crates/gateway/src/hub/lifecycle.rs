@@ -56,7 +56,7 @@ struct Page {
 
 pub struct HubParts {
     /// Where friendships, privacy and history are.
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     pub clock: Arc<dyn Clock>,
     pub settings: HubSettings,
     pub counters: Arc<GatewayCounters>,
@@ -100,13 +100,13 @@ impl Hub {
 
     /// No task runs before [`Hub::begin`].
     pub async fn open(parts: HubParts) -> Result<Arc<Hub>, HubError> {
-        let mut follower = parts.people.change_feed(FOLLOW);
+        let mut follower = parts.friend_store.change_feed(FOLLOW);
         follower.begin().await?;
         let (hub, requests) = Hub::new(parts);
         let counters = &hub.context.counters.hub;
         // Counters shared with an earlier hub keep showing that one.
         let _ = counters.following.set(follower.counters());
-        let _ = counters.people.set(Arc::clone(hub.people.counters()));
+        let _ = counters.friends.set(Arc::clone(hub.friend_store.counters()));
         *hub.not_started.lock() = Some((requests, follower));
         Ok(hub)
     }
@@ -120,8 +120,18 @@ impl Hub {
     }
 
     fn new(parts: HubParts) -> (Arc<Hub>, mpsc::Receiver<Request>) {
-        let HubParts { people, clock, settings, counters, traffic, is_disabled, seed, pruning, store, redis } =
-            parts;
+        let HubParts {
+            friend_store,
+            clock,
+            settings,
+            counters,
+            traffic,
+            is_disabled,
+            seed,
+            pruning,
+            store,
+            redis,
+        } = parts;
         let now = Moment(clock.now_ms());
         let (requests, waiting) = mpsc::channel(watching::WAITING_MAX);
         let sender =
@@ -136,7 +146,7 @@ impl Hub {
         let shards = (0..SHARDS).map(shard).collect();
         let context = ShardContext {
             sender: sender.clone(),
-            writer: PresenceWriter::new(people.clone(), counters.clone()),
+            writer: PresenceWriter::new(friend_store.clone(), counters.clone()),
             counters: counters.clone(),
             table: RwLock::new(ConnectionTable::default()),
             traffic: traffic::TrafficQueue::default(),
@@ -149,7 +159,7 @@ impl Hub {
         let hub = Hub {
             shards,
             context,
-            people,
+            friend_store,
             clock,
             settings: ArcSwap::from_pointee(settings),
             rooms: Rooms::new(counters.clone(), is_shared),
@@ -199,7 +209,7 @@ impl Hub {
         while let Some(page) = self.next_page(&mut after).await? {
             for remembered in page {
                 let (now, user) = (self.now(), remembered.user);
-                let after = self.shard(user).bring_back(now, remembered, &self.context);
+                let after = self.shard(user).restore_after_handover(now, remembered, &self.context);
                 self.finish(after);
             }
         }
@@ -212,7 +222,7 @@ impl Hub {
             Some(Page { is_last: true, .. }) => return Ok(None),
             Some(Page { through, .. }) => *through,
         };
-        let page = self.people.stored_online(behind, PAGE).await?;
+        let page = self.friend_store.stored_online(behind, PAGE).await?;
         let through = page.last().map(|remembered| remembered.user);
         *after = Some(Page { through, is_last: page.len() < PAGE as usize });
         Ok(Some(page))
@@ -369,7 +379,7 @@ impl Hub {
             let days = self.context.history_days.load(Ordering::Relaxed);
             let before_ms = self.now().0.saturating_sub(days * 24 * 60 * 60 * 1_000);
             loop {
-                match self.people.prune_history(before_ms, PRUNE_ROWS).await {
+                match self.friend_store.prune_history(before_ms, PRUNE_ROWS).await {
                     Ok(pruned) if pruned >= PRUNE_ROWS.into() => {}
                     Ok(_) => break,
                     Err(error) => {

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //!
-//! - A page costs what it shows and a short look into each shard, one lock at a time; if few users match the filter,
+//! - A page costs what it shows and one short lock of each shard; if few users match the filter,
 //!   all are visited.
 //! - Invisible users are listed only with `with_hidden`, and so is the time since when a user is online, which would
 //!   reveal that they were invisible.
@@ -38,7 +38,7 @@ pub struct OnlineUser {
 #[derive(Clone, Debug, Default)]
 pub struct OnlinePage {
     /// In the order of their numbers.
-    pub people: Vec<OnlineUser>,
+    pub users: Vec<OnlineUser>,
     /// The last user of this page, if there are more.
     pub next: Option<UserId>,
 }
@@ -59,7 +59,7 @@ impl Hub {
                 since: shard.roster.online_since(user).filter(|_| asked.with_hidden),
             })
         };
-        OnlinePage { people: chosen.into_iter().filter_map(read).collect(), next }
+        OnlinePage { users: chosen.into_iter().filter_map(read).collect(), next }
     }
 
     /// The ids of the users who are online at this gateway, in ascending order.

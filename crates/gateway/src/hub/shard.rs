@@ -124,7 +124,7 @@ impl Shard {
     ) -> Option<(Connection, Arc<Vec<UserId>>)> {
         let entry = self.users.get_mut(&conn.user)?;
         let connection = entry.remove_connection(conn.conn)?;
-        let friends = entry.connected.as_ref().map(|circle| circle.friends.clone()).unwrap_or_default();
+        let friends = entry.connected.as_ref().map(|connected| connected.friends.clone()).unwrap_or_default();
         context.platform(connection.details.platform).fetch_sub(1, Ordering::Relaxed);
         if entry.connections.is_empty() {
             entry.connected = None;
@@ -160,7 +160,7 @@ impl Shard {
     }
 
     /// The previous process has ended, and this is its last saved state of a user.
-    pub(crate) fn bring_back(
+    pub(crate) fn restore_after_handover(
         &mut self,
         now: Moment,
         remembered: StoredPresence,
@@ -238,16 +238,16 @@ impl Shard {
     ) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         let view = self.roster.own_view(user);
-        let told = feed::own(&view);
+        let own_change = feed::own(&view);
         for connection in &entry.connections {
-            connection.outbox.change(told.clone(), true, now);
+            connection.outbox.change(own_change.clone(), true, now);
         }
         let is_invisible = view.status == Status::Invisible;
-        let Some(circle) = &mut entry.connected else { return };
-        if circle.visibility.is_invisible != is_invisible {
-            let privacy = circle.visibility.privacy.clone();
-            circle.visibility = context.visibility(is_invisible, privacy);
-            after.visibility.push((user, circle.visibility.clone(), rooms_of(entry)));
+        let Some(connected) = &mut entry.connected else { return };
+        if connected.visibility.is_invisible != is_invisible {
+            let privacy = connected.visibility.privacy.clone();
+            connected.visibility = context.visibility(is_invisible, privacy);
+            after.visibility.push((user, connected.visibility.clone(), rooms_of(entry)));
         }
     }
 
@@ -268,7 +268,7 @@ impl Shard {
         entry.text = Some(Box::new(text));
     }
 
-    /// A user in memory, as a viewer with this sight sees them.
+    /// A user in memory, as a viewer with this visibility sees them.
     pub(crate) fn feed_user_for(&mut self, now: Moment, user: UserId, visibility: Visibility) -> FeedUser {
         if !visibility.status {
             return feed::hidden(user);
@@ -297,7 +297,7 @@ impl Shard {
         feed::own(&self.roster.own_view(user))
     }
 
-    /// Applies privacy settings, and notifies watchers whose sight changes.
+    /// Applies privacy settings, and notifies watchers whose visibility changes.
     pub(crate) fn set_privacy(
         &mut self,
         now: Moment,
@@ -307,11 +307,12 @@ impl Shard {
     ) -> AfterUnlock {
         let mut after = AfterUnlock::default();
         let Some(entry) = self.users.get_mut(&user) else { return after };
-        if let Some(circle) = &mut entry.connected
-            && *circle.visibility.privacy != *privacy
+        if let Some(connected) = &mut entry.connected
+            && *connected.visibility.privacy != *privacy
         {
-            circle.visibility = context.visibility(circle.visibility.is_invisible, Arc::new(privacy.clone()));
-            after.visibility.push((user, circle.visibility.clone(), rooms_of(entry)));
+            connected.visibility =
+                context.visibility(connected.visibility.is_invisible, Arc::new(privacy.clone()));
+            after.visibility.push((user, connected.visibility.clone(), rooms_of(entry)));
         }
         let mut changed = Vec::new();
         for watcher in entry.watchers_mut() {

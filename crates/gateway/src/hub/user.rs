@@ -42,8 +42,8 @@ pub(crate) struct VisibilityState {
 impl VisibilityState {
     /// Whether other members of a room may see this user.
     ///
-    /// Members of a room see each other, friends or not; except users that are invisible or show their status to
-    /// nobody.
+    /// Members of a room see each other, friends or not; except invisible users, and those without an audience for their
+    /// status.
     pub(crate) fn is_visible_in_rooms(&self) -> bool {
         !self.is_invisible && self.privacy.status != Audience::Nobody
     }

@@ -229,14 +229,14 @@ struct Head {
 fn write_message(
     to: UserId,
     Head { kind, more }: Head,
-    people: &[(UserId, Change)],
+    changes: &[(UserId, Change)],
     out: &mut Vec<u8>,
 ) -> usize {
     let beginning =
         format!(r#"{{"push":{{"channel":"feed:#{to}","pub":{{"data":{{"type":"{kind}","users":["#);
-    let mut shown: Vec<(&str, String)> = Vec::with_capacity(people.len());
+    let mut shown: Vec<(&str, String)> = Vec::with_capacity(changes.len());
     let mut removed: Vec<String> = Vec::new();
-    for (user, change) in people {
+    for (user, change) in changes {
         match change {
             Change::Updated(user, at) => shown.push(stamped(&user.json, *at)),
             Change::Removed(_) => removed.push(format!("\"{user}\"")),
@@ -247,12 +247,12 @@ fn write_message(
         false => format!(r#","removed":[{}]"#, removed.join(",")),
     };
     let more = if more { r#","more":true"# } else { "" };
-    let latest = people.iter().filter_map(|(_, change)| change.at()).max();
+    let latest = changes.iter().filter_map(|(_, change)| change.at()).max();
     let at = latest.map_or_else(String::new, |at| format!(r#","at_ms":{}"#, at.0));
     let end = format!("]{removed}{more}{at}}}}}}}}}");
     let commas = shown.len().saturating_sub(1);
-    let users: usize = shown.iter().map(|(json, stamp)| json.len() + stamp.len()).sum();
-    let length = beginning.len() + users + commas + end.len();
+    let content: usize = shown.iter().map(|(json, stamp)| json.len() + stamp.len()).sum();
+    let length = beginning.len() + content + commas + end.len();
     out.reserve(length + 10);
     write_text_head(out, length);
     out.extend_from_slice(beginning.as_bytes());
@@ -264,7 +264,7 @@ fn write_message(
         out.extend_from_slice(stamp.as_bytes());
     }
     out.extend_from_slice(end.as_bytes());
-    people.len()
+    changes.len()
 }
 
 /// The user's JSON with the time of the change, if there is one. The JSON is shared with snapshots, which must not

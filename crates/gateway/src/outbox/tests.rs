@@ -19,7 +19,7 @@ impl Wake for Woken {
 
 struct Scene {
     outbox: Arc<Outbox>,
-    woken: Arc<Woken>,
+    wake_count: Arc<Woken>,
     counters: Arc<GatewayCounters>,
 }
 
@@ -27,17 +27,17 @@ fn scene(bytes_max: usize) -> Scene {
     let settings = ConnectionSettings { outbox_bytes_max: bytes_max, ..ConnectionSettings::default() };
     let counters = Arc::new(GatewayCounters::default());
     let outbox = Outbox::new(&settings, Arc::clone(&counters));
-    Scene { outbox, woken: Arc::new(Woken(AtomicUsize::new(0))), counters }
+    Scene { outbox, wake_count: Arc::new(Woken(AtomicUsize::new(0))), counters }
 }
 
 impl Scene {
-    fn look(&self, is_blocked: bool) -> OutboxState {
-        let waker = Arc::clone(&self.woken).into();
-        self.outbox.look(&Context::from_waker(&waker), is_blocked)
+    fn state(&self, is_blocked: bool) -> OutboxState {
+        let waker = Arc::clone(&self.wake_count).into();
+        self.outbox.poll_state(&Context::from_waker(&waker), is_blocked)
     }
 
-    fn woken(&self) -> usize {
-        self.woken.0.swap(0, Ordering::SeqCst)
+    fn wake_count(&self) -> usize {
+        self.wake_count.0.swap(0, Ordering::SeqCst)
     }
 
     /// All frames that are written, as JSON.
@@ -51,8 +51,8 @@ impl Scene {
         self.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
         self.outbox.snapshot(std::iter::empty());
         self.take(true);
-        self.look(false);
-        self.woken();
+        self.state(false);
+        self.wake_count();
     }
 }
 
@@ -108,17 +108,17 @@ fn data(message: &Value) -> &Value {
 #[test]
 fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapshot() {
     let scene = scene(1 << 20);
-    assert_eq!(scene.look(false), OutboxState::default());
+    assert_eq!(scene.state(false), OutboxState::default());
     scene.outbox.change(user(2, 9), true, AT);
     scene.outbox.change(user(3, 3), true, AT);
     scene.outbox.push(Frame::text(r#"{"push":{}}"#));
-    assert_eq!(scene.look(false), OutboxState::default());
+    assert_eq!(scene.state(false), OutboxState::default());
     scene.outbox.snapshot([user(7, 1), user(2, 8), user(3, 4)].into_iter());
     assert!(scene.take(true).is_empty());
-    assert_eq!(scene.woken(), 0);
+    assert_eq!(scene.wake_count(), 0);
     scene.outbox.open(conn(7), Frame::text(r#"{"id":1}"#));
-    assert_eq!(scene.woken(), 1);
-    assert!(scene.look(false).now);
+    assert_eq!(scene.wake_count(), 1);
+    assert!(scene.state(false).now);
     let out = scene.take(true);
     assert_eq!(out[..2], [json!({"id": 1}), json!({"push": {}})]);
     let ids = |message: &Value| {
@@ -130,7 +130,7 @@ fn nothing_goes_out_before_the_answer_to_connect_and_no_change_before_the_snapsh
     assert_eq!(data(&out[3])["type"], "changes");
     assert_eq!(ids(&out[3]), [(json!("2"), json!(9))]);
     assert_eq!(out.len(), 4);
-    assert_eq!(scene.look(false), OutboxState::default());
+    assert_eq!(scene.state(false), OutboxState::default());
 }
 
 #[test]
@@ -160,27 +160,27 @@ fn the_session_is_woken_once_by_what_may_wait_and_again_by_what_is_urgent() {
     let scene = scene(1 << 20);
     scene.open();
     scene.outbox.change(user(2, 1), false, AT);
-    assert_eq!(scene.woken(), 1);
-    assert_eq!(scene.look(false), OutboxState { changes: true, ..OutboxState::default() });
+    assert_eq!(scene.wake_count(), 1);
+    assert_eq!(scene.state(false), OutboxState { changes: true, ..OutboxState::default() });
     scene.outbox.change(user(3, 1), false, AT);
-    assert_eq!(scene.woken(), 0);
+    assert_eq!(scene.wake_count(), 0);
     scene.outbox.change(user(4, 1), true, AT);
-    assert_eq!(scene.woken(), 1);
-    assert_eq!(scene.look(false), OutboxState { changes: true, urgent: true, ..OutboxState::default() });
+    assert_eq!(scene.wake_count(), 1);
+    assert_eq!(scene.state(false), OutboxState { changes: true, urgent: true, ..OutboxState::default() });
     assert!(scene.take(false).is_empty());
     assert_eq!(data(&scene.take(true)[0])["users"].as_array().unwrap().len(), 3);
     // While the client does not read, only urgent events wake the session.
-    scene.look(true);
+    scene.state(true);
     scene.outbox.change(user(2, 2), true, AT);
     scene.outbox.ping();
-    assert_eq!(scene.woken(), 0);
+    assert_eq!(scene.wake_count(), 0);
     scene.outbox.probe();
-    assert_eq!(scene.woken(), 1);
-    assert!(!scene.look(true).probe_failed);
+    assert_eq!(scene.wake_count(), 1);
+    assert!(!scene.state(true).probe_failed);
     scene.outbox.probe();
-    assert!(scene.look(true).probe_failed);
+    assert!(scene.state(true).probe_failed);
     scene.outbox.close(CloseCode::NoPong);
-    assert_eq!(scene.woken(), 2);
+    assert_eq!(scene.wake_count(), 2);
 }
 
 #[test]
@@ -195,15 +195,15 @@ fn a_client_over_the_bound_is_slow_and_its_outbox_is_freed() {
     for number in 1..1000 {
         scene.outbox.change(user(number, 2000), false, AT);
     }
-    assert_eq!(scene.look(false).close, Some(CloseCode::Slow));
+    assert_eq!(scene.state(false).close, Some(CloseCode::Slow));
     assert!(scene.take(true).is_empty());
     scene.outbox.close(CloseCode::Shutdown);
     scene.outbox.reply(Frame::text("{}"));
-    assert_eq!(scene.look(false), OutboxState { close: Some(CloseCode::Slow), ..OutboxState::default() });
+    assert_eq!(scene.state(false), OutboxState { close: Some(CloseCode::Slow), ..OutboxState::default() });
 }
 
 #[test]
-fn answers_are_written_before_the_end_and_all_else_is_let_go() {
+fn replies_are_written_before_the_close_frame_and_the_rest_is_dropped() {
     let scene = scene(1 << 20);
     scene.open();
     scene.outbox.change(user(2, 1), true, AT);
@@ -211,7 +211,7 @@ fn answers_are_written_before_the_end_and_all_else_is_let_go() {
     scene.outbox.reply(Frame::text(r#"{"id":2}"#));
     scene.outbox.close(CloseCode::ForceNoReconnect);
     assert_eq!(
-        scene.look(false),
+        scene.state(false),
         OutboxState { now: true, close: Some(CloseCode::ForceNoReconnect), ..OutboxState::default() }
     );
     assert_eq!(scene.take(true), [json!({"id": 2})]);
@@ -258,9 +258,9 @@ fn a_sample_that_cannot_be_written_is_no_failed_probe() {
     scene.outbox.sample();
     scene.outbox.probe();
     scene.outbox.sample();
-    assert!(!scene.look(true).probe_failed);
+    assert!(!scene.state(true).probe_failed);
     scene.outbox.probe();
-    assert!(scene.look(true).probe_failed);
+    assert!(scene.state(true).probe_failed);
 }
 
 #[test]
@@ -270,5 +270,5 @@ fn a_long_reply_does_not_make_a_client_slow() {
     scene.outbox.reply(Frame::text(&format!(r#"{{"id":2,"x":"{}"}}"#, "x".repeat(10_000))));
     assert!(!scene.outbox.is_closing());
     scene.outbox.push(Frame::text(&format!(r#"{{"x":"{}"}}"#, "x".repeat(5_000))));
-    assert_eq!(scene.look(false).close, Some(CloseCode::Slow), "all else counts as before");
+    assert_eq!(scene.state(false).close, Some(CloseCode::Slow), "all else counts as before");
 }

@@ -1,4 +1,4 @@
-//! Error and close codes, as known to published SDKs.
+//! Error and close codes of the Centrifuge protocol.
 
 use crate::counters::Ending;
 
@@ -42,7 +42,7 @@ impl ErrorReply {
     }
 }
 
-/// Why a connection is closed. From 3500 on, and with 1009, SDKs do not come back by themselves.
+/// Why a connection is closed. From 3500 on, and with 1009, SDKs do not reconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCode {
     /// The frames break RFC 6455.
@@ -67,7 +67,7 @@ pub enum CloseCode {
     InvalidToken,
     /// Malformed input, or commands in the wrong order.
     BadRequest,
-    /// The client speaks the protocol in another encoding than JSON.
+    /// The client uses another encoding than JSON.
     NotJson,
     /// No `connect` in time.
     Stale,

@@ -21,9 +21,9 @@ pub enum CommandKind {
     /// Never allowed.
     Publish,
     Rpc,
-    /// A message that wants no answer; ignored.
+    /// A message without a reply; ignored.
     Send,
-    /// Something this server does not know.
+    /// Unknown to this server.
     Unknown,
 }
 
@@ -95,9 +95,9 @@ pub enum Request<'a> {
         /// `null` for none.
         data: &'a RawValue,
     },
-    /// A message that wants no answer.
+    /// A message without a reply.
     Send,
-    /// Something this server does not know.
+    /// Unknown to this server.
     Unknown,
 }
 
@@ -134,7 +134,7 @@ pub struct ConnectRequest<'a> {
 /// A command with its number, which its answer carries.
 #[derive(Debug)]
 pub struct Command<'a> {
-    /// The number; zero only where no answer is wanted.
+    /// Zero if no reply is expected.
     pub id: u32,
     pub request: Request<'a>,
 }

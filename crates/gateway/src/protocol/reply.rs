@@ -143,7 +143,7 @@ impl ConnectReply<'_> {
     }
 }
 
-/// When to come with another token.
+/// When to refresh the token.
 pub(crate) fn expiry(ttl_s: Option<u32>) -> String {
     ttl_s.map(|ttl_s| format!(r#","expires":true,"ttl":{ttl_s}"#)).unwrap_or_default()
 }

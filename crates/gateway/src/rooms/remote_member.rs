@@ -144,7 +144,7 @@ mod tests {
                 && read.visibility.is_visible_in_rooms()
         );
         assert_eq!(read.to_text(), text);
-        // Of an older gateway only the first connection is known.
+        // An older gateway lists only the first connection.
         assert_eq!(RemoteMember::read(user(7), r#"{"c":"x","n":2}"#, 1).unwrap().clients.len(), 1);
         for wrong in ["", "{}", r#"{"c":"","n":1}"#, r#"{"c":"x","n":0}"#, "17", r#"{"c":"x","n":-1}"#] {
             assert!(RemoteMember::read(user(7), wrong, 1).is_none(), "{wrong}");

@@ -220,9 +220,9 @@ impl Room {
         if before.privacy.never == visibility.privacy.never {
             return is_due;
         }
-        let told = || member.clients.iter().filter(|client| client.is_announced);
+        let announced = || member.clients.iter().filter(|client| client.is_announced);
         let frames = |change| -> Vec<Frame> {
-            told().map(|client| Frame::text(&push_line(&self.name, change, &client.info))).collect()
+            announced().map(|client| Frame::text(&push_line(&self.name, change, &client.info))).collect()
         };
         let (joins, leaves) = (frames(Change::Join), frames(Change::Leave));
         for (viewer, other) in self.members.iter().filter(|(viewer, _)| **viewer != user) {
@@ -428,9 +428,9 @@ impl Room {
             };
             let special = has_exceptions && !notices.iter().all(|one| may_know(&one));
             let special = special.then(|| frames(notices.iter().filter(may_know)));
-            let told = special.as_ref().unwrap_or(&everything);
+            let frames = special.as_ref().unwrap_or(&everything);
             for outbox in member.outboxes() {
-                told.iter().for_each(|frame| outbox.push(frame.clone()));
+                frames.iter().for_each(|frame| outbox.push(frame.clone()));
             }
         }
     }

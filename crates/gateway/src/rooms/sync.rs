@@ -13,7 +13,7 @@
 //! - State, not events: an entry is read from the room when it is written, so that many changes become one.
 //! - No change stays missed. A gateway that enters a room writes its entry before it reads the others'; a version
 //!   that does not follow the known one makes it read the entry; and every entry is compared once a minute.
-//! - Members at a dead gateway leave as soon as the others know of its death, unless they have reconnected.
+//! - Members at a dead gateway leave as soon as the others notice it, unless they have reconnected.
 //! - Local members never wait for Redis.
 //!
 //! # Deliberately absent
@@ -90,9 +90,9 @@ impl RoomSyncQueue {
 
 /// Messages from other gateways.
 impl Rooms {
-    pub(crate) fn receive(&self, room: &str, said: RoomMessage, epoch: impl Fn() -> u64) {
+    pub(crate) fn receive(&self, room: &str, message: RoomMessage, epoch: impl Fn() -> u64) {
         let Some(queue) = &self.sync else { return };
-        let RoomMessage::Members { n, p, v, u } = said else { return };
+        let RoomMessage::Members { n, p, v, u } = message else { return };
         let Some(node) = NodeName::read(&n) else { return };
         let mut shard = self.shards[self.place(room)].lock();
         let Some((name, here)) =

@@ -36,15 +36,19 @@ pub(super) fn read(data: Option<&RawValue>) -> Result<Hello, &'static str> {
     let app = written.app_state.or(written.state);
     Ok(Hello {
         device,
-        platform: word(&written.platform, Platform::from_name, "platform is phone, computer or web")?
+        platform: parse_name(&written.platform, Platform::from_name, "platform is phone, computer or web")?
             .unwrap_or_default(),
-        app: word(&app, AppState::from_name, "app_state is foreground, background or inactive")?
+        app: parse_name(&app, AppState::from_name, "app_state is foreground, background or inactive")?
             .unwrap_or_default(),
-        declared: word(&written.status, Declared::from_name, "status is online, away, busy or invisible")?,
+        declared: parse_name(
+            &written.status,
+            Declared::from_name,
+            "status is online, away, busy or invisible",
+        )?,
     })
 }
 
-fn word<T>(
+fn parse_name<T>(
     given: &Option<Cow<'_, str>>,
     from_name: fn(&str) -> Option<T>,
     wrong: &'static str,
@@ -67,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn p2_a_device_says_what_it_is_and_what_it_leaves_out_is_filled_in() {
-        let said =
+    fn p2_connect_data_describes_the_device_and_has_defaults() {
+        let full =
             hello(r#"{"device":"d1","platform":"phone","app_state":"background","status":"busy","more":1}"#);
         let expected = Hello {
             device: DeviceId::new("d1").unwrap(),
@@ -76,7 +80,7 @@ mod tests {
             app: AppState::Background,
             declared: Some(Declared::Busy),
         };
-        assert_eq!(said.unwrap(), expected);
+        assert_eq!(full.unwrap(), expected);
         assert_eq!(hello(r#"{"state":"inactive"}"#).unwrap().app, AppState::Inactive);
         let (one, other) = (read(None).unwrap(), hello("{}").unwrap());
         assert_eq!((one.platform, one.app, one.declared), (Platform::Web, AppState::Foreground, None));
@@ -84,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         let wrong = [
             "[]",
             "7",

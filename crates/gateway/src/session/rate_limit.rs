@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn five_seconds_worth_may_come_at_once_and_a_flood_is_enough() {
+    fn a_burst_of_five_seconds_is_accepted_and_a_flood_closes() {
         let rate_limit = CommandRateLimit::default();
         let now = Duration::from_secs(100);
         let all: Vec<RateVerdict> = (0..701).map(|_| rate_limit.take(now, 20)).collect();

@@ -12,7 +12,7 @@ use crate::protocol::{CloseCode, Frame, is_pong, lines};
 const READ_BYTES: usize = 4096;
 
 impl Session {
-    /// Reads once, if anything is wanted of the client now.
+    /// Reads once, if input is accepted now.
     pub(super) fn read(&mut self, context: &mut Context<'_>) -> Step {
         let is_wanted = match self.phase {
             // Also while a command runs: a heartbeat or the end of the connection is noticed at once. Unhandled input
@@ -101,7 +101,7 @@ impl Session {
             return;
         }
         if let Some(conn) = self.conn {
-            self.shared.hub.heard(conn);
+            self.shared.hub.record_activity(conn);
         }
         if !is_answer {
             self.unserved.push_str(text);

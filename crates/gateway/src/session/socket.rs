@@ -19,7 +19,7 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Lets the system find out about a silent peer: after 30 s, every 10 s, three times (P6).
+    /// Enables TCP keepalive: after 30 s, every 10 s, three times (P6).
     pub(super) fn keep_alive(&self) -> io::Result<()> {
         let keepalive = TcpKeepalive::new()
             .with_time(Duration::from_secs(30))

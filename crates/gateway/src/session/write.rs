@@ -8,7 +8,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use wire::websocket::write_close;
 
 use super::{Phase, Session, Step};
-use crate::outbox::{OutboxState, write_goodbye};
+use crate::outbox::{OutboxState, write_close_frame};
 use crate::protocol::CloseCode;
 
 /// Urgent changes are written at once, up to this many messages in one `batch_ms`.
@@ -25,7 +25,7 @@ impl Session {
     /// Continues the current write, or begins with the outbox.
     pub(super) fn write(&mut self, context: &mut Context<'_>) -> Step {
         if self.writing.is_some() {
-            return self.go_on_writing(context);
+            return self.continue_writing(context);
         }
         match self.phase {
             Phase::Open => self.write_waiting(context),
@@ -33,13 +33,13 @@ impl Session {
                 self.phase = Phase::Closing { code, is_sent: true };
                 let mut bytes = Vec::new();
                 self.outbox.take(&mut bytes, false);
-                write_goodbye(&mut bytes, code);
+                write_close_frame(&mut bytes, code);
                 self.begin_writing(bytes)
             }
             Phase::Leaving { code, is_sent: false } => {
                 self.phase = Phase::Leaving { code, is_sent: true };
                 let mut bytes = Vec::new();
-                // A goodbye without a code is answered in kind.
+                // A close frame without a code is answered with one.
                 write_close(&mut bytes, code.unwrap_or(0), "");
                 self.begin_writing(bytes)
             }
@@ -52,7 +52,7 @@ impl Session {
                 Step::Again
             }
             Phase::Closing { is_sent: true, .. } if self.ignores_input => {
-                // Its own goodbye would not be understood: the end of the connection is the answer that is awaited.
+                // The client's close frame cannot be parsed after this: wait for the end of the connection.
                 if self.socket.poll_shutdown(context).is_pending() {
                     return Step::Idle;
                 }
@@ -68,7 +68,7 @@ impl Session {
         Step::Again
     }
 
-    fn go_on_writing(&mut self, context: &mut Context<'_>) -> Step {
+    fn continue_writing(&mut self, context: &mut Context<'_>) -> Step {
         let Some(writing) = &mut self.writing else { return Step::Idle };
         let written = match writing.bytes.get(writing.written..) {
             Some(rest) if !rest.is_empty() => self.socket.poll_write(context, rest),
@@ -100,7 +100,7 @@ impl Session {
             self.close(CloseCode::Slow);
             return Step::Again;
         }
-        let waits = self.outbox.look(context, true);
+        let waits = self.outbox.poll_state(context, true);
         self.handle_outbox_state(waits)
     }
 
@@ -121,7 +121,7 @@ impl Session {
     }
 
     fn write_waiting(&mut self, context: &mut Context<'_>) -> Step {
-        let waits = self.outbox.look(context, false);
+        let waits = self.outbox.poll_state(context, false);
         let with_changes = waits.changes && self.are_changes_due(waits.urgent, context);
         if waits.close.is_some() || !(waits.now || with_changes) {
             return self.handle_outbox_state(waits);
@@ -135,7 +135,7 @@ impl Session {
             self.flush = None;
         }
         if taken.ping {
-            // Of two that are not answered the first one counts: an answer that is late is late.
+            // The delay counts from the first unanswered ping.
             self.pinged_at.get_or_insert_with(Instant::now);
         }
         self.begin_writing(bytes)

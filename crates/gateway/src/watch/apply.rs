@@ -89,7 +89,7 @@ impl Hub {
 
     async fn apply_privacy(&self, user: UserId) -> Result<(), CommandError> {
         if self.shard(user).users.contains_key(&user) {
-            let privacy = in_time(self.people.privacy(user)).await.ok_or(CommandError::Internal)?;
+            let privacy = in_time(self.friend_store.privacy(user)).await.ok_or(CommandError::Internal)?;
             let now = self.now();
             let after = self.shard(user).set_privacy(now, user, &privacy, &self.context);
             self.finish(after);
@@ -105,11 +105,12 @@ impl Hub {
             return Ok(());
         }
         for chunk in others.chunks(CHUNK * 10) {
-            let found = in_time(self.people.view_users(viewer, chunk)).await.ok_or(CommandError::Internal)?;
+            let found =
+                in_time(self.friend_store.view_users(viewer, chunk)).await.ok_or(CommandError::Internal)?;
             let unknown_users = self.unknown_users(found.iter().map(|one| one.user));
             self.load_remote(unknown_users).await;
-            for acquaintance in found {
-                self.settle(viewer, acquaintance);
+            for viewed in found {
+                self.settle(viewer, viewed);
             }
         }
         Ok(())
@@ -117,20 +118,22 @@ impl Hub {
 
     /// Reads connected users completely.
     async fn read_again(&self, users: &[UserId]) -> Result<(), CommandError> {
-        let circles = in_time(self.people.friend_lists(users)).await.ok_or(CommandError::Internal)?;
-        let friends = circles.iter().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let friend_lists =
+            in_time(self.friend_store.friend_lists(users)).await.ok_or(CommandError::Internal)?;
+        let friends =
+            friend_lists.iter().flat_map(|friend_list| friend_list.friends.iter().map(|friend| friend.user));
         let unknown_users = self.unknown_users(friends);
         self.load_remote(unknown_users).await;
-        for circle in circles {
-            let user = circle.user;
+        for friend_list in friend_lists {
+            let user = friend_list.user;
             let mut others = self.watched_by(user);
-            for friend in &circle.friends {
+            for friend in &friend_list.friends {
                 others.remove(&friend.user);
             }
             let now = self.now();
-            let after = self.shard(user).set_privacy(now, user, &circle.privacy, &self.context);
+            let after = self.shard(user).set_privacy(now, user, &friend_list.privacy, &self.context);
             self.finish(after);
-            for friend in circle.friends {
+            for friend in friend_list.friends {
                 self.settle(user, friend);
             }
             // Former friends, and tracked users.
@@ -142,7 +145,7 @@ impl Hub {
     fn watched_by(&self, user: UserId) -> BTreeSet<UserId> {
         let shard = self.shard(user);
         let Some(entry) = shard.users.get(&user) else { return BTreeSet::new() };
-        let friends = entry.connected.iter().flat_map(|circle| circle.friends.iter().copied());
+        let friends = entry.connected.iter().flat_map(|connected| connected.friends.iter().copied());
         let tracked =
             entry.connections.iter().flat_map(|connection| connection.details.tracked.iter().copied());
         friends.chain(tracked).collect()

@@ -24,7 +24,7 @@ pub(crate) struct PendingConnection {
 }
 
 impl PendingConnection {
-    /// From now on the session owes the goodbye.
+    /// From now on the session must report the end.
     pub(crate) fn take(mut self) -> Option<ConnectAccepted> {
         self.accepted.take()
     }
@@ -54,13 +54,15 @@ impl Hub {
         let mut users: Vec<UserId> = connects.iter().map(|connect| connect.identity.user).collect();
         users.sort_unstable();
         users.dedup();
-        let Some((mut circles, mut lasts)) = self.read_circles(&users).await else {
+        let Some((mut friend_lists, mut lasts)) = self.read_friend_lists(&users).await else {
             for connect in connects {
                 let _ = connect.reply.send(Err(ConnectRefusal::Unavailable));
             }
             return Err(ConnectRefusal::Unavailable);
         };
-        let friends = circles.values().flat_map(|circle| circle.friends.iter().map(|friend| friend.user));
+        let friends = friend_lists
+            .values()
+            .flat_map(|friend_list| friend_list.friends.iter().map(|friend| friend.user));
         let unknown_users = self.unknown_users(users.iter().copied().chain(friends));
         self.load_remote(unknown_users).await;
         let mut asked: Map<usize> = Map::default();
@@ -74,39 +76,41 @@ impl Hub {
                 *left -= 1;
                 *left
             });
-            let circle = if left == 0 { circles.remove(&user) } else { circles.get(&user).cloned() };
+            let friend_list =
+                if left == 0 { friend_lists.remove(&user) } else { friend_lists.get(&user).cloned() };
             let last = if left == 0 { lasts.remove(&user) } else { lasts.get(&user).cloned() };
-            let (Some(circle), Some(last)) = (circle, last) else {
+            let (Some(friend_list), Some(last)) = (friend_list, last) else {
                 let _ = connect.reply.send(Err(ConnectRefusal::Unavailable));
                 continue;
             };
-            self.connect_one(connect, circle, last);
-            // Thousands of friends take their time, and others on this thread want to go on too.
+            self.connect_one(connect, friend_list, last);
+            // Thousands of friends take long: yield to other tasks of this thread.
             tokio::task::yield_now().await;
         }
         Ok(())
     }
 
-    async fn read_circles(&self, users: &[UserId]) -> Option<(Map<FriendList>, Map<LastKnown>)> {
+    async fn read_friend_lists(&self, users: &[UserId]) -> Option<(Map<FriendList>, Map<LastKnown>)> {
         let counters = &self.context.counters.hub;
         let stopwatch = Stopwatch::start();
-        let (circles, lasts) = tokio::join!(
-            in_time(self.people.friend_lists(users)),
-            in_time(self.people.view_users(users[0], users))
+        let (friend_lists, lasts) = tokio::join!(
+            in_time(self.friend_store.friend_lists(users)),
+            in_time(self.friend_store.view_users(users[0], users))
         );
         counters.loads.increment();
         counters.load_seconds.record(stopwatch.elapsed());
-        let (Some(circles), Some(lasts)) = (circles, lasts) else {
+        let (Some(friend_lists), Some(lasts)) = (friend_lists, lasts) else {
             counters.load_failures.increment();
             return None;
         };
         counters.people_loaded.add(users.len() as u64);
-        let circles = circles.into_iter().map(|circle| (circle.user, circle)).collect();
-        Some((circles, lasts.into_iter().map(|own| (own.user, own.last)).collect()))
+        let friend_lists =
+            friend_lists.into_iter().map(|friend_list| (friend_list.user, friend_list)).collect();
+        Some((friend_lists, lasts.into_iter().map(|own| (own.user, own.last)).collect()))
     }
 
     /// Connects one user: marks them online, adds watches of their friends, and queues the snapshot.
-    fn connect_one(self: &Arc<Self>, connect: Connect, circle: FriendList, last: LastKnown) {
+    fn connect_one(self: &Arc<Self>, connect: Connect, friend_list: FriendList, last: LastKnown) {
         let Connect { identity, hello, outbox, reply } = connect;
         // The client gave up.
         if reply.is_closed() {
@@ -125,9 +129,9 @@ impl Hub {
             ..user::ConnectionDetails::default()
         };
         let connection = Connection { conn: conn.conn, outbox: outbox.clone(), details: Box::new(details) };
-        let FriendList { privacy, friends: mut acquaintances, .. } = circle;
-        acquaintances.sort_unstable_by_key(|friend| friend.user);
-        let friends: Vec<UserId> = acquaintances.iter().map(|friend| friend.user).collect();
+        let FriendList { privacy, friends: mut viewed_users, .. } = friend_list;
+        viewed_users.sort_unstable_by_key(|friend| friend.user);
+        let friends: Vec<UserId> = viewed_users.iter().map(|friend| friend.user).collect();
         let entered = self.enter(conn, connection, ConnectingUser { hello, last, privacy, friends });
         let (own, friends) = match entered {
             Ok(entered) => entered,
@@ -139,7 +143,7 @@ impl Hub {
         };
         let mut shown = Vec::with_capacity(friends.len() + 1);
         shown.push(own);
-        let mut read = acquaintances.into_iter().peekable();
+        let mut read = viewed_users.into_iter().peekable();
         for friend in friends.iter() {
             while read.next_if(|one| one.user < *friend).is_some() {}
             // The friendship ended meanwhile: nothing is shown until that change is applied.
@@ -192,11 +196,11 @@ impl Hub {
         let entry = shard.user_entry(user, &self.context);
         entry.add_connection(connection);
         // A user who is connected already has friends in place, which change one by one.
-        let circle = entry.connected.get_or_insert_with(|| {
+        let connected = entry.connected.get_or_insert_with(|| {
             let visibility = self.context.visibility(view.status == Status::Invisible, Arc::new(privacy));
             Box::new(user::ConnectedUser { friends: Arc::new(friends), visibility })
         });
-        let friends = circle.friends.clone();
+        let friends = connected.friends.clone();
         drop(shard);
         self.finish(after);
         Ok((feed::own(&view), friends))
@@ -217,7 +221,7 @@ impl Hub {
             return;
         }
         let users: Vec<UserId> = loads.iter().map(|(user, _)| *user).collect();
-        let Some(found) = in_time(self.people.view_users(users[0], &users)).await else {
+        let Some(found) = in_time(self.friend_store.view_users(users[0], &users)).await else {
             self.context.counters.hub.load_failures.increment();
             for (_, reply) in loads {
                 let _ = reply.send(Err(ConnectRefusal::Unavailable));

@@ -19,17 +19,17 @@ struct WatchingConnection {
 
 impl Hub {
     /// Applies the relation between `viewer` and another user: friends or not, and what is visible.
-    pub(super) fn settle(&self, viewer: UserId, acquaintance: ViewedUser) {
-        let subject = acquaintance.user;
+    pub(super) fn settle(&self, viewer: UserId, viewed: ViewedUser) {
+        let subject = viewed.user;
         let connections = {
             let mut shard = self.shard(viewer);
             let Some(entry) = shard.users.get_mut(&viewer) else { return };
-            let Some(circle) = &mut entry.connected else { return };
-            match (circle.friends.binary_search(&subject), acquaintance.is_friend) {
+            let Some(connected) = &mut entry.connected else { return };
+            match (connected.friends.binary_search(&subject), viewed.is_friend) {
                 (Ok(place), false) => {
-                    Arc::make_mut(&mut circle.friends).remove(place);
+                    Arc::make_mut(&mut connected.friends).remove(place);
                 }
-                (Err(place), true) => Arc::make_mut(&mut circle.friends).insert(place, subject),
+                (Err(place), true) => Arc::make_mut(&mut connected.friends).insert(place, subject),
                 _ => {}
             }
             let connection = |connection: &crate::hub::user::Connection| WatchingConnection {
@@ -39,12 +39,12 @@ impl Hub {
             };
             entry.connections.iter().map(connection).collect::<Vec<WatchingConnection>>()
         };
-        self.settle_watchers(viewer, &connections, acquaintance);
+        self.settle_watchers(viewer, &connections, viewed);
         self.end_orphans(viewer, subject, &connections);
     }
 
-    fn settle_watchers(&self, viewer: UserId, connections: &[WatchingConnection], acquaintance: ViewedUser) {
-        let ViewedUser { user: subject, is_friend, visibility, last } = acquaintance;
+    fn settle_watchers(&self, viewer: UserId, connections: &[WatchingConnection], viewed: ViewedUser) {
+        let ViewedUser { user: subject, is_friend, visibility, last } = viewed;
         let now = self.now();
         let mut shard = self.shard(subject);
         if connections.iter().any(|connection| is_friend || connection.tracks) {
@@ -68,7 +68,7 @@ impl Hub {
                 is_tracker: connection.tracks,
                 visibility,
             });
-            // A friend of whom nothing is visible is in the feed as offline.
+            // A friend that is not visible is in the feed as offline.
             if before != Some((is_friend, visibility)) {
                 connection.outbox.change(shard.feed_user_for(now, subject, visibility), true, now);
             }
@@ -108,7 +108,8 @@ impl Hub {
         if self.tracked_with(conn, &users)?.len() > tracked_max {
             return Err(CommandError::LimitExceeded);
         }
-        let found = in_time(self.people.view_users(conn.user, &users)).await.ok_or(CommandError::Internal)?;
+        let found =
+            in_time(self.friend_store.view_users(conn.user, &users)).await.ok_or(CommandError::Internal)?;
         let unknown_users = self.unknown_users(users.iter().copied());
         self.load_remote(unknown_users).await;
         let outbox = {

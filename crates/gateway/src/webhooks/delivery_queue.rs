@@ -10,7 +10,7 @@
 //!   one delivery at a time, and rarely; when it answers again, all deliveries go at once.
 //! - A delivery fails for good once it is too old *and* was tried, or the endpoint has failed all the time.
 //!
-//! Pure: time comes in as an argument, in milliseconds.
+//! Pure: time is an argument, in milliseconds.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -184,7 +184,7 @@ impl<M: Message> DeliveryQueue<M> {
     /// An attempt failed. Returns the deliveries that failed for good.
     pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<M> {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        // Attempts begun before the pause are no news.
+        // Attempts begun before the pause do not extend it.
         if self.is_failing() && now_ms >= self.paused_until_ms {
             self.paused_until_ms = now_ms + pause_ms(&mut self.random, self.pauses, ENDPOINT_PAUSE_MAX_MS);
             self.pauses = self.pauses.saturating_add(1);
@@ -275,13 +275,13 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, PartialEq, Eq)]
-    struct Told {
+    struct TestMessage {
         place: u64,
         user: u64,
         at_ms: u64,
     }
 
-    impl Message for Told {
+    impl Message for TestMessage {
         fn place(&self) -> u64 {
             self.place
         }
@@ -299,21 +299,21 @@ mod tests {
         UserId::new(number).unwrap()
     }
 
-    fn queue(at_once_max: usize) -> DeliveryQueue<Told> {
+    fn queue(at_once_max: usize) -> DeliveryQueue<TestMessage> {
         let give_up = Duration::from_secs(3600);
         let limits = QueueLimits { at_once_max, waiting_max: 100, give_up, reorder_window: Duration::ZERO };
         DeliveryQueue::starting_after(10, limits, 7)
     }
 
-    fn told(place: u64, user: u64) -> Told {
-        Told { place, user, at_ms: 0 }
+    fn message(place: u64, user: u64) -> TestMessage {
+        TestMessage { place, user, at_ms: 0 }
     }
 
     #[test]
     fn a_later_delivery_of_a_user_waits_and_other_users_do_not() {
         let mut queue = queue(10);
         for (place, user) in [(11, 1), (12, 1), (13, 2)] {
-            queue.add(told(place, user), 0);
+            queue.add(message(place, user), 0);
         }
         assert_eq!(queue.take(5).unwrap().0.place, 11);
         assert_eq!(queue.take(5).unwrap().0.place, 13);
@@ -324,7 +324,7 @@ mod tests {
         assert!(queue.take(5).is_none(), "after a failure there is a pause");
         let again_ms = queue.next_at_ms().unwrap();
         assert!((505..=1005).contains(&again_ms), "{again_ms}");
-        assert_eq!(queue.take(again_ms).unwrap(), (told(11, 1), 1));
+        assert_eq!(queue.take(again_ms).unwrap(), (message(11, 1), 1));
         queue.delivered(user(1), again_ms);
         assert_eq!(queue.done_through(), 11);
         assert_eq!(queue.take(again_ms).unwrap().0.place, 12);
@@ -338,16 +338,17 @@ mod tests {
     fn p16_what_happened_before_goes_first_though_it_was_written_after() {
         let mut queue = queue(10);
         queue.limits.reorder_window = Duration::from_secs(2);
-        let told = |place, user, at_ms| Told { place, user, at_ms };
-        queue.add(told(11, 1, 300), 400);
-        queue.add(told(12, 2, 350), 400);
+        let message = |place, user, at_ms| TestMessage { place, user, at_ms };
+        queue.add(message(11, 1, 300), 400);
+        queue.add(message(12, 2, 350), 400);
         assert_eq!((queue.take(1_000), queue.next_at_ms()), (None, Some(2_400)));
-        queue.add(told(13, 1, 0), 1_000);
+        queue.add(message(13, 1, 0), 1_000);
         assert_eq!(queue.next_at_ms(), Some(2_400), "no delivery waits longer for it");
-        let places: Vec<u64> = std::iter::from_fn(|| queue.take(2_400)).map(|(told, _)| told.place).collect();
+        let places: Vec<u64> =
+            std::iter::from_fn(|| queue.take(2_400)).map(|(message, _)| message.place).collect();
         assert_eq!(places, [12, 13]);
         // A delivery in flight cannot be overtaken.
-        queue.add(told(14, 1, 200), 2_500);
+        queue.add(message(14, 1, 200), 2_500);
         queue.delivered(user(1), 2_500);
         queue.delivered(user(2), 2_500);
         assert_eq!(queue.done_through(), 10, "a crash would repeat them rather than lose 11");
@@ -361,20 +362,20 @@ mod tests {
     #[test]
     fn only_so_many_are_in_flight_and_only_so_many_wait() {
         let mut queue = queue(2);
-        (11..=20).for_each(|place| queue.add(told(place, place), 0));
+        (11..=20).for_each(|place| queue.add(message(place, place), 0));
         assert_eq!(queue.room(), 90);
         assert!(queue.take(0).is_some() && queue.take(0).is_some());
         assert!(queue.take(0).is_none() && queue.next_at_ms().is_none());
         queue.delivered(user(11), 0);
         assert_eq!(queue.take(0).unwrap().0.place, 13);
-        queue.add(told(20, 20), 0);
+        queue.add(message(20, 20), 0);
         assert_eq!(queue.len(), 9, "what was read already is not read again");
     }
 
     #[test]
-    fn an_endpoint_that_fails_is_asked_seldom_and_everything_goes_when_it_answers() {
+    fn a_failing_endpoint_is_tried_rarely_and_all_deliveries_follow_when_it_answers() {
         let mut queue = queue(8);
-        (11..=30).for_each(|place| queue.add(told(place, place), 0));
+        (11..=30).for_each(|place| queue.add(message(place, place), 0));
         let mut now_ms = 0;
         let mut asked = 0;
         while now_ms < 600_000 {
@@ -398,22 +399,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_is_given_up_once_it_was_tried() {
+    fn an_old_delivery_fails_for_good_after_one_attempt() {
         let mut queue = queue(1);
-        queue.add(told(11, 1), 0);
-        queue.add(told(12, 1), 0);
+        queue.add(message(11, 1), 0);
+        queue.add(message(12, 1), 0);
         let late_ms = 3_600_000;
         assert_eq!(queue.take(late_ms).unwrap().0.place, 11, "it is tried at least once");
-        assert_eq!(queue.failed(user(1), late_ms), [told(11, 1)]);
+        assert_eq!(queue.failed(user(1), late_ms), [message(11, 1)]);
         assert_eq!((queue.done_through(), queue.len()), (11, 1));
         assert_eq!(queue.take(late_ms).unwrap().0.place, 12, "the next one is tried by itself");
     }
 
     #[test]
-    fn while_the_endpoint_fails_all_that_is_too_old_is_given_up() {
+    fn while_the_endpoint_fails_all_old_deliveries_fail_for_good() {
         let mut queue = queue(1);
-        (11..=50).for_each(|place| queue.add(told(place, 1 + place % 3), 0));
-        queue.add(Told { place: 51, user: 1, at_ms: 3_600_000 }, 0);
+        (11..=50).for_each(|place| queue.add(message(place, 1 + place % 3), 0));
+        queue.add(TestMessage { place: 51, user: 1, at_ms: 3_600_000 }, 0);
         let late_ms = 3_600_001;
         let mut failed_deliveries = 0;
         let mut now_ms = late_ms;
@@ -437,11 +438,11 @@ mod tests {
                 QueueLimits { at_once_max: 3, waiting_max: 20, give_up, reorder_window: Duration::ZERO };
             let mut queue = DeliveryQueue::starting_after(0, limits, seed);
             let (mut now_ms, mut next, mut done) = (0, 1, Vec::new());
-            let mut flying: Vec<Told> = Vec::new();
+            let mut flying: Vec<TestMessage> = Vec::new();
             while done.len() < 200 {
                 now_ms += random.u64(0..500);
                 while next <= 200 && queue.room() > 0 && random.bool() {
-                    queue.add(Told { place: next, user: random.u64(1..=6), at_ms: now_ms }, now_ms);
+                    queue.add(TestMessage { place: next, user: random.u64(1..=6), at_ms: now_ms }, now_ms);
                     next += 1;
                 }
                 while let Some((message, _)) = queue.take(now_ms) {
@@ -458,12 +459,14 @@ mod tests {
                         false => done.extend(queue.failed(message.user(), now_ms)),
                     }
                 }
-                assert!(queue.done_through() < done.iter().map(|told| told.place).max().unwrap_or(0) + 1);
+                assert!(
+                    queue.done_through() < done.iter().map(|message| message.place).max().unwrap_or(0) + 1
+                );
             }
-            let mut places: Vec<u64> = done.iter().map(|told| told.place).collect();
+            let mut places: Vec<u64> = done.iter().map(|message| message.place).collect();
             for number in 1..=6 {
-                let of_one = done.iter().filter(|told| told.user == number);
-                assert!(of_one.map(|told| told.place).is_sorted(), "seed {seed}");
+                let of_one = done.iter().filter(|message| message.user == number);
+                assert!(of_one.map(|message| message.place).is_sorted(), "seed {seed}");
             }
             places.sort_unstable();
             assert_eq!(places, (1..=200).collect::<Vec<u64>>(), "seed {seed}");

@@ -14,7 +14,7 @@ use presence::{AppState, Declaration, Declared, DeviceId, Platform};
 use redis::FromRedisValue;
 use testkit::{RedisCluster, RedisServer};
 
-/// Longer than anything here takes.
+/// Longer than any step takes.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The same tests on one server and on a cluster.
@@ -81,7 +81,7 @@ impl Fixture {
         ClusterStore::join(redis, name, settings).await.unwrap()
     }
 
-    /// Forgets everything, as a Redis does that is started again without its data.
+    /// Deletes everything, like a restart of Redis without its data.
     pub async fn lose_all(&self) {
         match &self.kind {
             Kind::Single(server) => drop(server.cli(&["FLUSHALL"])),
@@ -97,13 +97,13 @@ impl Fixture {
         self.redis.query(&command).await.unwrap()
     }
 
-    pub fn person(&self, id: u64) -> UserPresenceKeys {
+    pub fn user_keys(&self, id: u64) -> UserPresenceKeys {
         self.keys.user(user(id))
     }
 
-    /// presence, connection and heartbeat of somebody (P3).
+    /// The keys presence, connection and heartbeat of a user (P3).
     pub async fn public(&self, id: u64) -> [Option<String>; 3] {
-        let keys = self.person(id);
+        let keys = self.user_keys(id);
         let mut found = [None, None, None];
         for (place, key) in [&keys.presence, &keys.connection, &keys.heartbeat].into_iter().enumerate() {
             found[place] = self.ask(&["GET", key]).await;
@@ -111,7 +111,7 @@ impl Fixture {
         found
     }
 
-    /// presence and connection of somebody.
+    /// The keys presence and connection of a user.
     pub async fn shown(&self, id: u64) -> (Option<String>, Option<String>) {
         let [presence, connection, _] = self.public(id).await;
         (presence, connection)
@@ -126,7 +126,7 @@ impl Fixture {
     }
 }
 
-/// A lease that nobody outlives, and short pendings.
+/// A lease longer than any test, and short pending periods.
 pub fn settings() -> ClusterSettings {
     ClusterSettings {
         lease: Duration::from_secs(60),
@@ -211,17 +211,17 @@ pub async fn watch(store: &ClusterStore, id: u64) -> WatchReply {
 }
 
 pub async fn hear(inbox: &mut Inbox) -> InboxEvent {
-    tokio::time::timeout(PATIENCE, inbox.next()).await.expect("nothing was heard")
+    tokio::time::timeout(PATIENCE, inbox.next()).await.expect("no message")
 }
 
-pub async fn hear_record(inbox: &mut Inbox) -> Record {
+pub async fn receive_record(inbox: &mut Inbox) -> Record {
     match hear(inbox).await {
         InboxEvent::Record(record) => *record,
         other => panic!("no record: {other:?}"),
     }
 }
 
-/// Takes steps until somebody was cleared up; gives what came of it.
+/// Reaps until a user was reaped; returns the changes.
 pub async fn reap_until(store: &ClusterStore, id: u64) -> RecordChange {
     let since = Stopwatch::start();
     loop {

@@ -1,5 +1,5 @@
-//! Random histories of three nodes against a naive model, person by person and key by key; what the scripts take for a
-//! status is what a roster does.
+//! Random histories of three nodes against a naive model, user by user and key by key. The scripts compute the same
+//! status as the presence table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use presence::{AppState, Declaration, Declared, Moment, Platform, Policy, Presen
 
 on_both!(p3_random_histories_are_as_a_naive_model_has_them);
 
-const PEOPLE: u64 = 3;
+const USERS: u64 = 3;
 const STEPS: usize = 150;
 const NAMES: [&str; 3] = ["gw-a", "gw-b", "gw-c"];
 
-/// One person as they should be.
+/// The expected state of one user.
 #[derive(Clone, Default)]
 struct Model {
     exists: bool,
     parts: BTreeMap<usize, Vec<NodeDevice>>,
-    /// Nodes that are called otherwise by now, and have not spoken of the person since.
+    /// Nodes that rejoined under a new name and have not published the user since.
     renamed: BTreeSet<usize>,
     declaration: Option<Declaration>,
-    /// Since the part of this node was the last to go, and nobody knows why.
+    /// Since the entry of this node was the last to be removed, for an unknown reason.
     pending_by: Option<usize>,
     is_hidden: bool,
     public_version: u64,
@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Model {
-    /// What a roster makes of all this: the own view and the public one, without versions and times.
+    /// The own and the public view by the presence table, without versions and times.
     fn views(&self, id: u64) -> (View, View) {
         let mut roster = PresenceTable::new(Policy::default(), Moment(1_000_000), 7);
         let elsewhere = RemoteSessions {
@@ -50,7 +50,7 @@ impl Model {
         self.pending_by.is_some() || !self.parts.is_empty()
     }
 
-    /// What a change makes of versions and hiding, and what should be reported.
+    /// Expected versions and hiding after a change, and the expected report.
     fn settle(&mut self, before: &Model, id: u64) -> (Status, Status) {
         let ((own_before, public_before), (own_after, _)) = (before.views(id), self.views(id));
         self.is_hidden = match own_after.status {
@@ -58,7 +58,7 @@ impl Model {
             Status::Pending => self.is_hidden,
             _ => false,
         };
-        // Of who is offline, others see nothing that could change.
+        // The public view of an offline user does not change.
         let seen = |view: View| (view.status != Status::Offline).then_some(view);
         let public_after = self.views(id).1;
         self.public_version += u64::from(seen(public_before) != seen(public_after));
@@ -78,10 +78,10 @@ impl Model {
     }
 }
 
-struct World<'a> {
+struct Simulation<'a> {
     fixture: &'a Fixture,
     nodes: Vec<ClusterStore>,
-    people: BTreeMap<u64, Model>,
+    users: BTreeMap<u64, Model>,
     dice: fastrand::Rng,
 }
 
@@ -92,29 +92,29 @@ async fn p3_random_histories_are_as_a_naive_model_has_them(fixture: &Fixture) {
         for name in NAMES {
             nodes.push(fixture.join(name).await);
         }
-        let people = (1..=PEOPLE).map(|id| (id, Model::default())).collect();
-        let mut world = World { fixture, nodes, people, dice: fastrand::Rng::with_seed(seed) };
+        let users = (1..=USERS).map(|id| (id, Model::default())).collect();
+        let mut simulation = Simulation { fixture, nodes, users, dice: fastrand::Rng::with_seed(seed) };
         for step in 0..STEPS {
-            let what = match world.dice.u32(..20) {
-                0 => world.die().await,
-                1 => world.rejoin().await,
+            let what = match simulation.dice.u32(..20) {
+                0 => simulation.die().await,
+                1 => simulation.rejoin().await,
                 _ => {
-                    let node = world.dice.usize(..3);
-                    world.publish(node).await
+                    let node = simulation.dice.usize(..3);
+                    simulation.publish(node).await
                 }
             };
-            world.compare(&format!("seed {seed}, step {step}: {what}")).await;
+            simulation.compare(&format!("seed {seed}, step {step}: {what}")).await;
         }
     }
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// One update by one node.
     async fn publish(&mut self, node: usize) -> String {
-        let id = self.dice.u64(1..=PEOPLE);
-        let before = self.people[&id].clone();
+        let id = self.dice.u64(1..=USERS);
+        let before = self.users[&id].clone();
         let mut after = before.clone();
-        // What it said under its former name goes with whatever it says now.
+        // Its next publish replaces the entry under its former name.
         let was_renamed = after.renamed.remove(&node);
         let change = match self.dice.u32(..10) {
             0..6 => {
@@ -166,36 +166,36 @@ impl World<'_> {
                 assert!(!is_same, "{what}");
                 check(&outcome, &before, &mut after, &what);
             }
-            PublishOutcome::Fenced => panic!("{what}: nobody was declared dead"),
+            PublishOutcome::Fenced => panic!("{what}: no node was declared dead"),
         }
-        self.people.insert(id, after);
+        self.users.insert(id, after);
         what
     }
 
-    /// A node takes another name, and says something before the others have cleared up.
+    /// A node rejoins under another name, and publishes before the others have reaped.
     async fn rejoin(&mut self) -> String {
         let node = self.dice.usize(..3);
         let what = format!("{} joins anew", NAMES[node]);
         self.nodes[node].rejoin().await.unwrap();
-        for model in self.people.values_mut().filter(|model| model.parts.contains_key(&node)) {
+        for model in self.users.values_mut().filter(|model| model.parts.contains_key(&node)) {
             model.renamed.insert(node);
         }
         for _ in 0..2 {
-            let said = self.publish(node).await;
-            self.compare(&format!("{what}: {said}")).await;
+            let declared = self.publish(node).await;
+            self.compare(&format!("{what}: {declared}")).await;
         }
         self.clear_up(node, &[0, 1, 2], &what).await;
         what
     }
 
-    /// A node leaves; the others clear up; it comes back as another.
+    /// A node leaves, the others reap, and it rejoins under another name.
     async fn die(&mut self) -> String {
         let dead = self.dice.usize(..3);
         let what = format!("{} dies", NAMES[dead]);
         self.nodes[dead].leave().await.unwrap();
         let others: Vec<usize> = (0..3).filter(|number| *number != dead).collect();
         self.clear_up(dead, &others, &what).await;
-        assert!(self.people.values().all(|model| !model.parts.contains_key(&dead)), "{what}");
+        assert!(self.users.values().all(|model| !model.parts.contains_key(&dead)), "{what}");
         self.nodes[dead].rejoin().await.unwrap();
         for node in &self.nodes {
             node.renew("{}").await.unwrap();
@@ -203,24 +203,24 @@ impl World<'_> {
         what
     }
 
-    /// What a node said under the name that it had is cleared up by these.
+    /// These reap the entries under the former name of a node.
     async fn clear_up(&mut self, gone: usize, by: &[usize], what: &str) {
         for node in by {
-            // All of them know by then who is left to own what.
+            // All of them agree by then on the owners of the shards.
             self.nodes[*node].renew("{}").await.unwrap();
         }
         for node in by {
             for (user, outcome) in self.nodes[*node].reap(100).await.unwrap() {
-                let before = self.people[&user.get()].clone();
+                let before = self.users[&user.get()].clone();
                 let mut after = before.clone();
                 after.renamed.remove(&gone);
                 assert!(after.parts.remove(&gone).is_some(), "{what}");
                 after.pending_by = after.parts.is_empty().then_some(gone);
                 check(&outcome, &before, &mut after, what);
-                self.people.insert(user.get(), after);
+                self.users.insert(user.get(), after);
             }
         }
-        assert!(self.people.values().all(|model| model.renamed.is_empty()), "{what}");
+        assert!(self.users.values().all(|model| model.renamed.is_empty()), "{what}");
     }
 
     fn devices(&mut self) -> Vec<NodeDevice> {
@@ -231,17 +231,17 @@ impl World<'_> {
             .iter()
             .map(|number| {
                 let online = self.dice.bool();
-                let said =
+                let declared =
                     [None, None, None, Some(Declared::Away), Some(Declared::Busy), Some(Declared::Invisible)];
-                let mut said = said[self.dice.usize(..6)];
+                let mut declared = declared[self.dice.usize(..6)];
                 if online && self.dice.u32(..4) == 0 {
-                    said = Some(Declared::Online);
+                    declared = Some(Declared::Online);
                 }
                 NodeDevice {
                     platform: Platform::ALL[number % 3],
                     app: AppState::ALL[self.dice.usize(..3)],
                     online,
-                    declared: said,
+                    declared: declared,
                     ..device(&format!("~{number}:%"))
                 }
             })
@@ -257,11 +257,11 @@ impl World<'_> {
         (self.dice.u32(..3) > 0).then_some(Declaration { status, text, until })
     }
 
-    /// Everybody's record and public keys.
+    /// The records and public keys of all users.
     async fn compare(&self, what: &str) {
-        let users: Vec<_> = self.people.keys().map(|id| user(*id)).collect();
+        let users: Vec<_> = self.users.keys().map(|id| user(*id)).collect();
         let records = self.nodes[0].read(&users).await;
-        for ((id, model), record) in self.people.iter().zip(records) {
+        for ((id, model), record) in self.users.iter().zip(records) {
             let Some(record) = record.unwrap() else {
                 assert!(!model.exists, "{what}: {id} is not there");
                 continue;

@@ -27,14 +27,14 @@ on_both!(
     p13_malformed_members_of_a_deadline_set_stop_no_other,
     p15_a_goodbye_ends_the_pending_that_the_same_node_caused,
     p15_a_goodbye_just_after_a_rejoin_is_offline_and_never_pending,
-    p15_what_a_node_cleared_up_and_could_not_say_is_said_by_another,
+    p15_a_reaped_user_is_notified_by_another_node_if_the_first_could_not,
     p13_a_user_that_cannot_be_reaped_delays_no_other,
     p13_a_user_with_another_entry_is_not_added_to_pending,
     p15_an_orphaned_entry_is_found_by_any_read,
-    p15_a_part_that_nothing_calls_due_goes_when_another_node_writes,
+    p15_an_entry_without_a_deadline_is_removed_when_another_node_writes,
 );
 
-/// Pending for long, so that nobody leaves while a test looks.
+/// Pending for long, so that no user leaves during a test.
 fn mortal() -> ClusterSettings {
     ClusterSettings { pending: Seconds(300), ..hasty() }
 }
@@ -48,22 +48,22 @@ async fn due_count(fixture: &Fixture, node: &NodeName, id: u64) -> u64 {
 }
 
 async fn p15_users_of_a_killed_node_are_pending_then_offline_and_it_is_fenced(fixture: &Fixture) {
-    // It renews no more: it is dead, or as good as that.
+    // It does not renew any more: dead or suspended.
     let (a, b) = (fixture.join_with("gw-a", hasty()).await, fixture.join_with("gw-b", hasty()).await);
     let dead = a.node();
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     change(&a, put(7, &["phone"])).await;
-    hear_record(&mut inbox).await;
+    receive_record(&mut inbox).await;
     let pending = reap_until(&b, 7).await;
     assert_eq!((pending.from, pending.to, pending.left), (Status::Online, Status::Pending, false));
     assert!(pending.record.entries.is_empty() && pending.record.last_seen.is_some());
-    assert_eq!(hear_record(&mut inbox).await.own_version, pending.record.own_version);
+    assert_eq!(receive_record(&mut inbox).await.own_version, pending.record.own_version);
     assert_eq!(due_count(fixture, &dead, 7).await, 0);
-    // It wakes up, and may say nothing of whom it has lost.
+    // It resumes, and may not publish the users that it has lost.
     assert_eq!(publish(&a, put(7, &["phone"])).await, PublishOutcome::Fenced);
     assert!(!a.renew("{}").await.unwrap().is_member);
-    // What it writes of others is found and taken back.
+    // Its other writes are found and undone.
     change(&a, put(8, &["phone"])).await;
     assert_eq!(reap_until(&b, 8).await.to, Status::Pending);
     let left = reap_until(&b, 7).await;
@@ -91,7 +91,7 @@ async fn p15_an_entry_of_another_node_ends_pending_and_keeps_users_online(fixtur
     let back = change(&b, put(7, &["phone"])).await;
     assert_eq!((back.from, back.to, back.arrived), (Status::Pending, Status::Online, false));
     assert_eq!(back.record.pending, None);
-    // What is left among the pending finds nothing to do.
+    // The rest of the pending set has no effect.
     let pending = fixture.keys.due_pending(shard_of(user(7)));
     let _: u64 = fixture.ask(&["ZADD", &pending, "XX", "1", "7"]).await;
     assert!(b.reap(100).await.unwrap().is_empty());
@@ -104,22 +104,22 @@ async fn p15_an_entry_that_was_not_renewed_is_reaped_without_a_fence(fixture: &F
     let silent =
         NodeEntry { last_activity: UnixTime(now().0 - 100), gone_in: Seconds(90), ..part(&["phone"]) };
     change(&a, update(7, EntryChange::Put(silent))).await;
-    assert_eq!(fixture.public(7).await, [None, None, None], "nobody is shown for longer than their time");
+    assert_eq!(fixture.public(7).await, [None, None, None], "an expired entry is not shown");
     change(&a, put(8, &["phone"])).await;
-    // Its score is old, though its part is not: it was renewed, and the set was not told.
+    // Its score is old although its entry is not: it was renewed, and the set was not updated.
     let due = fixture.keys.due(shard_of(user(8)), a.node().as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "XX", "5", "8"]).await;
     let found = a.reap(100).await.unwrap();
     assert_eq!((found.len(), found[0].0, found[0].1.to), (1, user(7), Status::Pending));
     let score: f64 = fixture.ask(&["ZSCORE", &due, "8"]).await;
-    assert!(score > 1e12, "it is due when its part is: {score}");
+    assert!(score > 1e12, "it is due with its entry: {score}");
     assert_eq!(change(&a, put(7, &["phone"])).await.to, Status::Online);
     assert_eq!(a.counters().reaped_late.get(), 1);
 }
 
 /// Calls the script of `publish` alone, as a node does that dies right after.
 async fn drop_and_die(fixture: &Fixture, store: &ClusterStore, id: u64) {
-    let mut call = scripts::PRESENCE_PUBLISH.call(&fixture.person(id).all());
+    let mut call = scripts::PRESENCE_PUBLISH.call(&fixture.user_keys(id).all());
     call.arg(store.node().as_str()).arg("drop").arg(0).arg("").arg(0).arg("").arg("").arg(0);
     call.arg("=").arg("").arg(0).arg(0).arg(0).arg(1000).arg(100_000).arg(1).arg(0).arg("").arg(0).arg(0);
     let reply: Vec<redis::Value> = read_reply(fixture.redis.query(&call).await).unwrap();
@@ -132,10 +132,10 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     change(&a, put(7, &["phone"])).await;
-    hear_record(&mut inbox).await;
-    // It dropped somebody and died before it told anybody.
+    receive_record(&mut inbox).await;
+    // It removed a user and died before it notified a watcher.
     drop_and_die(fixture, &a, 7).await;
-    // It noted that somebody is due and died before it wrote the record.
+    // It added a user to the deadlines and died before it wrote the record.
     let due = fixture.keys.due(shard_of(user(9)), dead.as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "1", "9"]).await;
     let waiting = async {
@@ -146,8 +146,8 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
-    let told = hear_record(&mut inbox).await;
-    assert_eq!((told.user, told.entries.len()), (user(7), 0));
+    let record = receive_record(&mut inbox).await;
+    assert_eq!((record.user, record.entries.len()), (user(7), 0));
     assert_eq!(b.counters().renotified.get(), 1);
     assert_eq!(read(&b, 9).await, None);
 }
@@ -171,7 +171,7 @@ async fn p15_a_node_that_has_just_joined_declares_no_other_dead(fixture: &Fixtur
 
 async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(fixture: &Fixture) {
     let pending_soon = ClusterSettings { pending: Seconds(0), ..settings() };
-    // The first does not hear of the second, and takes itself for the owner of everything.
+    // The first does not know the second, and considers itself the owner of all shards.
     let first = fixture.join_with("gw-a", pending_soon.clone()).await;
     let second = fixture.join_with("gw-b", pending_soon).await;
     let nodes = [first.node(), second.node()];
@@ -205,7 +205,7 @@ async fn p13_malformed_members_of_a_deadline_set_stop_no_other(fixture: &Fixture
     let _: String = fixture.ask(&["SET", &fixture.keys.due_pending(shard_of(user(7))), "x"]).await;
     assert!(a.reap(100).await.unwrap().is_empty());
     assert_eq!(a.counters().malformed.get(), 4);
-    // Who may be pending cannot be noted there, so nobody is made pending without being found again.
+    // The pending set is not writable: no user becomes pending without a deadline.
     assert_eq!(fixture.ask::<u64>(&["ZCARD", &set]).await, 2);
     let _: u64 = fixture.ask(&["DEL", &fixture.keys.due_pending(shard_of(user(7)))]).await;
     assert!(a.reap(100).await.unwrap().is_empty());
@@ -215,7 +215,7 @@ async fn p13_malformed_members_of_a_deadline_set_stop_no_other(fixture: &Fixture
 async fn p15_a_user_that_returns_before_all_were_notified_keeps_the_deadline(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
     change(&a, put(7, &["phone"])).await;
-    // Taking out what the first of them noted comes after the second has noted its own.
+    // The first removes its member after the second has added its own.
     let results = a.publish(&[drop_of(7), put(7, &["phone"])]).await;
     assert!(results.iter().all(|result| matches!(result, Ok(PublishOutcome::Changed(_)))), "{results:?}");
     assert_eq!(due_count(fixture, &a.node(), 7).await, 1);
@@ -250,7 +250,7 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     let mut inbox = b.inbox();
     watch(&b, 7).await;
     let Kind::Single(server) = &fixture.kind else { panic!("one server") };
-    // Redis knows the scripts by now, so what is sent while it sleeps is done when it wakes.
+    // Redis has the scripts by now: commands sent while it is stopped run when it continues.
     change(&a, put(8, &["phone"])).await;
     server.freeze();
     let lost = a.publish(&[put(7, &["phone"])]).await;
@@ -261,7 +261,7 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
             match a.publish(&[put(7, &["phone"])]).await.remove(0) {
                 Ok(PublishOutcome::Changed(outcome)) => break outcome,
                 Ok(other) => panic!("it was never reported: {other:?}"),
-                Err(trouble) => assert!(trouble.is_retryable(), "{trouble}"),
+                Err(error) => assert!(error.is_retryable(), "{error}"),
             }
         }
     };
@@ -275,7 +275,7 @@ async fn p15_a_change_that_was_not_answered_is_reported_by_the_next_try() {
     }
 }
 
-/// As when a gateway stops: it gives up what it waits for, and says its last words.
+/// Like a gateway that stops: pending calls are dropped, then it leaves.
 #[tokio::test(flavor = "multi_thread")]
 async fn p15_a_change_whose_caller_was_stopped_is_reported_by_the_next_try() {
     let fixture = Fixture::single();
@@ -290,7 +290,7 @@ async fn p15_a_change_whose_caller_was_stopped_is_reported_by_the_next_try() {
     server.thaw();
     let outcome = change(&a, drop_of(7)).await;
     assert!(outcome.left && outcome.from == Status::Online, "{outcome:?}");
-    assert_eq!(hear_record(&mut inbox).await.own_version, outcome.record.own_version);
+    assert_eq!(receive_record(&mut inbox).await.own_version, outcome.record.own_version);
     assert!(matches!(publish(&a, drop_of(7)).await, PublishOutcome::Unchanged { .. }), "once");
 }
 
@@ -318,5 +318,5 @@ async fn p15_everything_comes_back_after_redis_was_started_again() {
     assert_eq!(hear(&mut inbox).await, InboxEvent::Gap);
     watch(&b, 7).await;
     assert!(change(&a, put(7, &["phone"])).await.arrived);
-    assert_eq!(hear_record(&mut inbox).await.entries.len(), 1);
+    assert_eq!(receive_record(&mut inbox).await.entries.len(), 1);
 }

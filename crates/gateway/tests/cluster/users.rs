@@ -14,18 +14,18 @@ on_both!(
     p19_keys_of_a_silent_device_in_the_background_live_while_its_node_writes_them,
     p19_reaping_a_dead_node_restores_no_key,
     p19_a_user_that_leaves_one_node_and_stays_at_another_keeps_the_keys,
-    p3_devices_at_two_nodes_add_up_and_only_the_last_one_out_is_offline,
+    p3_devices_at_two_nodes_are_merged_and_only_the_last_one_out_is_offline,
     p1_an_invisible_user_has_no_public_key_and_no_new_public_version,
     p3_a_refresh_moves_deadlines_and_notifies_no_node,
     p4_only_watching_nodes_are_notified,
-    p4_watching_gives_what_is_known_and_says_when_nothing_is_new,
+    p4_watching_returns_the_record_or_that_it_is_unchanged,
     p3_a_declaration_ends_by_itself_and_is_believed_where_nothing_is_known,
     p16_a_thousand_users_are_one_batch,
     p15_a_redis_that_lost_everything_is_filled_by_a_refresh,
     versions_never_go_below_what_readers_have_seen,
     p1_a_declaration_that_redis_lost_is_published_again,
     p1_an_older_declaration_does_not_replace_a_newer_one,
-    an_inbox_that_was_cut_off_says_so,
+    a_trimmed_inbox_reports_a_gap,
     an_inbox_forgets_what_was_read,
     malformed_values_count_as_absent,
     scripts_that_were_flushed_are_learnt_again,
@@ -39,7 +39,7 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
     assert_eq!((presence.as_deref(), connection.as_deref()), (Some("online"), Some("gw-a")));
     let beat: u32 = heartbeat.unwrap().parse().unwrap();
     assert!(beat.abs_diff(now().0) <= 2, "{beat}");
-    let keys = fixture.person(7);
+    let keys = fixture.user_keys(7);
     for key in [&keys.presence, &keys.connection, &keys.heartbeat] {
         let left = fixture.ttl_ms(key).await;
         assert!((80_000..=90_000).contains(&left), "{key} {left}");
@@ -47,7 +47,7 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
     assert!(fixture.ttl_ms(&keys.record).await > 24 * 3600 * 1000);
     let left = came.record.entries[0].remaining.as_millis();
     assert!((80_000..=90_000).contains(&left), "{left}");
-    // The part of a device in the background lasts for half an hour (P8), its keys do not (P19).
+    // The entry of a device in the background is valid for half an hour (P8), its keys are not (P19).
     let record = change(&a, update(7, EntryChange::Put(in_background(now())))).await.record;
     assert!(record.entries[0].remaining.as_secs() > 1_790);
     for key in [&keys.presence, &keys.connection, &keys.heartbeat] {
@@ -65,37 +65,37 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
     assert_eq!(publish(&a, drop_of(99)).await, PublishOutcome::Unknown);
 }
 
-/// The part of a phone in the background, heard of last at that time.
+/// The entry of a phone in the background, last active at that time.
 fn in_background(last_activity: UnixTime) -> NodeEntry {
     let mut part = NodeEntry { last_activity, gone_in: Seconds(1800), ..part(&["phone"]) };
     part.devices[0].app = AppState::Background;
     part
 }
 
-/// What lets keys expire here is that nobody writes the part, not that the device is silent.
+/// Keys expire because no node writes the entry, not because the device is silent.
 async fn p19_keys_of_a_silent_device_in_the_background_live_while_its_node_writes_them(fixture: &Fixture) {
     let a = fixture.join_with("gw-a", short_keys()).await;
     let silent = update(7, EntryChange::Put(in_background(UnixTime(now().0 - 600))));
     change(&a, silent.clone()).await;
-    let presence = fixture.person(7).presence;
+    let presence = fixture.user_keys(7).presence;
     until_gone(fixture, &presence).await;
-    // The same part again: nothing changed, and the key is back, since the device is still there.
+    // The same entry again: nothing changed, and the key is set again.
     assert!(matches!(publish(&a, silent).await, PublishOutcome::Unchanged { .. }));
     assert_eq!(fixture.shown(7).await.0.as_deref(), Some("online"));
     assert!(fixture.ttl_ms(&presence).await <= 500);
 }
 
-/// Both nodes are killed; what clears up after the one finds the part of the other, which lasts for half an hour.
+/// Both nodes are killed; reaping one finds the entry of the other, which is valid for half an hour.
 async fn p19_reaping_a_dead_node_restores_no_key(fixture: &Fixture) {
     let (a, b) =
         (fixture.join_with("gw-a", short_keys()).await, fixture.join_with("gw-b", short_keys()).await);
     change(&a, update(7, EntryChange::Put(in_background(now())))).await;
     change(&b, update(7, EntryChange::Put(in_background(now())))).await;
-    until_gone(fixture, &fixture.person(7).presence).await;
+    until_gone(fixture, &fixture.user_keys(7).presence).await;
     a.leave().await.unwrap();
-    // Nobody else is there, so this is the one that clears up.
+    // The only node left reaps.
     let record = reap_until(&b, 7).await.record;
-    assert_eq!(record.entries.len(), 1, "the other part is left");
+    assert_eq!(record.entries.len(), 1, "the other entry is left");
     assert_eq!(fixture.public(7).await, [None, None, None]);
     b.leave().await.unwrap();
     let c = fixture.join_with("gw-c", short_keys()).await;
@@ -103,7 +103,7 @@ async fn p19_reaping_a_dead_node_restores_no_key(fixture: &Fixture) {
     assert_eq!(fixture.public(7).await, [None, None, None]);
 }
 
-/// A node that drops its part leaves the keys to the other node, with the time that they had.
+/// A node that removes its entry leaves the keys to the other node, with their expiry.
 async fn p19_a_user_that_leaves_one_node_and_stays_at_another_keeps_the_keys(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
     change(&b, update(7, EntryChange::Put(in_background(now())))).await;
@@ -113,7 +113,7 @@ async fn p19_a_user_that_leaves_one_node_and_stays_at_another_keeps_the_keys(fix
     let shown_again = EntryUpdate { declaration: Some(None), ..drop_of(7) };
     assert_eq!(change(&a, shown_again).await.to, Status::Online);
     assert_eq!(fixture.shown(7).await, (Some("online".into()), Some("gw-b".into())));
-    let left = fixture.ttl_ms(&fixture.person(7).presence).await;
+    let left = fixture.ttl_ms(&fixture.user_keys(7).presence).await;
     assert!((80_000..=90_000).contains(&left), "{left}");
 }
 
@@ -129,7 +129,7 @@ async fn until_gone(fixture: &Fixture, key: &str) {
     }
 }
 
-async fn p3_devices_at_two_nodes_add_up_and_only_the_last_one_out_is_offline(fixture: &Fixture) {
+async fn p3_devices_at_two_nodes_are_merged_and_only_the_last_one_out_is_offline(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
     let mut idle = part(&["web"]);
     idle.devices[0].online = false;
@@ -158,12 +158,12 @@ async fn p1_an_invisible_user_has_no_public_key_and_no_new_public_version(fixtur
     assert_eq!(hidden.record.public_version, busy.record.public_version + 1);
     assert!(hidden.record.hidden_since.is_some() && hidden.record.last_seen.is_some());
     assert_eq!(fixture.public(7).await, [None, None, None]);
-    // What happens meanwhile is nobody's business.
+    // Changes meanwhile are not public.
     let more = change(&a, put(7, &["phone", "web"])).await;
     assert_eq!(more.record.public_version, hidden.record.public_version);
     assert!(more.record.own_version > hidden.record.own_version);
     assert_eq!(fixture.public(7).await, [None, None, None]);
-    // A hidden person whose node fell behind is pending to nobody else.
+    // A hidden user whose node is behind is pending to no other user.
     let behind = change(&a, update(7, EntryChange::Abandon)).await;
     assert_eq!((behind.to, behind.left), (Status::Pending, false));
     assert_eq!(behind.record.public_version, hidden.record.public_version);
@@ -187,7 +187,7 @@ async fn p3_a_refresh_moves_deadlines_and_notifies_no_node(fixture: &Fixture) {
         PublishOutcome::Unchanged { public_version, own_version }
     );
     assert_eq!(fixture.inbox_length(&b).await, before);
-    let left = fixture.ttl_ms(&fixture.person(7).presence).await;
+    let left = fixture.ttl_ms(&fixture.user_keys(7).presence).await;
     assert!((80_000..=90_000).contains(&left), "{left}");
     assert_eq!((a.counters().changed.get(), a.counters().refreshed.get()), (1, 1));
 }
@@ -196,15 +196,15 @@ async fn p4_only_watching_nodes_are_notified(fixture: &Fixture) {
     let (a, b, c) = (fixture.join("gw-a").await, fixture.join("gw-b").await, fixture.join("gw-c").await);
     let mut inbox = b.inbox();
     assert_eq!(watch(&b, 7).await, WatchReply::Unknown);
-    // Interest that is over is pruned, and costs no entry.
-    let over = fixture.person(7).watchers;
+    // An expired watch is pruned, and gets no entry.
+    let over = fixture.user_keys(7).watchers;
     let _: u64 = fixture.ask(&["ZADD", &over, "1", c.node().as_str()]).await;
     let came = change(&a, put(7, &["phone"])).await;
-    let heard = hear_record(&mut inbox).await;
-    assert_eq!((heard.own_version, heard.entries.len()), (came.record.own_version, 1));
-    assert_eq!(heard.entries[0].entry, came.record.entries[0].entry);
-    assert!(heard.entries[0].remaining <= came.record.entries[0].remaining);
-    assert_eq!(fixture.inbox_length(&c).await, 1, "the entry it began with");
+    let received = receive_record(&mut inbox).await;
+    assert_eq!((received.own_version, received.entries.len()), (came.record.own_version, 1));
+    assert_eq!(received.entries[0].entry, came.record.entries[0].entry);
+    assert!(received.entries[0].remaining <= came.record.entries[0].remaining);
+    assert_eq!(fixture.inbox_length(&c).await, 1, "its first entry");
     assert_eq!(fixture.ask::<u64>(&["ZCARD", &over]).await, 1);
     a.send(&b.node(), &[GatewayMessage::Typing { from: user(1), to: user(2), on: true }]).await.unwrap();
     assert_eq!(
@@ -212,11 +212,11 @@ async fn p4_only_watching_nodes_are_notified(fixture: &Fixture) {
         InboxEvent::Message(GatewayMessage::Typing { from: user(1), to: user(2), on: true })
     );
     let key = fixture.keys.inbox(b.node().as_str());
-    let _: String = fixture.ask(&["XADD", &key, "*", "m", "9 news from tomorrow"]).await;
+    let _: String = fixture.ask(&["XADD", &key, "*", "m", "9 message of a later version"]).await;
     assert!(change(&a, drop_of(7)).await.left);
-    assert!(hear_record(&mut inbox).await.entries.is_empty());
+    assert!(receive_record(&mut inbox).await.entries.is_empty());
     assert_eq!(b.counters().entries_unknown.get(), 1);
-    // Who left has no inbox, and it is not made again.
+    // A node that left has no inbox, and none is created.
     let gone = c.node();
     c.leave().await.unwrap();
     a.send(&gone, &[GatewayMessage::Typing { from: user(1), to: user(2), on: true }]).await.unwrap();
@@ -224,7 +224,7 @@ async fn p4_only_watching_nodes_are_notified(fixture: &Fixture) {
     assert_eq!(fixture.inbox_length(&c).await, 0);
 }
 
-async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(fixture: &Fixture) {
+async fn p4_watching_returns_the_record_or_that_it_is_unchanged(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
     let came = change(&a, put(7, &["phone"])).await.record;
     let WatchReply::Record(record) = watch(&b, 7).await else { panic!("there is a record") };
@@ -234,7 +234,7 @@ async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(fixture: &
     assert_eq!((remaining.len(), &remaining[0].0), (1, &a.node()));
     assert!((80_000..=90_000).contains(&remaining[0].1.as_millis()), "{remaining:?}");
     assert_eq!(again[1], Ok(WatchReply::Unknown));
-    // Each part has its own time: one that is nearly over does not shorten that of another.
+    // Each entry has its own validity.
     let c = fixture.join("gw-c").await;
     let old = NodeEntry { last_activity: UnixTime(now().0 - 60), ..part(&["web"]) };
     let both = change(&c, update(7, EntryChange::Put(old))).await.record;
@@ -248,20 +248,20 @@ async fn p4_watching_gives_what_is_known_and_says_when_nothing_is_new(fixture: &
     assert_eq!(left, [("gw-a", 2), ("gw-c", 0)]);
     let record = change(&c, drop_of(7)).await.record;
     let own = a.watch(&[(user(7), record.own_version)]).await.remove(0).unwrap();
-    assert_eq!(own, WatchReply::Same { remaining: Vec::new() }, "the own part is no news");
-    let left = fixture.ttl_ms(&fixture.person(7).watchers).await;
+    assert_eq!(own, WatchReply::Same { remaining: Vec::new() }, "the own entry is no change");
+    let left = fixture.ttl_ms(&fixture.user_keys(7).watchers).await;
     assert!((290_000..=300_000).contains(&left), "{left}");
 }
 
 async fn p3_a_declaration_ends_by_itself_and_is_believed_where_nothing_is_known(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
-    let said = Declaration { status: Declared::Busy, text: Some("in ☕ %s\n".into()), until: None };
-    let local_declaration = EntryUpdate { local_declaration: Some(said.clone()), ..put(7, &["phone"]) };
+    let declared = Declaration { status: Declared::Busy, text: Some("in ☕ %s\n".into()), until: None };
+    let local_declaration = EntryUpdate { local_declaration: Some(declared.clone()), ..put(7, &["phone"]) };
     let came = change(&a, local_declaration.clone()).await;
-    assert_eq!((came.to, came.record.declaration), (Status::Busy, Some(said)));
+    assert_eq!((came.to, came.record.declaration), (Status::Busy, Some(declared)));
     let taken_back = EntryUpdate { declaration: Some(None), ..local_declaration.clone() };
     assert_eq!(change(&a, taken_back).await.to, Status::Online);
-    // There is a record, so what is local_declaration does not count.
+    // There is a record, so `local_declaration` is ignored.
     assert!(matches!(publish(&a, local_declaration).await, PublishOutcome::Unchanged { .. }));
     let over = Declaration { status: Declared::Away, text: None, until: Some(UnixTime(now().0 + 2)) };
     let over = EntryUpdate { declaration: Some(Some(over)), ..put(7, &["phone"]) };
@@ -280,15 +280,15 @@ async fn p3_a_declaration_ends_by_itself_and_is_believed_where_nothing_is_known(
 
 async fn p16_a_thousand_users_are_one_batch(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
-    let everybody: Vec<EntryUpdate> = (1..=1500).map(|id| put(id, &["phone"])).collect();
+    let all: Vec<EntryUpdate> = (1..=1500).map(|id| put(id, &["phone"])).collect();
     for _ in 0..2 {
-        assert!(a.publish(&everybody).await.iter().all(Result::is_ok));
+        assert!(a.publish(&all).await.iter().all(Result::is_ok));
     }
     assert_eq!((a.counters().changed.get(), a.counters().refreshed.get()), (1500, 1500));
     let users: Vec<_> = (1..=1500).map(user).collect();
     let records = b.read(&users).await;
     assert!(records.iter().all(|record| record.as_ref().unwrap().as_ref().unwrap().entries.len() == 1));
-    // Two batches: what is new, a second step on a cluster; the refresh, one step.
+    // Two batches: new users need a second step on a cluster; the refresh is one step.
     let steps = a.counters().pipeline_seconds.snapshot().count();
     assert!(steps <= 6, "{steps} pipelines");
 }
@@ -296,9 +296,12 @@ async fn p16_a_thousand_users_are_one_batch(fixture: &Fixture) {
 async fn p15_a_redis_that_lost_everything_is_filled_by_a_refresh(fixture: &Fixture) {
     let (a, b) = (fixture.join("gw-a").await, fixture.join("gw-b").await);
     let mut inbox = b.inbox();
-    let said = Declaration { status: Declared::Busy, text: None, until: None };
-    let all =
-        EntryUpdate { local_declaration: Some(said.clone()), version_floor: (41, 42), ..put(7, &["phone"]) };
+    let declared = Declaration { status: Declared::Busy, text: None, until: None };
+    let all = EntryUpdate {
+        local_declaration: Some(declared.clone()),
+        version_floor: (41, 42),
+        ..put(7, &["phone"])
+    };
     let came = change(&a, all.clone()).await;
     fixture.lose_all().await;
     assert!(a.renew("{}").await.unwrap().is_member && b.renew("{}").await.unwrap().is_member);
@@ -308,18 +311,18 @@ async fn p15_a_redis_that_lost_everything_is_filled_by_a_refresh(fixture: &Fixtu
     assert_eq!((again.to, again.arrived), (Status::Busy, true));
     assert_eq!(again.record.own_version, came.record.own_version);
     assert_eq!(fixture.shown(7).await, (Some("busy".into()), Some("gw-a".into())));
-    assert_eq!(hear_record(&mut inbox).await.declaration, Some(said));
+    assert_eq!(receive_record(&mut inbox).await.declaration, Some(declared));
 }
 
 async fn versions_never_go_below_what_readers_have_seen(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
     let seen = EntryUpdate { version_floor: (1_800_000_000_000, 1_800_000_000_007), ..put(7, &["phone"]) };
     let record = change(&a, seen).await.record;
-    // Whoever has seen the same number has seen something else.
+    // Readers may have seen the same version with other content.
     assert_eq!((record.public_version, record.own_version), (1_800_000_000_001, 1_800_000_000_008));
     let record = change(&a, put(7, &["phone", "web"])).await.record;
     assert_eq!((record.public_version, record.own_version), (1_800_000_000_002, 1_800_000_000_009));
-    // A failover lost writes that readers have seen: the next refresh makes up for them.
+    // A failover lost writes that readers have seen: the next refresh raises the version.
     let floor = (1_800_000_000_050, 1_800_000_000_060);
     let refresh = EntryUpdate { version_floor: floor, ..put(7, &["phone", "web"]) };
     let expected = PublishOutcome::Unchanged { public_version: floor.0, own_version: floor.1 };
@@ -331,12 +334,12 @@ async fn versions_never_go_below_what_readers_have_seen(fixture: &Fixture) {
 
 async fn p1_a_declaration_that_redis_lost_is_published_again(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
-    let key = fixture.person(7).record;
+    let key = fixture.user_keys(7).record;
     change(&a, put(7, &["phone"])).await;
     let before: Vec<String> = fixture.ask(&["HGETALL", &key]).await;
     let hide = EntryUpdate { declaration: declared(Declared::Invisible), ..put(7, &["phone"]) };
     let hidden = change(&a, hide).await.record;
-    // A failover to a server that had not heard of it.
+    // A failover to a server without the change.
     let _: u64 = fixture.ask(&["DEL", &key]).await;
     let mut words = vec!["HSET", &key];
     words.extend(before.iter().map(String::as_str));
@@ -364,27 +367,27 @@ async fn p1_an_older_declaration_does_not_replace_a_newer_one(fixture: &Fixture)
         let old = EntryUpdate { declaration: old, declared_ago: long_ago, ..put(7, &["phone"]) };
         let refused = change(&a, old).await;
         assert_eq!((refused.to, &refused.record.declaration), (Status::Invisible, &hidden.declaration));
-        assert!(refused.record.own_version > hidden.own_version, "who said it learns what counts");
+        assert!(refused.record.own_version > hidden.own_version, "the writer gets the current record");
     }
     assert_eq!(fixture.public(7).await, [None, None, None]);
     let newer = EntryUpdate { declaration: Some(None), ..put(7, &["phone"]) };
     assert_eq!(change(&a, newer).await.to, Status::Online);
 }
 
-async fn an_inbox_that_was_cut_off_says_so(fixture: &Fixture) {
+async fn a_trimmed_inbox_reports_a_gap(fixture: &Fixture) {
     let b = fixture.join("gw-b").await;
     let key = fixture.keys.inbox(b.node().as_str());
     let a =
         fixture.join_with("gw-a", gateway::cluster::ClusterSettings { inbox_max: 10, ..settings() }).await;
     let message = GatewayMessage::Typing { from: user(1), to: user(2), on: true };
-    // Nobody reads, and whole nodes of a stream (a hundred entries) are cut off.
+    // No reader, and whole nodes of a stream (a hundred entries) are trimmed.
     a.send(&b.node(), &vec![message.clone(); 500]).await.unwrap();
     assert!(fixture.ask::<u64>(&["XLEN", &key]).await < 500);
     let mut inbox = b.inbox();
     assert_eq!(hear(&mut inbox).await, InboxEvent::Gap);
     assert_eq!(hear(&mut inbox).await, InboxEvent::Message(message));
     assert_eq!(b.counters().gaps.get(), 1);
-    // One that follows rejoining says so too.
+    // So does one after a rejoin.
     b.rejoin().await.unwrap();
     while hear(&mut inbox).await != InboxEvent::Gap {}
     a.send(&b.node(), &[GatewayMessage::Typing { from: user(9), to: user(2), on: true }]).await.unwrap();
@@ -416,7 +419,7 @@ async fn an_inbox_forgets_what_was_read(fixture: &Fixture) {
 async fn malformed_values_count_as_absent(fixture: &Fixture) {
     let a = fixture.join("gw-a").await;
     change(&a, put(7, &["phone"])).await;
-    let keys = fixture.person(7);
+    let keys = fixture.user_keys(7);
     for (field, value) in [
         ("n:gw-x.1", "rubbish"),
         ("n:gw-y.1", "b1 99999999999999999999 1 1 - pf1a"),
@@ -435,7 +438,7 @@ async fn malformed_values_count_as_absent(fixture: &Fixture) {
     assert_eq!((mended.to, mended.record.entries.len()), (Status::Online, 1));
     let fields: Vec<String> = fixture.ask(&["HKEYS", &keys.record]).await;
     assert!(!fields.contains(&"n:gw-x.1".to_owned()) && !fields.contains(&"n:gw-y.1".to_owned()));
-    // Something else altogether: an error that says so, and nobody else suffers.
+    // Another type: an error, without effect on other users.
     let _: u64 = fixture.ask(&["DEL", &keys.record]).await;
     let _: String = fixture.ask(&["SET", &keys.record, "x"]).await;
     let results = a.publish(&[put(7, &["phone"]), put(8, &["phone"])]).await;
@@ -454,5 +457,5 @@ async fn scripts_that_were_flushed_are_learnt_again(fixture: &Fixture) {
     assert!(change(&a, drop_of(7)).await.left);
     let shard = gateway::cluster::shards::shard_of(user(7));
     let due = fixture.keys.due(shard, a.node().as_str());
-    assert_eq!(fixture.ask::<u64>(&["ZCARD", &due]).await, 0, "who is not here is not due");
+    assert_eq!(fixture.ask::<u64>(&["ZCARD", &due]).await, 0, "an absent user has no deadline");
 }

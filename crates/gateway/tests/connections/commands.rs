@@ -27,7 +27,7 @@ async fn the_answer_to_connect_has_what_sdks_need_and_the_snapshot_follows() {
 }
 
 #[tokio::test]
-async fn what_a_device_says_of_itself_must_make_sense() {
+async fn connect_data_is_validated() {
     let fixture = Fixture::start().await;
     let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": token(1), "data": {"platform": "fridge"}}})).await;
@@ -35,7 +35,7 @@ async fn what_a_device_says_of_itself_must_make_sense() {
     assert_eq!(error["code"], 107);
     assert!(error["message"].as_str().unwrap().contains("phone, computer or web"), "{error}");
     assert_eq!(fixture.connections(), 0);
-    // The connection is still there for a better attempt.
+    // The connection stays open for another attempt.
     client.send(&json!({"id": 2, "connect": {"token": token(1), "data": {"platform": "web"}}})).await;
     assert!(client.next().await["connect"]["client"].is_string());
 }

@@ -23,7 +23,7 @@ async fn p5_a_goodbye_and_a_broken_connection_are_noticed_at_once() {
     let goodbye = CloseFrame { code: WireCode::Away, reason: "".into() };
     polite.socket.send(Message::Close(Some(goodbye.clone()))).await.unwrap();
     assert_eq!(polite.hear().await, Message::Close(Some(goodbye)));
-    // The server is the first to hang up.
+    // The server closes first.
     assert!(polite.socket.next().await.is_none());
     fixture.until("the first has left", || fixture.connections() == 1).await;
     drop(rude);
@@ -40,9 +40,9 @@ async fn p5_signs_of_life_and_the_end_are_noticed_while_commands_wait_for_the_da
     for id in 2..=4 {
         let set = json!({"method": "privacy.set", "data": {"status": "nobody"}});
         client.send(&json!({"id": id, "rpc": set})).await;
-        // One after the other: what comes with a single read was never left waiting.
+        // One after the other: bytes of a single read would not have to wait.
         client.socket.send(Message::Ping("are you there".into())).await.unwrap();
-        assert_eq!(client.hear().await, Message::Pong("are you there".into()), "no answer comes before");
+        assert_eq!(client.hear().await, Message::Pong("are you there".into()), "no reply before it");
     }
     client.socket.close(None).await.unwrap();
     fixture.until("it has left", || fixture.connections() == 0).await;
@@ -58,7 +58,7 @@ async fn a_user_who_is_disabled_while_connecting_gets_no_connection() {
     let mut client = fixture.open().await;
     client.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;
     fixture.disabled.lock().unwrap().insert(user);
-    // Whichever came first: it was refused, or it is there to be closed.
+    // In either order: it was refused, or it is open and is closed.
     fixture.gateway.hub.disconnect_disabled(user);
     assert_eq!(client.closed().await, (3507, "permission denied".to_owned()));
     let mut again = fixture.open().await;
@@ -109,7 +109,7 @@ async fn a_token_that_runs_out_ends_the_connection_unless_it_is_renewed() {
     assert_eq!(forgetful.closed().await, (3005, "connection expired".to_owned()));
     careful.send(&json!({"id": 3, "rpc": {"method": "devices.list"}})).await;
     assert!(careful.reply(3).await["rpc"].is_object());
-    // With somebody else's there is no coming back.
+    // The token of another user is final.
     careful.send(&json!({"id": 4, "refresh": {"token": token(2)}})).await;
     assert_eq!(careful.closed().await.0, 3500);
 }
@@ -119,7 +119,7 @@ async fn a_refresh_with_an_expired_token_closes_with_reconnect() {
     let fixture = Fixture::start().await;
     let mut client = fixture.member(1).await;
     client.send(&json!({"id": 2, "refresh": {"token": token_until(1, now() - Seconds(60), None)}})).await;
-    // Below 3500: SDKs come back. An error they would take as final.
+    // Below 3500, SDKs reconnect; an error would be final.
     assert_eq!(client.closed().await, (3005, "connection expired".to_owned()));
 }
 
@@ -135,7 +135,7 @@ async fn pings_go_out_and_the_delay_of_their_answers_is_measured() {
     client.say("{}").await;
     let sessions = &fixture.gateway.counters.sessions;
     fixture.until("the answer is measured", || sessions.ping_answers.snapshot().count() == 1).await;
-    // From the first ping on, which is not forgotten over the second: they are a second apart.
+    // From the first unanswered ping on; they are a second apart.
     assert!(sessions.ping_answers.snapshot().sum > Duration::from_millis(500));
     assert!(sessions.pings.get() >= 2);
 }
@@ -147,14 +147,14 @@ async fn all_connections_are_closed_with_reconnect_when_the_server_stops() {
     for user in 1..=10 {
         clients.push(fixture.member(user).await);
     }
-    let mut nobody = fixture.open().await;
+    let mut unconnected = fixture.open().await;
     let gateway = std::sync::Arc::clone(&fixture.gateway);
     let draining = tokio::spawn(async move { gateway.drain().await });
     for client in &mut clients {
         assert_eq!(client.closed().await, (3001, "shutdown".to_owned()));
     }
-    assert_eq!(nobody.closed().await.0, 3001);
-    for client in clients.iter_mut().chain([&mut nobody]) {
+    assert_eq!(unconnected.closed().await.0, 3001);
+    for client in clients.iter_mut().chain([&mut unconnected]) {
         while client.socket.next().await.is_some() {}
     }
     draining.await.unwrap();
@@ -177,7 +177,7 @@ async fn a_device_that_is_signed_out_does_not_come_back() {
 #[test]
 fn every_reason_is_one_that_sdks_understand() {
     for code in CloseCode::ALL {
-        // Without a reason SDKs come back whatever the code; what reads as JSON they take for advice.
+        // Without a reason SDKs reconnect whatever the code; they parse a reason in JSON.
         assert!(
             !code.reason().is_empty() && serde_json::from_str::<serde_json::Value>(code.reason()).is_err()
         );

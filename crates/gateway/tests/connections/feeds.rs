@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{Client, Fixture, now};
 
-/// Longer than any test: what waits for its end does not come.
+/// Longer than any test: a change that waits for its end is not sent.
 const WINDOW: Duration = Duration::from_secs(3600);
 
 /// The users of the next message of the feed.
@@ -39,12 +39,12 @@ async fn until_shown(client: &mut Client, user: &str, status: &str) -> Vec<Strin
 async fn p5_from_and_to_offline_is_sent_at_once_also_where_the_feed_was_not_quiet() {
     let fixture = Fixture::with(|settings| settings.connections.batch = WINDOW).await;
     let user = |number| UserId::new(number).unwrap();
-    fixture.people.add_friends(&[(user(1), user(2))], now()).await.unwrap();
+    fixture.friend_store.add_friends(&[(user(1), user(2))], now()).await.unwrap();
     let mut one = fixture.member(1).await;
     for _ in 0..2 {
         let mut two = fixture.member(2).await;
         assert_eq!(until_shown(&mut one, "2", "online").await, ["online"]);
-        // What is not urgent waits, and goes out with what is.
+        // Changes that are not urgent wait, and are sent with urgent ones.
         two.send(&json!({"id": 2, "rpc": {"method": "app.state", "data": {"state": "inactive"}}})).await;
         two.reply(2).await;
         two.socket.close(None).await.unwrap();

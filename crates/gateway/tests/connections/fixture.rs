@@ -30,13 +30,13 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// Long enough for a machine that does much else, too.
+/// Long enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const SECRET: &str = "a secret of the site's, of more than enough letters";
 
 pub struct Fixture {
     _folder: TempDir,
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
@@ -58,7 +58,7 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.db");
         let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-        let people =
+        let friend_store =
             FriendStore::open(Database::Sqlite(database.clone()), FriendsSettings::default()).await.unwrap();
         let mut settings = GatewaySettings::default();
         settings.tokens.hmac_secret = Some(Secret::new(SECRET));
@@ -66,7 +66,7 @@ impl Fixture {
         let disabled = Arc::new(Mutex::new(BTreeSet::new()));
         let shut_out = Arc::clone(&disabled);
         let parts = GatewayParts {
-            people: people.clone(),
+            friend_store: friend_store.clone(),
             clock: Arc::new(SystemClock),
             traffic: Arc::new(NoTraffic),
             is_disabled: Arc::new(move |user| shut_out.lock().unwrap().contains(&user)),
@@ -79,10 +79,10 @@ impl Fixture {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(accept(listener, Arc::clone(&gateway)));
-        Fixture { _folder: folder, people, database, gateway, disabled, address }
+        Fixture { _folder: folder, friend_store, database, gateway, disabled, address }
     }
 
-    /// A WebSocket that has not said anything yet.
+    /// A WebSocket before `connect`.
     pub async fn open(&self) -> Client {
         self.try_open().await.unwrap()
     }
@@ -111,7 +111,7 @@ impl Fixture {
         }
     }
 
-    /// Somebody who is connected, and has read the snapshot.
+    /// A connected client that has read the snapshot.
     pub async fn member(&self, user: u64) -> Client {
         let mut client = self.open().await;
         client.send(&json!({"id": 1, "connect": {"token": token(user)}})).await;
@@ -122,19 +122,19 @@ impl Fixture {
         client
     }
 
-    /// How many connections the hub knows.
+    /// Connections in the hub.
     pub fn connections(&self) -> u64 {
         u64::from(self.gateway.hub.online_count().tally.connections)
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let waiting = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "waited in vain: {what}");
+        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "timed out: {what}");
     }
 }
 
@@ -194,8 +194,8 @@ impl Client {
 
     /// The next message of any kind.
     pub async fn hear(&mut self) -> Message {
-        let heard = tokio::time::timeout(PATIENCE, self.socket.next()).await;
-        heard.expect("nothing came").expect("it ended").expect("it broke")
+        let message = tokio::time::timeout(PATIENCE, self.socket.next()).await;
+        message.expect("no message").expect("the connection ended").expect("the connection broke")
     }
 
     /// The next message that is JSON.
@@ -206,7 +206,7 @@ impl Client {
         }
     }
 
-    /// The answer to the command of this number; what comes before it is passed over.
+    /// The reply to the command of this number; earlier messages are skipped.
     pub async fn reply(&mut self, id: u32) -> Value {
         loop {
             let message = self.next().await;
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// The code and reason with which the connection is closed; what comes before is passed over.
+    /// Close code and reason; earlier messages are skipped.
     pub async fn closed(&mut self) -> (u16, String) {
         loop {
             if let Message::Close(frame) = self.hear().await {

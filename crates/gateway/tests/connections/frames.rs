@@ -47,7 +47,7 @@ async fn a_client_that_sends_a_long_message_to_its_end_still_gets_the_close_code
     let head = [&[0x81, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat();
     let stream = client.socket.get_mut();
     stream.write_all(&head).await.unwrap();
-    // In pieces: a server that has hung up meanwhile would refuse one of them.
+    // In pieces: a server that has closed meanwhile would refuse one of them.
     for piece in vec![b'x'; length as usize].chunks(1 << 16) {
         stream.write_all(piece).await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -68,7 +68,7 @@ async fn what_is_not_the_protocol_ends_the_connection_for_good() {
         vec!["{\"id\":1".to_owned()],
         vec!["[]".to_owned()],
         vec!["{\"connect\":{}}".to_owned()],
-        // Something else comes before `connect`.
+        // Another command before `connect`.
         vec!["{\"id\":1,\"rpc\":{\"method\":\"status.get\"}}".to_owned()],
         vec!["{\"id\":1,\"dance\":{}}".to_owned()],
         vec![connect.clone(), connect.replace("\"id\":1", "\"id\":2")],
@@ -84,15 +84,15 @@ async fn what_is_not_the_protocol_ends_the_connection_for_good() {
     let mut client = fixture.member(1).await;
     client.socket.send(Message::binary(b"{}".to_vec())).await.unwrap();
     assert_eq!(client.closed().await.0, 3501);
-    // Who says goodbye with the same breath is still told why.
+    // A client that closes in the same write still gets the close code.
     let mut client = fixture.member(1).await;
     client.socket.get_mut().write_all(b"\x82\x80\0\0\0\0\x88\x80\0\0\0\0").await.unwrap();
     assert_eq!(client.closed().await.0, 3501);
 }
 
-/// SDKs in protobuf mode come back for ever after a refused upgrade, and stay away after 3501.
+/// SDKs in protobuf mode reconnect for ever after a refused upgrade, and not after 3501.
 #[tokio::test]
-async fn a_client_whose_subprotocol_is_not_supported_is_told_so() {
+async fn a_client_with_an_unsupported_subprotocol_gets_the_reason() {
     let fixture = Fixture::start().await;
     for offered in ["", "centrifuge-json", "centrifuge-protobuf, centrifuge-json"] {
         let (mut client, chosen) = fixture.try_open_offering(offered).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_client_whose_subprotocol_is_not_supported_is_told_so() {
         assert!(client.reply(1).await["connect"]["client"].is_string(), "{offered}");
     }
     let (mut client, chosen) = fixture.try_open_offering("centrifuge-protobuf").await.unwrap();
-    assert_eq!(chosen.as_deref(), Some("centrifuge-protobuf"), "or a client would not hear the reason");
+    assert_eq!(chosen.as_deref(), Some("centrifuge-protobuf"), "or a client would not read the reason");
     let (code, reason) = client.closed().await;
     assert!(code == 3501 && reason.contains("centrifuge-json"), "{code} {reason}");
     assert!(fixture.try_open_offering("mqtt").await.is_err());

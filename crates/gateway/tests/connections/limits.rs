@@ -1,4 +1,4 @@
-//! What one connection, and one address, may use up.
+//! Limits of one connection and of one address.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn connections_are_limited_in_total_and_by_address_and_places_come_back() {
+async fn connections_are_limited_in_total_and_by_address_and_permits_are_returned() {
     let fixture = Fixture::with(|settings| settings.connections.connections_per_address_max = 2).await;
     let first = fixture.open().await;
     let _second = fixture.open().await;
@@ -47,7 +47,7 @@ async fn too_many_commands_are_refused_and_far_too_many_end_the_connection() {
 }
 
 #[tokio::test]
-async fn what_wants_no_answer_gets_none_also_when_it_is_too_much() {
+async fn a_message_without_a_reply_gets_none_also_over_the_limit() {
     let fixture = Fixture::with(|settings| settings.connections.commands_per_s = 1).await;
     let mut client = fixture.member(1).await;
     for _ in 0..8 {
@@ -70,13 +70,13 @@ async fn a_flood_of_pongs_is_closed_as_well() {
     assert_eq!(client.closed().await.0, 3013);
 }
 
-/// Sends pings without reading their answers, until the server has had enough.
+/// Sends pings without reading the pongs, until the server closes.
 async fn never_read(fixture: &Fixture) -> crate::fixture::Client {
     let mut client = fixture.member(1).await;
     let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[b'x'; 125]].concat().repeat(500);
     fixture
         .until("the connection is given up", || {
-            // What the system does not take now it will take later, or never.
+            // The socket buffer is full: try later.
             let _ = client.socket.get_mut().try_write(&ping);
             fixture.connections() == 0
         })
@@ -94,7 +94,7 @@ async fn a_client_with_too_much_waiting_is_disconnected_as_slow() {
     .await;
     let mut client = never_read(&fixture).await;
     assert_eq!(fixture.gateway.counters.sessions.ended.get(Ending::Slow), 1);
-    // Who reads again in time learns why.
+    // A client that reads again in time gets the close code.
     assert_eq!(client.closed().await, (3008, "slow".to_owned()));
 }
 

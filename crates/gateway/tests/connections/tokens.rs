@@ -1,4 +1,4 @@
-//! Tokens: good ones, and every kind of bad one.
+//! Tokens: valid ones, and every kind of invalid one.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn with_secret() -> TokenSettings {
     TokenSettings { hmac_secret: Some(Secret::new(SECRET)), ..TokenSettings::default() }
 }
 
-/// A token that nobody signed.
+/// A token without a signature.
 fn unsigned(claims: &Value) -> String {
     // {"alg":"none"} and {"alg":"None","typ":"JWT"} in base64, and the claims of a token that was signed.
     let signed = by_secret(SECRET, claims);
@@ -164,20 +164,20 @@ fn a_public_key_takes_its_own_algorithm_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
     let claims = json!({"sub": "7", "exp": in_an_hour()});
-    let strangers = [rsa(), ec()];
+    let other_keys = [rsa(), ec()];
     for pair in [rsa(), ec()] {
         fs::write(&path, &pair.public_pem).unwrap();
         let settings = TokenSettings { public_key_file: Some(path.clone()), ..TokenSettings::default() };
         let tokens = tokens(settings).unwrap();
         let good = signed(pair.algorithm, &pair.private, None, &claims);
         assert_eq!(tokens.identify(&good).unwrap().user.get(), 7);
-        // The public key is known to all: as a secret it proves nothing.
+        // The public key is public: as a secret it proves nothing.
         let confused = [by_secret(&pair.public_pem, &claims), by_secret(pair.public_pem.trim(), &claims)];
         for token in confused.into_iter().chain([unsigned(&claims), by_secret(SECRET, &claims)]) {
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }
-        for stranger in &strangers {
-            let token = signed(stranger.algorithm, &stranger.private, None, &claims);
+        for other in &other_keys {
+            let token = signed(other.algorithm, &other.private, None, &claims);
             assert_eq!(tokens.identify(&token).unwrap_err(), Rejected::Invalid);
         }
     }
@@ -199,7 +199,7 @@ fn write(path: &Path, keys: &[Value]) {
 }
 
 #[test]
-fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
+fn a_set_of_keys_is_selected_by_kid_and_read_again_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys.json");
     let (old, new) = (ec(), ec());
@@ -211,7 +211,7 @@ fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
     let tokens = tokens(settings.clone()).unwrap();
     let check =
         |pair: &Pair, kid| tokens.identify(&signed(pair.algorithm, &pair.private, kid, &claims)).is_ok();
-    // With one key there is no choice to be named.
+    // With one key, `kid` is not needed.
     assert!(check(&old, Some("old")) && check(&old, None));
     assert!(!check(&old, Some("other")) && !check(&new, Some("new")) && !check(&new, Some("old")));
     let by_oct = signed(Algorithm::HS256, &EncodingKey::from_secret(b"secret"), Some("secret"), &claims);
@@ -220,7 +220,7 @@ fn a_set_of_keys_is_told_apart_by_name_and_read_again_when_it_changes() {
     write(&path, &[jwk(&old, "old"), jwk(&new, "new")]);
     assert!(tokens.reload_if_changed());
     assert!(check(&old, Some("old")) && check(&new, Some("new")) && !check(&new, None));
-    // What cannot be used leaves everything as it was.
+    // An unusable file leaves the keys unchanged.
     for broken in ["{\"keys\":[", "{\"keys\":[]}"] {
         fs::write(&path, broken).unwrap();
         assert!(!tokens.reload_if_changed());
@@ -240,14 +240,14 @@ fn keys_that_cannot_be_used_are_named_at_the_start_and_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.pem");
     let with_file = || TokenSettings { public_key_file: Some(path.clone()), ..TokenSettings::default() };
-    let told = |settings| tokens(settings).err().unwrap().to_string();
-    assert!(told(TokenSettings::default()).contains("gateway.token_hmac_secret"));
-    assert!(told(with_file()).contains("key.pem"));
+    let error = |settings| tokens(settings).err().unwrap().to_string();
+    assert!(error(TokenSettings::default()).contains("gateway.token_hmac_secret"));
+    assert!(error(with_file()).contains("key.pem"));
     fs::write(&path, "not a key").unwrap();
-    assert!(told(with_file()).contains("RSA"));
+    assert!(error(with_file()).contains("RSA"));
     let private = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap().serialize_pem();
     fs::write(&path, &private).unwrap();
-    let message = told(with_file());
+    let message = error(with_file());
     assert!(message.contains("private key") && !message.contains(private.lines().nth(1).unwrap()));
     assert!(!format!("{:?}", with_secret()).contains(SECRET));
 }

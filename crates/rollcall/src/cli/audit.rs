@@ -15,22 +15,22 @@ Examples:
   rollcall audit list --action user.remove --limit 10
   rollcall audit list --action passkey. --json")]
     List(AuditListArgs),
-    /// Check that nobody changed, removed or added a line
+    /// Check that no line was changed, removed or added
     #[command(after_help = "\
-Exit code 0 if every line fits behind the one before it, 1 if not.
+Exit code 0 if the chain is intact, 1 if not.
 
-An end that was cut off, and records that somebody wrote anew with their hashes, show only against a hash that was kept
-elsewhere: keep the last hash that this command prints, and give it with --expect-last the next time.
+Records that were rewritten together with their hashes and the anchor show only against a hash that was kept elsewhere: keep
+the last hash that this command prints, and give it with --expect-last the next time.
 
 Examples:
   rollcall audit verify
   rollcall audit verify --expect-last 1f0c…
   rollcall audit verify /backup/audit.log*")]
     Verify {
-        /// The files to check, as one chain; those in the data folder if left out
+        /// The files to check, as one chain; default: the trail of the data folder
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// A hash that was the last one once, and must still be there
+        /// The hash of a record that must exist
         #[arg(long, value_name = "HASH")]
         expect_last: Option<LineHash>,
     },

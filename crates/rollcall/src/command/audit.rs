@@ -1,17 +1,17 @@
-//! `rollcall audit …`: who changed what, and whether the account of it is whole.
+//! `rollcall audit …`: the changes, and the check of their hash chain.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use access::audit::verify::{Place, verify_files, verify_trail};
-use access::audit::{AuditQuery, Entry, Expectations, LineHash, Verdict, read};
+use access::audit::{AuditQuery, Entry, LineHash, Verdict, read};
 use serde_json::{Value as Json, json};
 
 use super::Desk;
 use crate::cli::audit::{AuditCommand, AuditListArgs};
 use crate::output::{Fields, Table};
 
-/// Runs it. The exit code of `verify` is its answer.
+/// The exit code of `verify` is its result.
 pub fn run(desk: &Desk, command: AuditCommand) -> anyhow::Result<ExitCode> {
     match command {
         AuditCommand::List(args) => {
@@ -62,11 +62,9 @@ fn details_of(entry: &Entry) -> String {
 fn verify(desk: &Desk, files: &[PathBuf], expect_last: Option<LineHash>) -> anyhow::Result<ExitCode> {
     let settings = desk.config.audit_settings(&desk.data);
     let verdict = if files.is_empty() {
-        // Where old files are deleted by intention, nobody can say that they are missing.
-        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: expect_last };
-        verify_trail(&settings.file, expectations)?
+        verify_trail(&settings.file, expect_last.as_ref())?
     } else {
-        verify_files(files, Expectations { from_the_first: false, hash: expect_last })?
+        verify_files(files, expect_last.as_ref())?
     };
     desk.output.show(&json_of(&verdict), &text_of(&verdict))?;
     Ok(if verdict.fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -92,19 +90,19 @@ fn text_of(verdict: &Verdict) -> String {
     let mut fields = Fields::default().with("records", verdict.records);
     if verdict.torn > 0 {
         fields = fields
-            .with("half-written lines", format!("{}, each told of by the record behind it", verdict.torn));
+            .with("half-written lines", format!("{}, each reported by the record after it", verdict.torn));
     }
     if let Some(first) = &verdict.first {
         fields = fields.with("first", format!("{} at {}", first.seq, first.at));
     }
     if let Some(last) = &verdict.last {
-        fields = fields.with("last", format!("{} at {}", last.seq, last.at)).with("last hash", last.hash);
+        fields = fields.with("last", format!("{} at {}", last.seq, last.at)).with("last hash", &last.hash);
     }
     if let Some(anchored) = verdict.anchored {
         let last = verdict.last.as_ref().map_or(0, |last| last.seq);
         let after = match last.saturating_sub(anchored) {
             0 => String::new(),
-            count => format!("; {count} after it, which nothing shows if they are cut off"),
+            count => format!("; removal of the {count} after it would not show"),
         };
         fields = fields.with("anchored up to", format!("{anchored}{after}"));
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::verify::verify_trail;
-use access::audit::{AuditError, AuditQuery, Entry, Expectations, Verdict};
+use access::audit::{AuditError, AuditQuery, Entry, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -182,9 +182,7 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerification>
     let clock = Arc::clone(&site.parts.clock);
     // Continues when the caller disconnects, still holding the lock: otherwise each retry would start another read.
     let verifying = tokio::task::spawn_blocking(move || {
-        // With files_max, old files are deleted on purpose and not missing.
-        let expectations = Expectations { from_the_first: settings.files_max == 0, hash: None };
-        let verdict = verify_trail(&settings.file, expectations)?;
+        let verdict = verify_trail(&settings.file, None)?;
         let shown = AuditVerification::of(&verdict);
         *verified = Some((clock.now_ms(), verdict));
         Ok(shown)

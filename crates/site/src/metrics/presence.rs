@@ -182,7 +182,7 @@ fn change_feeds(hub: &HubCounters, page: &mut Page) {
         "Failed polls for changes of friendships and privacy since the last success.",
     )
     .is(number(change_feed.map(|feed| &feed.failures_in_a_row)));
-    let people = hub.people.get();
+    let people = hub.friends.get();
     page.counter(
         "rollcall_friends_retries_total",
         "Transactions on friendships and privacy repeated after a conflict.",

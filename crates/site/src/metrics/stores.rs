@@ -182,20 +182,23 @@ impl Source for DatabaseFigures {
 
 impl Source for Audit {
     fn encode(&self, page: &mut Page) {
-        let figures = self.figures();
+        let counters = self.counters();
         for (name, help, count) in [
-            ("rollcall_audit_records_total", "Records written to the audit trail.", figures.records),
-            ("rollcall_audit_written_bytes_total", "Bytes written to the audit trail.", figures.bytes),
+            ("rollcall_audit_records_total", "Records written to the audit trail.", counters.records.get()),
+            (
+                "rollcall_audit_written_bytes_total",
+                "Bytes written to the audit trail.",
+                counters.written_bytes.get(),
+            ),
             (
                 "rollcall_audit_failures_total",
                 "Failed writes, checks and syncs of the audit trail.",
-                figures.failures,
+                counters.failures.get(),
             ),
-            ("rollcall_audit_rotations_total", "Rotated files of the audit trail.", figures.rotations),
             (
                 "rollcall_audit_repairs_total",
                 "Incomplete records found at the end of the audit trail.",
-                figures.repairs,
+                counters.repairs.get(),
             ),
         ] {
             page.counter(name, help).is(count);

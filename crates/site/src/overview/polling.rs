@@ -1,7 +1,6 @@
 //! Polls the sources that need I/O, each in its own loop, and keeps their last result.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
@@ -9,7 +8,6 @@ use journal::{JournalError, Lane, LaneStatus};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tracing::warn;
 
 use super::schema::{JournalOverview, ViewOverview};
 use super::window::Window;
@@ -20,32 +18,24 @@ use crate::api::{PresenceCount, behind_s};
 const PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of a poll.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Pause between checks of the audit trail, which open a file.
-const AUDIT_PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Polled {
-    journal: Mutex<Result<JournalOverview, String>>,
+    /// None if the last poll failed.
+    journal: Mutex<Option<JournalOverview>>,
+    journal_answered: Mutex<Stopwatch>,
     presence: Mutex<Option<PresenceCount>>,
-    audit: Mutex<Option<AuditFailure>>,
     has_polled: watch::Sender<bool>,
 }
 
 impl Default for Polled {
     fn default() -> Polled {
         Polled {
-            journal: Mutex::new(Err("not polled yet".to_owned())),
+            journal: Mutex::default(),
+            journal_answered: Mutex::new(Stopwatch::start()),
             presence: Mutex::default(),
-            audit: Mutex::default(),
             has_polled: watch::Sender::new(false),
         }
     }
-}
-
-/// State of a failing audit trail. The cause is only logged, because it contains file names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AuditFailure {
-    Failing,
-    NotResponding,
 }
 
 /// Counters of the journal at one time.
@@ -56,19 +46,13 @@ struct JournalSample {
 }
 
 impl Polled {
-    /// None if the last poll failed.
     pub(super) fn journal(&self) -> Option<JournalOverview> {
-        self.journal.lock().as_ref().ok().cloned()
+        self.journal.lock().clone()
     }
 
-    /// Error of the last poll; none before the first.
-    pub(super) fn journal_error(&self) -> Option<String> {
-        let has_polled = *self.has_polled.borrow();
-        self.journal.lock().as_ref().err().filter(|_| has_polled).cloned()
-    }
-
-    pub(super) fn audit_failure(&self) -> Option<AuditFailure> {
-        *self.audit.lock()
+    /// Seconds since the journal answered, or since the start.
+    pub(super) fn journal_age_s(&self) -> f64 {
+        self.journal_answered.lock().elapsed().as_secs_f64()
     }
 
     pub(super) fn presence(&self) -> Option<PresenceCount> {
@@ -89,10 +73,10 @@ impl Polled {
                     window.push(since.elapsed().as_secs_f64(), sample_of(&journal));
                     journal.appended_per_s = window.rate(|counted| counted.appended);
                     journal.views.iter_mut().for_each(|view| view.rate_per_s = rate_of(&view.view, &window));
-                    Ok(journal)
+                    *self.journal_answered.lock() = Stopwatch::start();
+                    Some(journal)
                 }
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+                Ok(Err(_)) | Err(_) => None,
             };
             *self.journal.lock() = polled;
             self.has_polled.send_replace(true);
@@ -108,33 +92,6 @@ impl Polled {
             let count = everywhere.unwrap_or_else(|_| gateway.hub.online_count());
             *self.presence.lock() = Some(PresenceCount::of(&count));
             sleep(PAUSE).await;
-        }
-    }
-
-    /// Checks whether the audit trail can be written.
-    pub(super) async fn poll_audit(&self, sources: &OverviewSources) {
-        loop {
-            let mut checking = std::pin::pin!(sources.audit.check());
-            let checked = match tokio::time::timeout(TIMEOUT, &mut checking).await {
-                Ok(checked) => checked,
-                // Waits instead of starting another check, which would block one more thread on a hanging disk.
-                Err(_) => {
-                    self.set_audit(Some((AuditFailure::NotResponding, &"no answer")));
-                    checking.await
-                }
-            };
-            let failure = checked.as_ref().err();
-            self.set_audit(failure.map(|error| (AuditFailure::Failing, error as &dyn Display)));
-            sleep(AUDIT_PAUSE).await;
-        }
-    }
-
-    /// Stores the state of the audit trail; logs the cause when it starts to fail.
-    fn set_audit(&self, trouble: Option<(AuditFailure, &dyn Display)>) {
-        let found = trouble.map(|(trouble, _)| trouble);
-        let before = std::mem::replace(&mut *self.audit.lock(), found);
-        if let Some((_, reason)) = trouble.filter(|_| before != found) {
-            warn!(%reason, "audit trail not writable; changes over the API are refused");
         }
     }
 }

@@ -76,12 +76,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let server = on_redis(&redis).await;
     server.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
     let audit = Audit::open(
-        AuditSettings {
-            file: server.folder.path().join("audit.log"),
-            sync: AuditSync::Never,
-            file_bytes_max: 1 << 20,
-            files_max: 1,
-        },
+        AuditSettings { file: server.folder.path().join("audit.log"), sync: AuditSync::Never },
         Arc::new(SystemClock),
     )
     .unwrap();
@@ -181,6 +176,17 @@ fn a_certificate(folder: &Path) -> Arc<Certificate> {
     std::fs::write(&files.certificates, made.cert.pem()).unwrap();
     std::fs::write(&files.private_key, made.signing_key.serialize_pem()).unwrap();
     Arc::new(Certificate::load(&files).unwrap())
+}
+
+/// With ROLLCALL_WRITE_DOCS set, the file is written instead of compared.
+#[test]
+fn alerts_file_is_generated_from_the_table() {
+    let path = deploy_folder().join("prometheus/alerts.yml");
+    let expected = site::alerts::prometheus_rules();
+    if std::env::var_os("ROLLCALL_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), expected, "run make docs");
 }
 
 #[test]

@@ -76,8 +76,8 @@ impl Connections {
     }
 
     fn over_http(&mut self, passkey: &Passkey, announce: &Announce, family: Family) -> AnnounceOutcome {
-        match self.ask(passkey, announce, family) {
-            Ok(()) => self.hear(family),
+        match self.send(passkey, announce, family) {
+            Ok(()) => self.read_reply(family),
             Err(error) => AnnounceOutcome::Failed(error.to_string()),
         }
     }
@@ -90,17 +90,17 @@ impl Connections {
                 return AnnounceOutcome::Failed(error.to_string());
             }
         }
-        let asked_newer = self.ask(passkey, newer, Family::V6);
-        let asked_older = self.ask(passkey, older, Family::V4);
-        let newer_heard = match asked_newer {
-            Ok(()) => self.hear(Family::V6),
+        let sent_newer = self.send(passkey, newer, Family::V6);
+        let sent_older = self.send(passkey, older, Family::V4);
+        let newer_outcome = match sent_newer {
+            Ok(()) => self.read_reply(Family::V6),
             Err(error) => AnnounceOutcome::Failed(error.to_string()),
         };
         // Wait for it all the same: the next announce must not meet this one in flight.
-        if asked_older.is_ok() {
-            let _ = self.hear(Family::V4);
+        if sent_older.is_ok() {
+            let _ = self.read_reply(Family::V4);
         }
-        newer_heard
+        newer_outcome
     }
 
     fn connect(&mut self, family: Family) -> std::io::Result<&mut RawHttp> {
@@ -112,7 +112,7 @@ impl Connections {
         }
     }
 
-    fn ask(&mut self, passkey: &Passkey, announce: &Announce, family: Family) -> std::io::Result<()> {
+    fn send(&mut self, passkey: &Passkey, announce: &Announce, family: Family) -> std::io::Result<()> {
         let request = format!("GET {} HTTP/1.1\r\nHost: tracker\r\n\r\n", announce.target(passkey));
         let sent = self.connect(family)?.try_send(request.as_bytes());
         if sent.is_err() {
@@ -121,9 +121,9 @@ impl Connections {
         sent
     }
 
-    fn hear(&mut self, family: Family) -> AnnounceOutcome {
+    fn read_reply(&mut self, family: Family) -> AnnounceOutcome {
         let Some(connection) = &mut self.http[family as usize] else {
-            return AnnounceOutcome::Failed("the connection is gone".to_owned());
+            return AnnounceOutcome::Failed("the connection is closed".to_owned());
         };
         match connection.try_read_reply() {
             Ok(reply) if reply.status() == 200 => match AnnounceReply::decode(&reply.body).failure_reason {

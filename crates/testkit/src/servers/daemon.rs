@@ -16,7 +16,7 @@ use crate::process::Process;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How often it is asked.
 const START_POLL: Duration = Duration::from_millis(15);
-/// How long a server may take to end when it is asked to.
+/// How long a server may take to end after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// A port may be taken between its choice and its use.
 const PORTS_TRIED_MAX: usize = 5;
@@ -113,7 +113,7 @@ impl Daemon {
         }
     }
 
-    /// Kills the server (SIGKILL) and waits until it is gone.
+    /// Kills the server (SIGKILL) and waits until it has ended.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
@@ -197,9 +197,9 @@ pub(crate) fn try_finish(mut command: Command, program: &str) -> Result<String, 
         }
         Err(error) => panic!("{program} does not start: {error}"),
     };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
-        return Ok(said);
+        return Ok(stdout);
     }
-    Err(format!("{said}{}", String::from_utf8_lossy(&output.stderr)))
+    Err(format!("{stdout}{}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -149,7 +149,7 @@ impl RedisServer {
     pub fn try_cli(&self, args: &[&str]) -> Result<String, String> {
         let mut command = self.cli_command();
         command.args(args).stdin(Stdio::null());
-        try_finish(command, "redis-cli").map(|said| said.trim_end_matches('\n').to_owned())
+        try_finish(command, "redis-cli").map(|stdout| stdout.trim_end_matches('\n').to_owned())
     }
 
     /// Runs many commands with one `redis-cli`, one per line. Returns all replies, failures included.
@@ -176,7 +176,7 @@ impl RedisServer {
         command
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone.
+    /// Kills it (SIGKILL) and waits until it has ended.
     pub fn kill(&mut self) {
         self.daemon.kill();
     }

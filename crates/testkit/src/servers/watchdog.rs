@@ -32,7 +32,7 @@ impl Watchdog {
             .arg(folder)
             .arg(signal)
             .stdin(Stdio::piped())
-            // The test runner waits until every process that could write to its pipes is gone.
+            // The test runner waits until every process that could write to its pipes has ended.
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .current_dir("/")
@@ -43,14 +43,14 @@ impl Watchdog {
 
     /// The server runs as this process now.
     pub(crate) fn server_started(&mut self, pid: u32) {
-        self.tell(&pid.to_string());
+        self.write_line(&pid.to_string());
     }
 
     pub(crate) fn server_ended(&mut self) {
-        self.tell("");
+        self.write_line("");
     }
 
-    fn tell(&mut self, line: &str) {
+    fn write_line(&mut self, line: &str) {
         let stdin = self.shell.stdin.as_mut().expect("its standard input is a pipe");
         writeln!(stdin, "{line}").expect("the watchdog listens");
     }

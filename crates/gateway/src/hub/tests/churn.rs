@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::fixture::{Client, Fixture, START, hello, user};
 
-const PEOPLE: u64 = 10;
+const USERS: u64 = 10;
 const STEPS: usize = 60;
 
 /// One user who connects and disconnects, sends commands, gains and loses friends, and becomes invisible, at random.
@@ -16,7 +16,7 @@ async fn live(fixture: Arc<Fixture>, number: u64, seed: u64) -> Client {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut client = fixture.connect(number, "a").await;
     for _ in 0..STEPS {
-        let other = 1 + random.u64(..PEOPLE);
+        let other = 1 + random.u64(..USERS);
         match random.u8(..9) {
             0 | 1 => {
                 client.drop_connection();
@@ -32,12 +32,12 @@ async fn live(fixture: Arc<Fixture>, number: u64, seed: u64) -> Client {
             6 if other != number => {
                 let pair = [(user(number), user(other))];
                 if random.bool() {
-                    fixture.people.add_friends(&pair, START).await.unwrap();
+                    fixture.friend_store.add_friends(&pair, START).await.unwrap();
                 } else {
-                    fixture.people.remove_friends(&pair).await.unwrap();
+                    fixture.friend_store.remove_friends(&pair).await.unwrap();
                 }
                 let change = FriendsChange::Friends(user(number), user(other));
-                fixture.hub.people_changed(vec![change]).await.unwrap();
+                fixture.hub.friends_changed(vec![change]).await.unwrap();
             }
             7 => {
                 client.enter("room:x").await;
@@ -47,26 +47,26 @@ async fn live(fixture: Arc<Fixture>, number: u64, seed: u64) -> Client {
         }
         tokio::time::sleep(Duration::from_micros(random.u64(..300))).await;
     }
-    client.rpc("untrack", json!({"users": (1..=PEOPLE).collect::<Vec<u64>>()})).await.unwrap();
+    client.rpc("untrack", json!({"users": (1..=USERS).collect::<Vec<u64>>()})).await.unwrap();
     client
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn p4_snapshots_and_changes_converge_to_the_truth_under_churn() {
     let fixture = Arc::new(Fixture::new().await);
-    for one in 1..=PEOPLE {
-        fixture.befriend(&(one + 1..=PEOPLE).map(|other| (one, other)).collect::<Vec<_>>()).await;
+    for one in 1..=USERS {
+        fixture.befriend(&(one + 1..=USERS).map(|other| (one, other)).collect::<Vec<_>>()).await;
     }
     let lives: Vec<_> =
-        (1..=PEOPLE).map(|number| tokio::spawn(live(fixture.clone(), number, 100 + number))).collect();
+        (1..=USERS).map(|number| tokio::spawn(live(fixture.clone(), number, 100 + number))).collect();
     let mut clients = Vec::new();
     for life in lives {
         clients.push(life.await.unwrap());
     }
     // Whatever was changed last has been applied by the time that this has.
-    let everybody: Vec<FriendsChange> =
-        (1..=PEOPLE).map(|number| FriendsChange::Privacy(user(number))).collect();
-    fixture.hub.people_changed(everybody).await.unwrap();
+    let all_users: Vec<FriendsChange> =
+        (1..=USERS).map(|number| FriendsChange::Privacy(user(number))).collect();
+    fixture.hub.friends_changed(all_users).await.unwrap();
     for client in &mut clients {
         client.read();
         let number = client.conn.user.get();
@@ -76,17 +76,18 @@ async fn p4_snapshots_and_changes_converge_to_the_truth_under_churn() {
         assert_eq!(client.users, fresh.users, "user {number}");
         fresh.close();
         client.read();
-        for (id, told) in &client.users {
+        for (id, shown) in &client.users {
             let is_self = *id == number.to_string();
-            let hidden = told["version"] == 0;
-            let circle = fixture.people.view_users(user(number), &[user(id.parse().unwrap())]).await.unwrap();
-            assert!(is_self || circle[0].is_friend, "{number} is shown {id}, who is no friend");
-            assert_eq!(hidden, !is_self && !circle[0].visibility.status, "{number} of {id}");
+            let hidden = shown["version"] == 0;
+            let friend_list =
+                fixture.friend_store.view_users(user(number), &[user(id.parse().unwrap())]).await.unwrap();
+            assert!(is_self || friend_list[0].is_friend, "{number} is shown {id}, who is no friend");
+            assert_eq!(hidden, !is_self && !friend_list[0].visibility.status, "{number} of {id}");
         }
     }
     for client in clients {
         client.close();
     }
-    assert_eq!(fixture.kept(), 0, "nobody is left behind");
+    assert_eq!(fixture.kept(), 0, "no entry is left");
     assert_eq!(fixture.hub.context.table.read().len(), 0);
 }

@@ -20,33 +20,33 @@ use crate::traffic::NoTraffic;
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Gateways on one database and one Redis.
-struct Town {
+struct TestCluster {
     folder: tempfile::TempDir,
-    people: FriendStore,
+    friend_store: FriendStore,
     url: String,
 }
 
 /// One gateway.
-struct Gate {
+struct TestGateway {
     hub: Arc<Hub>,
     redis: Redis,
 }
 
-impl Town {
-    async fn at(url: String) -> Town {
+impl TestCluster {
+    async fn at(url: String) -> TestCluster {
         let folder = tempfile::tempdir().unwrap();
-        let people = open(&folder).await;
-        Town { folder, people, url }
+        let friend_store = open(&folder).await;
+        TestCluster { folder, friend_store, url }
     }
 
-    async fn gate(&self, name: &str) -> Gate {
+    async fn gateway(&self, name: &str) -> TestGateway {
         let redis = Redis::new(RedisSettings::from_url(&self.url).unwrap()).unwrap();
         let settings = ClusterSettings { lease: LEASE, ..ClusterSettings::default() };
         let store = Arc::new(ClusterStore::join(redis.clone(), name, settings).await.unwrap());
         let sync = SyncSettings { renew: LEASE / 5, ..SyncSettings::default() };
         let settings = HubSettings { batch: Duration::from_millis(10), sync, ..HubSettings::default() };
         let parts = HubParts {
-            people: open(&self.folder).await,
+            friend_store: open(&self.folder).await,
             clock: Arc::new(SystemClock),
             settings,
             counters: Arc::new(GatewayCounters::default()),
@@ -57,15 +57,15 @@ impl Town {
             store: Some(store),
             redis: Some(redis.clone()),
         };
-        Gate { hub: Hub::start(parts).await.unwrap(), redis }
+        TestGateway { hub: Hub::start(parts).await.unwrap(), redis }
     }
 
     async fn befriend(&self, one: u64, other: u64) {
-        self.people.add_friends(&[(user(one), user(other))], START).await.unwrap();
+        self.friend_store.add_friends(&[(user(one), user(other))], START).await.unwrap();
     }
 }
 
-impl Gate {
+impl TestGateway {
     async fn connect(&self, number: u64, device: &str) -> Client {
         Client::connect(&self.hub, number, hello(device)).await.unwrap()
     }
@@ -77,23 +77,23 @@ impl Gate {
 }
 
 /// The room messages that a client received since the last call.
-fn told(client: &mut Client, heard: &mut Vec<String>) -> Vec<String> {
+fn room_messages(client: &mut Client, received: &mut Vec<String>) -> Vec<String> {
     for push in client.pushed() {
         let push = &push["push"];
         for what in ["join", "leave"] {
-            if let Some(news) = push.get(what) {
-                heard.push(format!("{what} {}", news["info"]["user"].as_str().unwrap()));
+            if let Some(change) = push.get(what) {
+                received.push(format!("{what} {}", change["info"]["user"].as_str().unwrap()));
             }
         }
     }
-    heard.clone()
+    received.clone()
 }
 
-async fn hears(client: &mut Client, expected: &[&str]) {
-    let mut heard = Vec::new();
-    until(&format!("{expected:?}"), || told(client, &mut heard).len() >= expected.len()).await;
-    heard.sort_unstable();
-    assert_eq!(heard, expected);
+async fn expect_room_messages(client: &mut Client, expected: &[&str]) {
+    let mut received = Vec::new();
+    until(&format!("{expected:?}"), || room_messages(client, &mut received).len() >= expected.len()).await;
+    received.sort_unstable();
+    assert_eq!(received, expected);
 }
 
 async fn sees_in_room(client: &Client, room: &str, expected: &[&str]) {
@@ -115,27 +115,27 @@ fn typing(client: &mut Client) -> Vec<Value> {
     client.pushed().iter().map(data).filter(|data| data["type"] == "typing").map(timeless).collect()
 }
 
-async fn hears_typing(client: &mut Client, expected: Value) {
-    let mut heard = Vec::new();
+async fn expect_typing(client: &mut Client, expected: Value) {
+    let mut received = Vec::new();
     until("typing", || {
-        heard.extend(typing(client));
-        !heard.is_empty()
+        received.extend(typing(client));
+        !received.is_empty()
     })
     .await;
-    assert_eq!(heard, [expected]);
+    assert_eq!(received, [expected]);
 }
 
 async fn a_room_is_one_whichever_gateway(url: String) {
-    let town = Town::at(url).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let cluster = TestCluster::at(url).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
     let room = "room:{x}";
     let mut one = a.connect(1, "pc").await;
     one.enter(room).await;
-    hears(&mut one, &["join 1"]).await;
+    expect_room_messages(&mut one, &["join 1"]).await;
     let mut two = b.connect(2, "pc").await;
     two.enter(room).await;
-    hears(&mut one, &["join 2"]).await;
-    hears(&mut two, &["join 1", "join 2"]).await;
+    expect_room_messages(&mut one, &["join 2"]).await;
+    expect_room_messages(&mut two, &["join 1", "join 2"]).await;
     sees_in_room(&two, room, &["1", "2"]).await;
     let stats = a.hub.presence_stats(one.conn, room).await.unwrap();
     assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
@@ -143,13 +143,13 @@ async fn a_room_is_one_whichever_gateway(url: String) {
     // Another connection of the same user joins, at either gateway, and each leaves by itself.
     let phone = a.connect(2, "phone").await;
     phone.enter(room).await;
-    hears(&mut one, &["join 2"]).await;
+    expect_room_messages(&mut one, &["join 2"]).await;
     until("two devices", || b.hub.rooms.stats(&room.into(), user(2)).clients == 3).await;
     sees_in_room(&one, room, &["1", "2", "2"]).await;
     sees_in_room(&two, room, &["1", "2", "2"]).await;
     assert_eq!(b.hub.rooms.stats(&room.into(), user(2)).users, 2);
     two.close();
-    hears(&mut one, &["leave 2"]).await;
+    expect_room_messages(&mut one, &["leave 2"]).await;
     assert_eq!(one.in_room(room).await, ["1", "2"]);
 
     // A user who becomes invisible leaves at every gateway; a viewer on the `never` list does not see the user
@@ -157,33 +157,33 @@ async fn a_room_is_one_whichever_gateway(url: String) {
     let mut three = b.connect(3, "pc").await;
     three.enter(room).await;
     sees_in_room(&three, room, &["1", "2", "3"]).await;
-    hears(&mut one, &["join 3"]).await;
+    expect_room_messages(&mut one, &["join 3"]).await;
     // A new member receives the present members, from the gateway itself or as soon as the others have answered.
-    let mut heard = Vec::new();
-    until("everybody to be told of", || {
-        let heard = told(&mut three, &mut heard);
-        ["join 1", "join 2", "join 3"].iter().all(|join| heard.iter().any(|one| one == join))
+    let mut received = Vec::new();
+    until("all joins", || {
+        let received = room_messages(&mut three, &mut received);
+        ["join 1", "join 2", "join 3"].iter().all(|join| received.iter().any(|one| one == join))
     })
     .await;
     one.set_status("invisible").await;
-    hears(&mut three, &["leave 1"]).await;
+    expect_room_messages(&mut three, &["leave 1"]).await;
     one.rpc("status.clear", json!({})).await.unwrap();
-    hears(&mut three, &["join 1"]).await;
+    expect_room_messages(&mut three, &["join 1"]).await;
     one.rpc("privacy.set", json!({"never": ["3"]})).await.unwrap();
-    hears(&mut three, &["leave 1"]).await;
+    expect_room_messages(&mut three, &["leave 1"]).await;
     assert_eq!(three.in_room(room).await, ["2", "3"]);
 
     // Typing is sent to the users that may see it, at any gateway.
-    told(&mut one, &mut Vec::new());
+    room_messages(&mut one, &mut Vec::new());
     three.rpc("typing", json!({"room": "{x}", "on": true})).await.unwrap();
     let on = json!({"type": "typing", "from": "3", "on": true, "room": "{x}"});
-    hears_typing(&mut one, on).await;
+    expect_typing(&mut one, on).await;
     three.rpc("typing", json!({"room": "{x}", "on": false})).await.unwrap();
-    hears_typing(&mut one, json!({"type": "typing", "from": "3", "on": false, "room": "{x}"})).await;
+    expect_typing(&mut one, json!({"type": "typing", "from": "3", "on": false, "room": "{x}"})).await;
 
     // Members at a dead gateway leave; none stays for ever.
     b.kill().await;
-    hears(&mut one, &["leave 3"]).await;
+    expect_room_messages(&mut one, &["leave 3"]).await;
     assert_eq!(one.in_room(room).await, ["1", "2"]);
     a.hub.stop().await;
 }
@@ -203,8 +203,8 @@ async fn p16_a_room_is_one_whichever_gateway_on_a_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_missed_of_a_room_is_found_by_comparing() {
     let redis = RedisServer::start();
-    let town = Town::at(redis.url()).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let cluster = TestCluster::at(redis.url()).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
     let one = a.connect(1, "pc").await;
     one.enter("room:x").await;
     let two = b.connect(2, "pc").await;
@@ -229,10 +229,10 @@ async fn what_was_missed_of_a_room_is_found_by_comparing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_room_that_the_last_one_here_leaves_is_forgotten_though_they_are_in_it_elsewhere() {
+async fn a_room_is_dropped_with_its_last_local_member_although_they_are_in_it_elsewhere() {
     let redis = RedisServer::start();
-    let town = Town::at(redis.url()).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let cluster = TestCluster::at(redis.url()).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
     let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
     here.enter("room:x").await;
     there.enter("room:x").await;
@@ -246,22 +246,22 @@ async fn a_room_that_the_last_one_here_leaves_is_forgotten_though_they_are_in_it
     b.hub.stop().await;
 }
 
-fn inbox_of(gate: &Gate) -> String {
+fn inbox_of(gate: &TestGateway) -> String {
     format!("p:in:{}", gate.hub.cluster_store().unwrap().node())
 }
 
 async fn messages_reach_devices_at_other_gateways(url: String) {
-    let town = Town::at(url).await;
-    town.befriend(1, 2).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let cluster = TestCluster::at(url).await;
+    cluster.befriend(1, 2).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
     let mut one = a.connect(1, "pc").await;
     let mut two = b.connect(2, "phone").await;
     until("both", || one.sees(2) == "online" && two.sees(1) == "online").await;
     one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
-    hears_typing(&mut two, json!({"type": "typing", "from": "1", "on": true})).await;
+    expect_typing(&mut two, json!({"type": "typing", "from": "1", "on": true})).await;
     // An invisible user no longer types, wherever that was sent.
     one.set_status("invisible").await;
-    hears_typing(&mut two, json!({"type": "typing", "from": "1", "on": false})).await;
+    expect_typing(&mut two, json!({"type": "typing", "from": "1", "on": false})).await;
 
     let other = b.connect(1, "tablet").await;
     let mut devices = Value::Null;
@@ -285,7 +285,7 @@ async fn messages_reach_devices_at_other_gateways(url: String) {
     assert_eq!(ended, 1);
     until("the phone to be gone", || b.hub.devices(user(2)).is_empty()).await;
 
-    // Heartbeats over HTTP may come to any gateway, and the goodbye to another.
+    // HTTP heartbeats may reach any gateway, and the goodbye another one.
     a.hub.http_heartbeat(user(5), hello("tv")).await.unwrap();
     until("the heartbeat to be known", || b.hub.cluster_store().is_some()).await;
     for _ in 0..3_000 {
@@ -318,9 +318,9 @@ async fn p16_messages_reach_devices_at_other_gateways_on_a_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p4_a_record_received_before_the_reply_to_an_older_declaration_is_shown_in_the_end() {
     let redis = RedisServer::start();
-    let town = Town::at(redis.url()).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
-    town.befriend(1, 2).await;
+    let cluster = TestCluster::at(redis.url()).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
+    cluster.befriend(1, 2).await;
     let (here, there) = (a.connect(1, "pc").await, b.connect(1, "phone").await);
     let (mut near, mut far) = (a.connect(2, "pc").await, b.connect(2, "phone").await);
     here.set_status("busy").await;
@@ -335,12 +335,12 @@ async fn p4_a_record_received_before_the_reply_to_an_older_declaration_is_shown_
             .mark_dirty(user(1), DirtyReason { cause: presence::Cause::Declared, device: None, declared });
         assert_eq!(sync_state.take_dirty(1), [user(1)]);
     }
-    let heard = || a.hub.context.counters.sync.applied.get();
-    let before = heard();
+    let applied = || a.hub.context.counters.sync.applied.get();
+    let before = applied();
     there.set_status("online").await;
     until("online", || far.sees(1) == "online").await;
-    until("the news", || heard() > before).await;
-    assert_eq!(near.sees(1), "busy", "what was said here seems to be newer");
+    until("the record", || applied() > before).await;
+    assert_eq!(near.sees(1), "busy", "the local declaration is newer");
     {
         let mut shard = a.hub.shard(user(1));
         shard.sync_state.as_mut().unwrap().finish_publish(user(1)).unwrap();
@@ -355,8 +355,8 @@ async fn p4_a_record_received_before_the_reply_to_an_older_declaration_is_shown_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p4_users_that_are_not_watched_here_are_found_and_counted_once() {
     let redis = RedisServer::start();
-    let town = Town::at(redis.url()).await;
-    let (a, b) = (town.gate("gw-a").await, town.gate("gw-b").await);
+    let cluster = TestCluster::at(redis.url()).await;
+    let (a, b) = (cluster.gateway("gw-a").await, cluster.gateway("gw-b").await);
     let busy = b.connect(2, "pc").await;
     busy.set_status("busy").await;
     let hidden = b.connect(3, "pc").await;
@@ -373,7 +373,8 @@ async fn p4_users_that_are_not_watched_here_are_found_and_counted_once() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(statuses, ["busy", "offline", "busy", "online", "offline"]);
-    town.people
+    cluster
+        .friend_store
         .set_privacy(
             user(2),
             &presence::Privacy { status: presence::Audience::Everyone, ..Default::default() },
@@ -395,9 +396,9 @@ async fn p4_users_that_are_not_watched_here_are_found_and_counted_once() {
             count = gate.hub.online_count_everywhere().await;
         }
         let of = |status| count.tally.of(status);
-        let people =
+        let friend_store =
             (of(presence::Status::Online), of(presence::Status::Busy), of(presence::Status::Invisible));
-        assert_eq!((people, count.tally.connections), ((1, 1, 1), 4));
+        assert_eq!((friend_store, count.tally.connections), ((1, 1, 1), 4));
         assert_eq!(count.connections.iter().sum::<u64>(), 4);
     }
     drop((here, there));

@@ -20,8 +20,8 @@ async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2), (1, 3)]).await;
     let mut one = fixture.connect(1, "a").await;
-    assert_eq!(one.heard[0]["type"], "snapshot");
-    let first = &one.heard[0]["users"][0];
+    assert_eq!(one.received[0]["type"], "snapshot");
+    let first = &one.received[0]["users"][0];
     assert_eq!(
         (&first["id"], &first["self"], &first["status"]),
         (&json!("1"), &json!(true), &json!("online"))
@@ -34,11 +34,11 @@ async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
     let mut two = fixture.connect(2, "b").await;
     assert_eq!((one.sees(2).as_str(), two.sees(1).as_str()), ("online", "online"));
     let devices = json!([{"id": "b", "platform": "web", "state": "foreground", "status": "online"}]);
-    assert_eq!(one.told(2)["devices"], devices);
+    assert_eq!(one.shown(2)["devices"], devices);
     two.rpc("status.set", json!({"status": "busy", "text": "lunch", "until": START.0 + 60})).await.unwrap();
-    let told = one.told(2);
+    let shown = one.shown(2);
     assert_eq!(
-        (&told["status"], &told["text"], &told["until"]),
+        (&shown["status"], &shown["text"], &shown["until"]),
         (&json!("busy"), &json!("lunch"), &json!(START.0 + 60))
     );
     two.rpc("status.clear", json!(null)).await.unwrap();
@@ -46,9 +46,9 @@ async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
     assert_eq!(one.sees(2), "away");
     assert_eq!(two.sees(2), "away");
     two.close();
-    assert_eq!((one.sees(2).as_str(), &one.told(2)["last_seen"]), ("offline", &json!(START.0)));
+    assert_eq!((one.sees(2).as_str(), &one.shown(2)["last_seen"]), ("offline", &json!(START.0)));
     one.close();
-    assert_eq!(fixture.kept(), 0, "nobody is left behind");
+    assert_eq!(fixture.kept(), 0, "no entry is left");
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn friendships_made_and_ended_elsewhere_show_within_a_moment() {
     elsewhere.remove_friends(&[(user(1), user(2))]).await.unwrap();
     until("neither sees the other", || one.sees(2).is_empty() && two.sees(1).is_empty()).await;
     two.set_status("busy").await;
-    assert!(one.hears_nothing());
+    assert!(one.receives_nothing());
 }
 
 #[tokio::test]
@@ -72,9 +72,9 @@ async fn when_anything_may_have_changed_everything_is_read_again() {
     let (mut one, two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     let three = fixture.connect(3, "c").await;
     one.rpc("track", json!({"users": [3]})).await.unwrap();
-    fixture.people.remove_friends(&[(user(1), user(2))]).await.unwrap();
-    fixture.people.add_friends(&[(user(1), user(3))], START).await.unwrap();
-    fixture.hub.people_changed(vec![FriendsChange::Everything]).await.unwrap();
+    fixture.friend_store.remove_friends(&[(user(1), user(2))]).await.unwrap();
+    fixture.friend_store.add_friends(&[(user(1), user(3))], START).await.unwrap();
+    fixture.hub.friends_changed(vec![FriendsChange::Everything]).await.unwrap();
     assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("", "online"));
     one.rpc("untrack", json!({"users": [3]})).await.unwrap();
     assert_eq!(one.sees(3), "online", "a friend stays in the feed");
@@ -85,32 +85,32 @@ async fn when_anything_may_have_changed_everything_is_read_again() {
 }
 
 #[tokio::test]
-async fn own_devices_see_each_other_and_one_of_several_that_goes_is_no_going() {
+async fn own_devices_see_each_other_and_only_the_last_one_out_is_offline() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
     let mut friend = fixture.connect(2, "f").await;
     let (mut phone, page) = (fixture.connect(1, "phone").await, fixture.connect(1, "page").await);
-    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 2);
+    assert_eq!(phone.shown(1)["devices"].as_array().unwrap().len(), 2);
     page.drop_connection();
-    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(phone.shown(1)["devices"].as_array().unwrap().len(), 1);
     assert_eq!(friend.sees(1), "online");
     assert!(
         friend
-            .heard
+            .received
             .iter()
-            .all(|told| told["users"][0]["id"] != "1" || told["users"][0]["status"] != "offline")
+            .all(|shown| shown["users"][0]["id"] != "1" || shown["users"][0]["status"] != "offline")
     );
 }
 
 #[tokio::test]
-async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
+async fn unrelated_users_are_tracked_as_far_as_they_may_be_seen() {
     let settings = HubSettings {
         limits: UserLimits { tracked_max: 3, ..UserLimits::default() },
         ..HubSettings::default()
     };
     let fixture = Fixture::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
     let open = Privacy { status: Audience::Everyone, ..Privacy::default() };
-    fixture.people.set_privacy(user(3), &open).await.unwrap();
+    fixture.friend_store.set_privacy(user(3), &open).await.unwrap();
     let (mut one, _shy, mut open) =
         (fixture.connect(1, "a").await, fixture.connect(2, "b").await, fixture.connect(3, "c").await);
     let tracked = one.rpc("track", json!({"users": ["2", 3]})).await.unwrap();
@@ -120,10 +120,10 @@ async fn strangers_are_tracked_as_far_as_they_may_be_seen() {
     open.set_status("busy").await;
     assert_eq!((one.sees(3).as_str(), one.sees(2).as_str()), ("busy", ""));
     // A user who changes privacy becomes visible, or invisible, from then on.
-    fixture.people.set_privacy(user(3), &Privacy::default()).await.unwrap();
+    fixture.friend_store.set_privacy(user(3), &Privacy::default()).await.unwrap();
     let privacy = open.rpc("privacy.set", json!({"status": "nobody"})).await.unwrap();
     assert_eq!((&privacy["status"], &privacy["last_seen"]), (&json!("nobody"), &json!("friends")));
-    assert_eq!(one.told(3), json!({"id": "3", "status": "offline", "version": 0}));
+    assert_eq!(one.shown(3), json!({"id": "3", "status": "offline", "version": 0}));
     open.rpc("privacy.set", json!({"status": "everyone"})).await.unwrap();
     assert_eq!(one.sees(3), "busy");
 
@@ -163,7 +163,7 @@ async fn what_cannot_be_done_is_refused_and_changes_nothing() {
     assert_eq!(limited, Err(CommandError::LimitExceeded));
     let many: Vec<u64> = (1..=1001).collect();
     assert_eq!(one.rpc("status.get", json!({ "users": many })).await, Err(CommandError::LimitExceeded));
-    assert!(one.hears_nothing());
+    assert!(one.receives_nothing());
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_device_can_be_signed_out_and_a_user_disconnected() {
     phone.rpc("devices.sign_out", json!({"device": "page"})).await.unwrap();
     assert!(page.outbox.is_closing() && !phone.outbox.is_closing());
     page.close();
-    assert_eq!(phone.told(1)["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(phone.shown(1)["devices"].as_array().unwrap().len(), 1);
     assert_eq!(fixture.hub.disconnect(user(1), None, true).await.unwrap(), 1);
     assert!(phone.outbox.is_closing());
     assert_eq!(fixture.hub.disconnect(user(9), None, false).await.unwrap(), 0);
@@ -193,7 +193,7 @@ async fn statuses_can_be_read_also_of_offline_users() {
     fixture.connect(4, "d").await.close();
     let answer = one.rpc("status.get", json!({"users": ["1", "2", 3, 4]})).await.unwrap();
     let status: Vec<&str> =
-        answer["users"].as_array().unwrap().iter().map(|told| told["status"].as_str().unwrap()).collect();
+        answer["users"].as_array().unwrap().iter().map(|shown| shown["status"].as_str().unwrap()).collect();
     assert_eq!(status, ["online", "online", "offline", "offline"]);
     assert_eq!(answer["users"][2], json!({"id": "3", "status": "offline", "version": 0}));
     assert_eq!(answer["users"][3]["last_seen"], START.0);
@@ -254,11 +254,11 @@ impl TrafficCounts for Figures {
 }
 
 #[tokio::test]
-async fn friends_see_what_somebodys_torrent_clients_do() {
+async fn friends_see_the_torrent_activity_of_a_user() {
     let fixture = Fixture::with(HubSettings::default(), Arc::new(Figures)).await;
     fixture.befriend(&[(1, 2)]).await;
     let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
-    until("figures arrive", || one.told(2)["seeding"] == 2 && one.told(2)["leeching"] == 1).await;
+    until("figures arrive", || one.shown(2)["seeding"] == 2 && one.shown(2)["leeching"] == 1).await;
     let asked = fixture.counters.hub.traffic_asked.get();
     fixture.hub.traffic_changed(&[user(2), user(99)]);
     until("a notice is a question", || fixture.counters.hub.traffic_asked.get() > asked).await;
@@ -268,24 +268,24 @@ async fn friends_see_what_somebodys_torrent_clients_do() {
 async fn a_user_with_http_sessions_only_can_be_read() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
-    let stranger = fixture.connect(3, "c").await;
+    let unrelated = fixture.connect(3, "c").await;
     fixture.hub.http_heartbeat(user(2), hello("phone")).await.unwrap();
     let one = fixture.connect(1, "a").await;
-    let told = one.rpc("status.get", json!({"users": [2]})).await.unwrap();
-    assert_eq!(told["users"][0]["status"], "online");
+    let shown = one.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(shown["users"][0]["status"], "online");
     one.close();
     // Not watched now.
     let everyone = Privacy { status: Audience::Everyone, ..Privacy::default() };
-    fixture.people.set_privacy(user(2), &everyone).await.unwrap();
-    let told = stranger.rpc("status.get", json!({"users": [2]})).await.unwrap();
-    assert_eq!(told["users"][0]["status"], "online", "{told}");
+    fixture.friend_store.set_privacy(user(2), &everyone).await.unwrap();
+    let shown = unrelated.rpc("status.get", json!({"users": [2]})).await.unwrap();
+    assert_eq!(shown["users"][0]["status"], "online", "{shown}");
 }
 
 #[tokio::test]
 async fn a_user_untracked_and_tracked_again_at_once_stays_in_the_feed() {
     let fixture = Fixture::new().await;
     let everyone = Privacy { status: Audience::Everyone, ..Privacy::default() };
-    fixture.people.set_privacy(user(2), &everyone).await.unwrap();
+    fixture.friend_store.set_privacy(user(2), &everyone).await.unwrap();
     let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     one.rpc("track", json!({"users": [2]})).await.unwrap();
     one.rpc("untrack", json!({"users": [2]})).await.unwrap();
@@ -298,7 +298,7 @@ async fn many_requests_to_track_at_once_are_all_answered() {
     let fixture = Fixture::new().await;
     let one = fixture.connect(1, "a").await;
     let asks = (2..=90).map(|number| one.rpc("track", json!({"users": [number]})));
-    for told in futures_util::future::join_all(asks).await {
-        assert!(told.is_ok(), "{told:?}");
+    for shown in futures_util::future::join_all(asks).await {
+        assert!(shown.is_ok(), "{shown:?}");
     }
 }

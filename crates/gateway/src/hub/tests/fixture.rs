@@ -29,7 +29,7 @@ pub fn user(number: u64) -> UserId {
 /// A server's worth of state, with a clock that stands still.
 pub struct Fixture {
     pub hub: Arc<Hub>,
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     pub clock: ManualClock,
     pub counters: Arc<GatewayCounters>,
     folder: Arc<tempfile::TempDir>,
@@ -56,10 +56,10 @@ impl Fixture {
         settings: HubSettings,
         traffic: Arc<dyn TrafficCounts>,
     ) -> Fixture {
-        let people = open(&folder).await;
+        let friend_store = open(&folder).await;
         let counters = Arc::new(GatewayCounters::default());
         let parts = HubParts {
-            people: people.clone(),
+            friend_store: friend_store.clone(),
             clock: Arc::new(clock.clone()),
             settings,
             counters: counters.clone(),
@@ -71,7 +71,7 @@ impl Fixture {
             redis: None,
         };
         let hub = Hub::start(parts).await.unwrap();
-        Fixture { hub, people, clock, counters, folder }
+        Fixture { hub, friend_store, clock, counters, folder }
     }
 
     /// Another hub on the same database, as after a restart.
@@ -95,7 +95,7 @@ impl Fixture {
     pub async fn befriend(&self, pairs: &[(u64, u64)]) {
         let pairs: Vec<(UserId, UserId)> =
             pairs.iter().map(|(one, other)| (user(*one), user(*other))).collect();
-        self.people.add_friends(&pairs, START).await.unwrap();
+        self.friend_store.add_friends(&pairs, START).await.unwrap();
     }
 
     pub async fn connect(&self, number: u64, device: &str) -> Client {
@@ -133,7 +133,7 @@ pub struct Client {
     /// The feed: the last received state of each user.
     pub users: BTreeMap<String, Value>,
     /// Every message of the feed, in order.
-    pub heard: Vec<Value>,
+    pub received: Vec<Value>,
     /// Everything else that was pushed.
     pub pushes: Vec<Value>,
 }
@@ -149,7 +149,7 @@ impl Client {
             conn: welcome.conn,
             outbox,
             users: BTreeMap::new(),
-            heard: Vec::new(),
+            received: Vec::new(),
             pushes: Vec::new(),
         };
         client.read();
@@ -179,42 +179,42 @@ impl Client {
         if kind == "snapshot" {
             self.users.clear();
         }
-        for told in data["users"].as_array().unwrap() {
-            let mut told = told.clone();
-            let at_ms = told.as_object_mut().unwrap().remove("at_ms");
+        for shown in data["users"].as_array().unwrap() {
+            let mut shown = shown.clone();
+            let at_ms = shown.as_object_mut().unwrap().remove("at_ms");
             assert_eq!(at_ms.is_some(), kind == "changes", "P18: each change has its time: {message}");
-            let id = told["id"].as_str().unwrap().to_owned();
-            let before = self.users.insert(id, told.clone());
+            let id = shown["id"].as_str().unwrap().to_owned();
+            let before = self.users.insert(id, shown.clone());
             // Versions only grow, except for users that are not visible to this viewer.
             if let Some(before) = before
-                && told["version"] != 0
+                && shown["version"] != 0
             {
-                assert!(told["version"].as_u64() >= before["version"].as_u64(), "{before} {told}");
+                assert!(shown["version"].as_u64() >= before["version"].as_u64(), "{before} {shown}");
             }
         }
         for gone in data["removed"].as_array().into_iter().flatten() {
             self.users.remove(gone.as_str().unwrap());
         }
-        self.heard.push(data.clone());
+        self.received.push(data.clone());
     }
 
     /// The status of a user in the feed; empty if the user is not in it.
     pub fn sees(&mut self, number: u64) -> String {
         self.read();
-        self.users.get(&number.to_string()).map_or("", |told| told["status"].as_str().unwrap()).to_owned()
+        self.users.get(&number.to_string()).map_or("", |shown| shown["status"].as_str().unwrap()).to_owned()
     }
 
     /// The JSON of a user in the feed.
-    pub fn told(&mut self, number: u64) -> Value {
+    pub fn shown(&mut self, number: u64) -> Value {
         self.read();
         self.users.get(&number.to_string()).cloned().unwrap_or(Value::Null)
     }
 
     /// Whether nothing was written since the last call.
-    pub fn hears_nothing(&mut self) -> bool {
-        let before = (self.heard.len(), self.pushes.len());
+    pub fn receives_nothing(&mut self) -> bool {
+        let before = (self.received.len(), self.pushes.len());
         self.read();
-        before == (self.heard.len(), self.pushes.len())
+        before == (self.received.len(), self.pushes.len())
     }
 
     /// Pushes besides the feed since the last call.
@@ -280,7 +280,7 @@ fn texts(mut bytes: &[u8]) -> Vec<String> {
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waited = Stopwatch::start();
     while !is_so() {
-        assert!(waited.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        assert!(waited.elapsed() < Duration::from_secs(30), "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -10,46 +10,49 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
     let everyone = Privacy { status: Audience::Everyone, last_seen: Audience::Everyone, never: Vec::new() };
-    fixture.people.set_privacy(user(1), &everyone).await.unwrap();
+    fixture.friend_store.set_privacy(user(1), &everyone).await.unwrap();
     let mut friend = fixture.connect(2, "f").await;
-    let mut stranger = fixture.connect(3, "s").await;
-    stranger.rpc("track", json!({"users": [1]})).await.unwrap();
+    let mut unrelated = fixture.connect(3, "s").await;
+    unrelated.rpc("track", json!({"users": [1]})).await.unwrap();
     let mut page = fixture.connect(1, "page").await;
-    for client in [&page, &friend, &stranger] {
+    for client in [&page, &friend, &unrelated] {
         client.enter("room:x").await;
     }
     fixture.hub.rooms.flush();
-    assert_eq!((friend.sees(1).as_str(), stranger.sees(1).as_str()), ("online", "online"));
+    assert_eq!((friend.sees(1).as_str(), unrelated.sees(1).as_str()), ("online", "online"));
 
     fixture.pass(5);
     page.set_status("invisible").await;
     fixture.hub.rooms.flush();
-    let frozen = friend.told(1);
+    let frozen = friend.shown(1);
     assert_eq!(
         (&frozen["status"], &frozen["devices"], &frozen["last_seen"]),
         (&json!("offline"), &json!(null), &json!(START.0 + 5))
     );
-    assert_eq!(stranger.told(1), frozen);
+    assert_eq!(unrelated.shown(1), frozen);
     assert_eq!(page.sees(1), "invisible");
-    for (name, client) in [("friend", &mut friend), ("stranger", &mut stranger)] {
+    for (name, client) in [("friend", &mut friend), ("unrelated", &mut unrelated)] {
         let leaves =
             client.pushed().iter().filter(|push| push["push"]["leave"]["info"]["user"] == "1").count();
-        assert_eq!(leaves, 1, "{name} is told that they left the room");
+        assert_eq!(leaves, 1, "{name} is notified of the leave");
     }
 
     // Later actions are not visible to anyone.
     let mut phone = fixture.connect(1, "phone").await;
-    assert_eq!((phone.sees(1).as_str(), page.told(1)["devices"].as_array().unwrap().len()), ("invisible", 2));
+    assert_eq!(
+        (phone.sees(1).as_str(), page.shown(1)["devices"].as_array().unwrap().len()),
+        ("invisible", 2)
+    );
     phone.enter("room:x").await;
     page.rpc("app.state", json!({"state": "inactive"})).await.unwrap();
     page.rpc("typing", json!({"to": "2", "on": true})).await.unwrap();
     page.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
     page.rpc("status.set", json!({"status": "invisible", "text": "secret"})).await.unwrap();
-    fixture.hub.heard(page.conn);
+    fixture.hub.record_activity(page.conn);
     fixture.pass(3);
     fixture.hub.rooms.flush();
-    assert!(friend.hears_nothing() && stranger.hears_nothing());
-    for client in [&friend, &stranger] {
+    assert!(friend.receives_nothing() && unrelated.receives_nothing());
+    for client in [&friend, &unrelated] {
         let asked = client.rpc("status.get", json!({"users": [1]})).await.unwrap();
         assert_eq!(asked["users"][0], frozen);
         let tracked = client.rpc("track", json!({"users": [1]})).await.unwrap();
@@ -59,7 +62,7 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
         assert_eq!(stats.get(), r#"{"num_clients":2,"num_users":2}"#);
     }
     let mut late = fixture.connect(2, "late").await;
-    assert_eq!(late.told(1), frozen);
+    assert_eq!(late.shown(1), frozen);
     assert_eq!(phone.in_room("room:x").await, ["1", "1", "2", "3"], "one sees oneself");
 
     // Disconnecting while invisible sends nothing either.
@@ -67,9 +70,9 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
     page.drop_connection();
     phone.close();
     fixture.hub.rooms.flush();
-    assert!(friend.hears_nothing() && stranger.hears_nothing());
+    assert!(friend.receives_nothing() && unrelated.receives_nothing());
     let mut back = Client::connect(&fixture.hub, 1, hello("page")).await.unwrap();
-    assert_eq!((back.sees(1).as_str(), friend.hears_nothing()), ("invisible", true), "it is kept");
+    assert_eq!((back.sees(1).as_str(), friend.receives_nothing()), ("invisible", true), "it is kept");
     back.rpc("status.clear", json!({})).await.unwrap();
     assert_eq!(friend.sees(1), "online");
 }
@@ -81,7 +84,7 @@ async fn a_user_that_connects_as_invisible_is_never_seen() {
     let mut friend = fixture.connect(2, "f").await;
     let hidden = presence::Hello { declared: Some(Declared::Invisible), ..hello("a") };
     let mut one = Client::connect(&fixture.hub, 1, hidden).await.unwrap();
-    assert_eq!((one.sees(1).as_str(), friend.hears_nothing()), ("invisible", true));
+    assert_eq!((one.sees(1).as_str(), friend.receives_nothing()), ("invisible", true));
     one.enter("room:x").await;
     friend.enter("room:x").await;
     fixture.hub.rooms.flush();
@@ -106,7 +109,7 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
     three.pushed();
     one.rpc("privacy.set", json!({"never": ["2"]})).await.unwrap();
     let hidden = json!({"id": "1", "status": "offline", "version": 0});
-    assert_eq!((two.told(1), three.sees(1).as_str()), (hidden.clone(), "online"));
+    assert_eq!((two.shown(1), three.sees(1).as_str()), (hidden.clone(), "online"));
     let pushed = two.pushed();
     assert!(pushed.iter().any(|push| push["push"]["leave"]["info"]["user"] == "1"), "{pushed:?}");
     let is_end = |data: &Value| data["type"] == "typing" && data["from"] == "1" && data["on"] == false;
@@ -119,13 +122,13 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
     one.set_status("busy").await;
     one.rpc("typing", json!({"to": "2", "on": true})).await.unwrap();
     one.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
-    assert!(two.hears_nothing());
+    assert!(two.receives_nothing());
     assert_eq!(three.sees(1), "busy");
     let asked = two.rpc("status.get", json!({"users": [1]})).await.unwrap();
     assert_eq!(asked["users"][0], hidden);
     // A second device of the same friend receives no more than the first.
     let mut late = fixture.connect(2, "late").await;
-    assert_eq!(late.told(1), hidden);
+    assert_eq!(late.shown(1), hidden);
     let privacy = one.rpc("privacy.get", json!({})).await.unwrap();
     assert_eq!(privacy, json!({"status": "friends", "last_seen": "friends", "never": ["2"]}));
     one.rpc("privacy.set", json!({"never": []})).await.unwrap();
@@ -138,15 +141,15 @@ async fn privacy_chosen_elsewhere_acts_within_a_moment_and_last_seen_is_apart() 
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
     let (_one, mut two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
-    assert!(two.told(1)["last_seen"].is_number());
+    assert!(two.shown(1)["last_seen"].is_number());
     let elsewhere = fixture.elsewhere().await;
     let no_last_seen = Privacy { last_seen: Audience::Nobody, ..Privacy::default() };
     elsewhere.set_privacy(user(1), &no_last_seen).await.unwrap();
-    until("no time is told", || two.told(1)["last_seen"].is_null()).await;
+    until("no last-seen time", || two.shown(1)["last_seen"].is_null()).await;
     assert_eq!(two.sees(1), "online");
     let nobody = Privacy { status: Audience::Nobody, ..Privacy::default() };
     elsewhere.set_privacy(user(1), &nobody).await.unwrap();
-    until("nothing is told", || two.told(1) == json!({"id": "1", "status": "offline", "version": 0})).await;
+    until("nothing visible", || two.shown(1) == json!({"id": "1", "status": "offline", "version": 0})).await;
 }
 
 #[tokio::test]
@@ -176,9 +179,9 @@ async fn a_time_that_waits_to_be_written_is_taken_back_when_it_may_no_longer_be_
     let (one, mut two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     one.set_status("busy").await;
     one.rpc("privacy.set", json!({"last_seen": "nobody"})).await.unwrap();
-    let before = two.heard.len();
-    assert!(two.told(1)["last_seen"].is_null());
-    assert!(two.heard[before..].iter().all(|message| message["users"][0].get("last_seen").is_none()));
+    let before = two.received.len();
+    assert!(two.shown(1)["last_seen"].is_null());
+    assert!(two.received[before..].iter().all(|message| message["users"][0].get("last_seen").is_none()));
 }
 
 #[tokio::test]
@@ -192,7 +195,7 @@ async fn what_two_devices_choose_at_once_is_both_kept() {
             other.rpc("privacy.set", json!({"status": status})),
         );
         assert!(first.is_ok() && second.is_ok());
-        let chosen = fixture.people.privacy(user(1)).await.unwrap();
+        let chosen = fixture.friend_store.privacy(user(1)).await.unwrap();
         assert_eq!((chosen.status.name(), chosen.never), (status, vec![user(round + 2)]));
     }
 }

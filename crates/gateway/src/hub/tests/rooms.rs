@@ -9,8 +9,8 @@ use crate::hub::{CommandError, HubSettings};
 use crate::settings::UserLimits;
 use crate::traffic::NoTraffic;
 
-fn told(pushes: &[Value]) -> Vec<String> {
-    let mut told: Vec<String> = pushes
+fn room_messages(pushes: &[Value]) -> Vec<String> {
+    let mut room_messages: Vec<String> = pushes
         .iter()
         .map(|push| {
             let push = &push["push"];
@@ -19,8 +19,8 @@ fn told(pushes: &[Value]) -> Vec<String> {
             format!("{what} {}", push[what]["info"]["user"].as_str().unwrap())
         })
         .collect();
-    told.sort_unstable();
-    told
+    room_messages.sort_unstable();
+    room_messages
 }
 
 #[tokio::test]
@@ -31,7 +31,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["join 1"]);
+    assert_eq!(room_messages(&one.pushed()), ["join 1"]);
     let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     two.enter("room:x").await;
@@ -40,7 +40,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
     three.enter("room:x").await;
     three.close();
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["join 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["join 2"]);
 
     // A reconnect within the window is another connection, which joins before the first one leaves.
     let phone = fixture.connect(2, "phone").await;
@@ -49,7 +49,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
     fixture.hub.rooms.flush();
     let pushed = one.pushed();
     assert!(pushed[0]["push"].get("join").is_some(), "{pushed:?}");
-    assert_eq!(told(&pushed), ["join 2", "leave 2"]);
+    assert_eq!(room_messages(&pushed), ["join 2", "leave 2"]);
     // A change of status is not announced, nor is a connection that leaves and re-enters within the window.
     phone.set_status("busy").await;
     phone.hub.unsubscribe(phone.conn, "room:x").await.unwrap();
@@ -59,7 +59,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     phone.close();
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["leave 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
     one.close();
     fixture.hub.rooms.flush();
@@ -77,13 +77,13 @@ async fn each_connection_of_a_user_is_listed_counted_and_announced() {
     phone.enter("room:x").await;
     page.enter("room:x").await;
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["join 1", "join 2", "join 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["join 1", "join 2", "join 2"]);
     assert_eq!(one.in_room("room:x").await, ["1", "2", "2"]);
     let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
     assert_eq!(stats.get(), r#"{"num_clients":3,"num_users":2}"#);
     page.close();
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["leave 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     // A user who becomes invisible leaves with all connections.
     let tablet = fixture.connect(2, "tablet").await;
@@ -91,7 +91,7 @@ async fn each_connection_of_a_user_is_listed_counted_and_announced() {
     fixture.hub.rooms.flush();
     tablet.set_status("invisible").await;
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["join 2", "leave 2", "leave 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["join 2", "leave 2", "leave 2"]);
     let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
     assert_eq!(stats.get(), r#"{"num_clients":1,"num_users":1}"#);
 }
@@ -108,9 +108,9 @@ async fn replies_to_presence_agree_with_joins_and_leaves() {
     two.enter("room:x").await;
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     two.close();
-    assert_eq!(one.in_room("room:x").await, ["1", "2"], "until it is told that they left");
+    assert_eq!(one.in_room("room:x").await, ["1", "2"], "until the leave is announced");
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["leave 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
 }
 
@@ -127,7 +127,7 @@ async fn a_presence_reply_announces_nothing_before_the_window_ends() {
     assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
     assert!(one.pushed().is_empty());
     fixture.hub.rooms.flush();
-    assert_eq!(told(&one.pushed()), ["join 1", "join 2"]);
+    assert_eq!(room_messages(&one.pushed()), ["join 1", "join 2"]);
 }
 
 #[tokio::test]

@@ -30,17 +30,17 @@ async fn p11_after_a_restart_online_users_are_pending_and_return_without_having_
         ("online", "pending", "pending")
     );
     assert_eq!(one.sees(4), "offline", "who hid is still hidden");
-    one.heard.clear();
+    one.received.clear();
     let mut back = fixture.connect(2, "a").await;
     assert_eq!((one.sees(2).as_str(), back.sees(1).as_str()), ("online", "online"));
-    assert_eq!(one.heard.len(), 1, "nothing in between");
+    assert_eq!(one.received.len(), 1, "nothing in between");
     for _ in 0..13 {
-        fixture.hub.heard(one.conn);
+        fixture.hub.record_activity(one.conn);
         fixture.pass(23);
     }
     assert_eq!(one.sees(3), "pending");
     fixture.pass(2);
-    assert_eq!((one.sees(3).as_str(), &one.told(3)["last_seen"]), ("offline", &json!(START.0)));
+    assert_eq!((one.sees(3).as_str(), &one.shown(3)["last_seen"]), ("offline", &json!(START.0)));
 }
 
 /// A process that replaces another begins while that one still serves all users: the state that the other writes at
@@ -69,7 +69,7 @@ async fn p11_what_another_process_writes_at_its_end_is_read_and_sent() {
     assert_eq!((one.sees(2).as_str(), one.sees(3).as_str()), ("pending", "online"));
     assert_eq!((one.sees(4).as_str(), three.sees(3).as_str()), ("offline", "online"));
     fixture.connect(2, "a").await;
-    assert_eq!((one.sees(2).as_str(), one.told(2)["text"].as_str()), ("busy", Some("deep work")));
+    assert_eq!((one.sees(2).as_str(), one.shown(2)["text"].as_str()), ("busy", Some("deep work")));
 }
 
 #[tokio::test]
@@ -78,10 +78,10 @@ async fn p11_a_crash_leaves_the_same() {
     before.befriend(&[(1, 2)]).await;
     let busy = before.connect(2, "a").await;
     busy.rpc("status.set", json!({"status": "busy", "text": "deep work"})).await.unwrap();
-    let people = before.elsewhere().await;
+    let friend_store = before.elsewhere().await;
     let mut is_written = false;
     for _ in 0..500 {
-        let here = people.stored_online(None, 10).await.unwrap();
+        let here = friend_store.stored_online(None, 10).await.unwrap();
         is_written = here.iter().any(|remembered| remembered.declaration.is_some());
         if is_written {
             break;
@@ -94,19 +94,19 @@ async fn p11_a_crash_leaves_the_same() {
     let mut one = fixture.connect(1, "a").await;
     assert_eq!(one.sees(2), "pending");
     let mut back = fixture.connect(2, "a").await;
-    assert_eq!((one.sees(2).as_str(), one.told(2)["text"].as_str()), ("busy", Some("deep work")));
+    assert_eq!((one.sees(2).as_str(), one.shown(2)["text"].as_str()), ("busy", Some("deep work")));
     assert_eq!(back.sees(2), "busy");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p13_a_storm_of_reconnects_costs_few_queries_and_friends_hear_net_changes() {
-    const PEOPLE: u64 = 500;
+async fn p13_a_storm_of_reconnects_costs_few_queries_and_friends_get_net_changes() {
+    const USERS: u64 = 500;
     let fixture = Arc::new(Fixture::new().await);
-    let pairs: Vec<(u64, u64)> = (2..=PEOPLE).map(|number| (1, number)).collect();
+    let pairs: Vec<(u64, u64)> = (2..=USERS).map(|number| (1, number)).collect();
     fixture.befriend(&pairs).await;
     let mut one = fixture.connect(1, "a").await;
     let connect_all = async || {
-        let tasks: Vec<_> = (2..=PEOPLE)
+        let tasks: Vec<_> = (2..=USERS)
             .map(|number| {
                 let fixture = fixture.clone();
                 tokio::spawn(async move { fixture.connect(number, "a").await })
@@ -120,18 +120,18 @@ async fn p13_a_storm_of_reconnects_costs_few_queries_and_friends_hear_net_change
     };
     let clients = connect_all().await;
     one.read();
-    one.heard.clear();
+    one.received.clear();
     let loads = fixture.counters.hub.loads.get();
     for client in clients {
         client.drop_connection();
     }
     let clients = connect_all().await;
     let queries = fixture.counters.hub.loads.get() - loads;
-    assert!(queries <= PEOPLE / 4, "{queries} readings for {PEOPLE} people");
+    assert!(queries <= USERS / 4, "{queries} queries for {USERS} users");
     one.read();
-    let told: usize = one.heard.iter().map(|message| message["users"].as_array().unwrap().len()).sum();
-    assert_eq!(told, PEOPLE as usize - 1, "of each person one change, however often they came and went");
-    assert!(one.users.values().all(|told| told["status"] == "online"));
+    let shown: usize = one.received.iter().map(|message| message["users"].as_array().unwrap().len()).sum();
+    assert_eq!(shown, USERS as usize - 1, "one change per user, however often they reconnected");
+    assert!(one.users.values().all(|shown| shown["status"] == "online"));
     for client in clients {
         client.close();
     }
@@ -148,7 +148,7 @@ async fn p8_heartbeats_over_http_keep_a_user_online_without_a_connection() {
     fixture.hub.http_heartbeat(user(2), background.clone()).await.unwrap();
     assert_eq!(one.sees(2), "online");
     for _ in 0..12 {
-        fixture.hub.heard(one.conn);
+        fixture.hub.record_activity(one.conn);
         fixture.pass(25);
     }
     fixture.pass(1);
@@ -206,7 +206,7 @@ async fn p14_a_sample_finds_dead_connections() {
     }
     let hub = fixture.hub.clone();
     let sample = tokio::spawn(async move { hub.sample().await });
-    until("everybody was asked", || {
+    until("all users were read", || {
         let mut bytes = Vec::new();
         clients[0].outbox.take(&mut bytes, false);
         bytes.first() == Some(&0x89)
@@ -238,6 +238,9 @@ async fn failed_writes_wait_and_failed_reads_are_refused_as_temporary() {
     assert!(fixture.counters.hub.writer_waiting.get() > 0);
     run("ALTER TABLE elsewhere RENAME TO people_presence").await;
     until("everything is written", || fixture.counters.hub.writer_waiting.get() == 0).await;
-    let here = fixture.people.stored_online(None, 10).await.unwrap();
-    assert_eq!((here.len(), here[0].declaration.as_ref().map(|said| said.status)), (1, Some(Declared::Busy)));
+    let here = fixture.friend_store.stored_online(None, 10).await.unwrap();
+    assert_eq!(
+        (here.len(), here[0].declaration.as_ref().map(|declaration| declaration.status)),
+        (1, Some(Declared::Busy))
+    );
 }

@@ -32,7 +32,7 @@ async fn p2_typing_is_throttled_and_ends_by_itself() {
     one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
     assert_eq!(typing(&mut two), std::slice::from_ref(&on));
     fixture.pass(5);
-    assert!(typing(&mut two).is_empty(), "it lasts six seconds from the last time it was said");
+    assert!(typing(&mut two).is_empty(), "it lasts six seconds from the last message");
     fixture.pass(1);
     assert_eq!(typing(&mut two), std::slice::from_ref(&off));
 
@@ -62,9 +62,9 @@ async fn typing_is_for_friends_and_those_in_the_same_room() {
     one.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
     let on = json!({"type": "typing", "from": "1", "on": true, "room": "x"});
     assert!(typing(&mut three).contains(&on));
-    assert!(two.hears_nothing());
-    fixture.people.remove_friends(&[(user(1), user(2))]).await.unwrap();
-    fixture.hub.people_changed(vec![friends::FriendsChange::Friends(user(1), user(2))]).await.unwrap();
+    assert!(two.receives_nothing());
+    fixture.friend_store.remove_friends(&[(user(1), user(2))]).await.unwrap();
+    fixture.hub.friends_changed(vec![friends::FriendsChange::Friends(user(1), user(2))]).await.unwrap();
     assert_eq!(one.rpc("typing", json!({"to": 2, "on": true})).await, Err(CommandError::PermissionDenied));
 }
 

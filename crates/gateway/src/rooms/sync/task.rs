@@ -65,9 +65,9 @@ impl Rooms {
                 done = self.sync_all(waiting, &sync, &mut own) => done,
                 _ = stop.wait_for(|stop| *stop) => return,
             };
-            if let Err(trouble) = done {
+            if let Err(error) = done {
                 self.counters.messages.room_failures.increment();
-                tracing::debug!(%trouble, "cannot sync rooms with Redis; retrying");
+                tracing::debug!(%error, "cannot sync rooms with Redis; retrying");
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE) => waiting.some.notify_one(),
                     _ = stop.wait_for(|stop| *stop) => return,
@@ -140,9 +140,9 @@ impl Rooms {
         for ((name, users, changes, is_here, version), reply) in written.into_iter().zip(replies) {
             let put = match read_put(reply, &node) {
                 Ok(put) => put,
-                Err(trouble) => {
+                Err(error) => {
                     waiting.put_back(name, users);
-                    failure = Some(trouble);
+                    failure = Some(error);
                     continue;
                 }
             };
@@ -157,14 +157,14 @@ impl Rooms {
             if !is_whole && is_here && before.is_some() {
                 self.queue_room(waiting, &name);
             }
-            let told = (is_whole && changes.len() <= CHANGES_MAX).then(|| {
+            let listed = (is_whole && changes.len() <= CHANGES_MAX).then(|| {
                 changes
                     .iter()
                     .map(|(user, remote_member)| (user.get(), remote_member.clone()))
                     .collect::<Vec<_>>()
             });
             let text =
-                RoomMessage::Members { n: node.to_string(), p: before.unwrap_or(0), v: version, u: told }
+                RoomMessage::Members { n: node.to_string(), p: before.unwrap_or(0), v: version, u: listed }
                     .to_text();
             self.update_nodes(waiting, &name, &put.nodes);
             for other in put.nodes {
@@ -174,10 +174,10 @@ impl Rooms {
         }
         for (other, messages) in messages_by_node {
             self.counters.messages.messages_sent.add(messages.len() as u64);
-            if let Err(trouble) = sync.store.send(&other, &messages).await {
+            if let Err(error) = sync.store.send(&other, &messages).await {
                 // The receiver finds it at its next comparison, or by the version gap of a later message.
                 self.counters.messages.messages_failed.add(messages.len() as u64);
-                tracing::debug!(%trouble, node = %other, "cannot send a room message to another gateway");
+                tracing::debug!(%error, node = %other, "cannot send a room message to another gateway");
             }
         }
         failure.map_or(Ok(()), Err)
@@ -233,9 +233,9 @@ impl Rooms {
         for ((name, node), reply) in unread.into_iter().zip(replies) {
             let part: HashMap<String, String> = match read_reply(reply) {
                 Ok(part) => part,
-                Err(trouble) => {
+                Err(error) => {
                     waiting.todo.lock().unread.insert((name, node));
-                    failure = Some(trouble);
+                    failure = Some(error);
                     continue;
                 }
             };

@@ -146,7 +146,7 @@ async fn online(
     let asked = OnlineFilter { status, platform, with_hidden: is_admin, after };
     let page = gateway_of(&site)?.hub.online_page(&asked, limit);
     Ok(Json(Page {
-        items: page.people.iter().map(OnlineShown::of).collect(),
+        items: page.users.iter().map(OnlineShown::of).collect(),
         next: page.next.map(|user| user.to_string()),
     }))
 }

@@ -45,15 +45,18 @@ pub async fn users_of_a_gateway_that_left_are_pending_unless_they_reconnected(ga
     let leaving = gateways.places.remove(2);
     leaving.hub.prepare_shutdown();
     let moved = gateways.connect(1, three, "a").await;
-    watcher.heard.clear();
+    watcher.received.clear();
     leaving.hub.stop().await;
     sees(&mut watcher, two, "pending").await;
     sees(&mut watcher, two, "offline").await;
     let of_three = format!("\"id\":\"{three}\"");
-    let is_of_three = |heard: &serde_json::Value| heard.to_string().contains(&of_three);
-    let flaps = watcher.heard.iter().filter(|heard| is_of_three(heard));
-    for heard in flaps {
-        assert!(!heard.to_string().contains("pending"), "who came elsewhere does not flap: {heard}");
+    let is_of_three = |message: &serde_json::Value| message.to_string().contains(&of_three);
+    let flaps = watcher.received.iter().filter(|message| is_of_three(message));
+    for message in flaps {
+        assert!(
+            !message.to_string().contains("pending"),
+            "a reconnect at another gateway does not flap: {message}"
+        );
     }
     assert_eq!(watcher.sees(three), "online");
     moved.close();
@@ -65,7 +68,7 @@ pub async fn users_of_a_gateway_that_left_are_pending_unless_they_reconnected(ga
 async fn until_with(alive: &[&Client], what: &str, mut is_so: impl FnMut() -> bool) {
     until(what, || {
         for client in alive {
-            client.hub.heard(client.conn);
+            client.hub.record_activity(client.conn);
         }
         is_so()
     })
@@ -78,7 +81,7 @@ fn hasty() -> Policy {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pending() {
+async fn p15_while_redis_is_down_local_users_are_shown_and_remote_ones_are_pending() {
     let mut gateways = Gateways::with(Kind::Single, hasty()).await;
     let [one, two, three] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
@@ -94,15 +97,15 @@ async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pe
     assert_eq!(watcher.sees(two), "busy");
     let late = gateways.connect(0, two, "late").await;
     let eyes = [watcher.conn, also_there.conn];
-    let heard = |gateways: &Gateways| {
-        gateways.hub(0).heard(eyes[0]);
-        gateways.hub(1).heard(eyes[1]);
+    let keep_alive = |gateways: &Gateways| {
+        gateways.hub(0).record_activity(eyes[0]);
+        gateways.hub(1).record_activity(eyes[1]);
     };
     until_with(
         &[&here, &there, &late],
         "who is elsewhere is believed no longer than their last word",
         || {
-            heard(&gateways);
+            keep_alive(&gateways);
             watcher.sees(three) == "pending"
         },
     )
@@ -112,15 +115,15 @@ async fn p15_while_redis_is_away_those_here_are_shown_and_those_elsewhere_are_pe
     assert!(gateways.places[0].counters.sync.expired.get() > 0);
 
     tokio::task::block_in_place(|| gateways.server().restart());
-    until_with(&[&here, &there, &late], "everybody agrees again", || {
-        heard(&gateways);
+    until_with(&[&here, &there, &late], "all gateways agree again", || {
+        keep_alive(&gateways);
         watcher.sees(three) == "online" && also_there.sees(two) == "busy"
     })
     .await;
     late.close();
     here.close();
-    until_with(&[&there], "and hears of what happens", || {
-        heard(&gateways);
+    until_with(&[&there], "and receives changes", || {
+        keep_alive(&gateways);
         also_there.sees(two) == "offline"
     })
     .await;
@@ -140,11 +143,15 @@ async fn p7_a_silent_user_is_offline_and_never_pending() {
     }
     let watching = watcher.conn;
     until("all are gone", || {
-        gateways.hub(0).heard(watching);
+        gateways.hub(0).record_activity(watching);
         [two, three, four].iter().all(|silent| watcher.sees(*silent) == "offline")
     })
     .await;
-    assert!(watcher.heard.iter().all(|heard| !heard.to_string().contains("pending")), "{:?}", watcher.heard);
+    assert!(
+        watcher.received.iter().all(|message| !message.to_string().contains("pending")),
+        "{:?}",
+        watcher.received
+    );
     drop(watcher);
     gateways.end().await;
 }
@@ -175,9 +182,9 @@ async fn a_gateway_that_was_declared_dead_returns_with_live_sessions() {
     });
     sees(&mut watcher, two, "pending").await;
     sees(&mut watcher, three, "pending").await;
-    until_with(&[&alive], "who is heard is online again", || watcher.sees(two) == "online").await;
-    assert_eq!(watcher.sees(three), "pending", "nobody knows whether they are still there");
-    until_with(&[&silent], "until they are heard", || watcher.sees(three) == "online").await;
+    until_with(&[&alive], "online again after a sign of life", || watcher.sees(two) == "online").await;
+    assert_eq!(watcher.sees(three), "pending", "without a sign of life");
+    until_with(&[&silent], "until a sign of life", || watcher.sees(three) == "online").await;
     assert!(gateways.places[1].counters.sync.rejoins.get() > 0);
     alive.close();
     sees(&mut watcher, two, "offline").await;
@@ -192,19 +199,22 @@ async fn a_short_outage_of_redis_is_not_visible() {
     let mut watcher = gateways.connect(0, one, "a").await;
     let other = gateways.connect(1, two, "a").await;
     sees(&mut watcher, two, "online").await;
-    watcher.heard.clear();
+    watcher.received.clear();
     tokio::task::block_in_place(|| gateways.server().kill());
     tokio::task::block_in_place(|| gateways.server().restart());
-    let heard = |client: &Client| client.hub.heard(client.conn);
+    let keep_alive = |client: &Client| client.hub.record_activity(client.conn);
     other.set_status("busy").await;
     until("the change arrives", || {
-        heard(&watcher);
-        heard(&other);
+        keep_alive(&watcher);
+        keep_alive(&other);
         watcher.sees(two) == "busy"
     })
     .await;
-    let told: Vec<&serde_json::Value> =
-        watcher.heard.iter().flat_map(|heard| heard["users"].as_array().into_iter().flatten()).collect();
-    assert!(told.iter().all(|told| told["status"] != "offline"), "{told:?}");
+    let changes: Vec<&serde_json::Value> = watcher
+        .received
+        .iter()
+        .flat_map(|message| message["users"].as_array().into_iter().flatten())
+        .collect();
+    assert!(changes.iter().all(|change| change["status"] != "offline"), "{changes:?}");
     tokio::time::timeout(Duration::from_secs(30), gateways.end()).await.unwrap();
 }

@@ -46,7 +46,7 @@ pub struct Place {
 
 pub struct Gateways {
     pub places: Vec<Place>,
-    pub people: FriendStore,
+    pub friend_store: FriendStore,
     policy: Policy,
     redis: Where,
     folder: tempfile::TempDir,
@@ -67,9 +67,10 @@ impl Gateways {
         };
         let redis = tokio::task::spawn_blocking(start).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let people = open(&folder).await;
+        let friend_store = open(&folder).await;
         let next_user = AtomicU64::new(1);
-        let mut gateways = Gateways { places: Vec::new(), people, policy, redis, folder, next_user, made: 0 };
+        let mut gateways =
+            Gateways { places: Vec::new(), friend_store, policy, redis, folder, next_user, made: 0 };
         for _ in 0..if kind == Kind::Embedded { 1 } else { 3 } {
             gateways.add_place().await;
         }
@@ -81,7 +82,7 @@ impl Gateways {
         let counters = Arc::new(GatewayCounters::default());
         self.made += 1;
         let hub = Hub::start(HubParts {
-            people: open(&self.folder).await,
+            friend_store: open(&self.folder).await,
             clock: Arc::new(SystemClock),
             settings: HubSettings {
                 policy: self.policy.clone(),
@@ -138,12 +139,12 @@ impl Gateways {
         let first = self.next_user.fetch_add(COUNT as u64, Ordering::Relaxed);
         let all = std::array::from_fn(|place| first + place as u64);
         let pairs: Vec<(UserId, UserId)> = all[1..].iter().map(|other| (user(first), user(*other))).collect();
-        self.people.add_friends(&pairs, now()).await.unwrap();
+        self.friend_store.add_friends(&pairs, now()).await.unwrap();
         all
     }
 
     /// Users that no other scenario uses, without friendships.
-    pub fn strangers<const COUNT: usize>(&self) -> [u64; COUNT] {
+    pub fn unrelated_users<const COUNT: usize>(&self) -> [u64; COUNT] {
         let first = self.next_user.fetch_add(COUNT as u64, Ordering::Relaxed);
         std::array::from_fn(|place| first + place as u64)
     }
@@ -189,21 +190,26 @@ pub fn now() -> UnixTime {
 pub async fn sees(client: &mut Client, number: u64, status: &str) {
     let waited = Stopwatch::start();
     while client.sees(number) != status {
-        let told = client.told(number);
-        assert!(waited.elapsed() < PATIENCE, "{number} is not seen as {status}, but as {told}");
+        let shown = client.shown(number);
+        assert!(waited.elapsed() < PATIENCE, "{number} is not seen as {status}, but as {shown}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 /// Waits until a client's feed shows this of a user.
-pub async fn told(client: &mut Client, number: u64, what: &str, is_so: impl Fn(&serde_json::Value) -> bool) {
+pub async fn until_shown(
+    client: &mut Client,
+    number: u64,
+    what: &str,
+    is_so: impl Fn(&serde_json::Value) -> bool,
+) {
     let waited = Stopwatch::start();
     loop {
-        let told = client.told(number);
-        if is_so(&told) {
+        let shown = client.shown(number);
+        if is_so(&shown) {
             return;
         }
-        assert!(waited.elapsed() < PATIENCE, "{what}: {told}");
+        assert!(waited.elapsed() < PATIENCE, "{what}: {shown}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

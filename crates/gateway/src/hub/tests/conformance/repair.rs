@@ -57,7 +57,7 @@ async fn p15_when_redis_loses_its_data_no_user_arrives_again() {
     gateways.redis(&["FLUSHALL"]).await;
     let server = gateways.server();
     until("they are published again", || {
-        other.hub.heard(other.conn);
+        other.hub.record_activity(other.conn);
         tokio::task::block_in_place(|| server.cli(&["EXISTS", &record(two)])).trim() == "1"
     })
     .await;
@@ -66,7 +66,7 @@ async fn p15_when_redis_loses_its_data_no_user_arrives_again() {
     let mut kinds = Vec::new();
     for _ in 0..500 {
         gateways.flush_presence().await;
-        let history = gateways.people.history(user(two), None, 20).await.unwrap();
+        let history = gateways.friend_store.history(user(two), None, 20).await.unwrap();
         kinds = history.iter().map(|one| one.event.kind).collect();
         if kinds.contains(&friends::PresenceEventKind::Left) {
             break;
@@ -89,13 +89,13 @@ async fn p11_the_last_sign_of_life_is_saved_while_users_are_online() {
     gateways.settled().await;
     gateways.flush_presence().await;
     let last_seen = async |number: u64| {
-        let here = gateways.people.stored_online(None, 10).await.unwrap();
+        let here = gateways.friend_store.stored_online(None, 10).await.unwrap();
         here.into_iter().find(|one| one.user == user(number)).and_then(|one| one.last_seen)
     };
     let (since, hid_at) = (last_seen(one).await.unwrap(), last_seen(two).await);
     for _ in 0..3_000 {
-        seen.hub.heard(seen.conn);
-        hidden.hub.heard(hidden.conn);
+        seen.hub.record_activity(seen.conn);
+        hidden.hub.record_activity(hidden.conn);
         gateways.flush_presence().await;
         if last_seen(one).await.unwrap().0 > since.0 + 1 {
             break;
@@ -122,7 +122,7 @@ async fn p15_an_expired_entry_is_not_shown() {
     let mut watcher = gateways.connect(0, one, "a").await;
     assert_eq!(watcher.sees(two), "pending", "in the snapshot itself");
     let statuses = gateways.hub(0).status(&[user(4_000)]).await.unwrap();
-    assert_eq!(statuses[0].status, Status::Pending, "whom nobody watches");
+    assert_eq!(statuses[0].status, Status::Pending, "not watched");
     // However often the record is read, and whatever arrives with the same version.
     for _ in 0..3 {
         let asked = gateways.places[0].counters.sync.rechecked.get();
@@ -133,7 +133,11 @@ async fn p15_an_expired_entry_is_not_shown() {
         .await;
     }
     assert_eq!(watcher.sees(two), "pending");
-    assert!(watcher.heard.iter().all(|heard| !heard.to_string().contains("cf1old")), "{:?}", watcher.heard);
+    assert!(
+        watcher.received.iter().all(|message| !message.to_string().contains("cf1old")),
+        "{:?}",
+        watcher.received
+    );
     let back = gateways.connect(1, two, "a").await;
     sees(&mut watcher, two, "online").await;
     drop((watcher, back));

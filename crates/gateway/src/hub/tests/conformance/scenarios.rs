@@ -5,19 +5,19 @@ use presence::{AppState, DeviceId, Status};
 use serde_json::{Value, json};
 
 use super::super::fixture::{Client, hello, user};
-use super::fixture::{Gateways, now, sees, told};
+use super::fixture::{Gateways, now, sees, until_shown};
 use crate::hub::Hub;
 
 pub async fn play_all(gateways: &Gateways) {
     arrivals_and_departures_are_seen(gateways).await;
     p4_a_connecting_user_gets_the_state_of_all_friends(gateways).await;
     a_reconnecting_user_gets_the_same_state(gateways).await;
-    p2_devices_at_several_places_add_up(gateways).await;
-    what_is_declared_holds_everywhere(gateways).await;
+    p2_devices_at_several_gateways_are_merged(gateways).await;
+    a_declaration_is_visible_at_every_gateway(gateways).await;
     p1_an_invisible_user_looks_offline_at_every_gateway(gateways).await;
-    what_is_declared_for_a_while_ends_everywhere(gateways).await;
+    a_temporary_declaration_ends_at_every_gateway(gateways).await;
     friends_are_added_and_removed(gateways).await;
-    strangers_are_tracked_and_privacy_is_kept(gateways).await;
+    unrelated_users_are_tracked_and_privacy_is_kept(gateways).await;
     p8_heartbeats_over_http_are_seen(gateways).await;
     each_change_is_in_the_history_once(gateways).await;
     versions_never_go_back_for_a_user_that_changes_gateways(gateways).await;
@@ -32,7 +32,7 @@ async fn arrivals_and_departures_are_seen(gateways: &Gateways) {
     sees(&mut watcher, two, "online").await;
     other.close();
     sees(&mut watcher, two, "offline").await;
-    let last_seen = watcher.told(two)["last_seen"].as_u64().unwrap();
+    let last_seen = watcher.shown(two)["last_seen"].as_u64().unwrap();
     assert!(last_seen + 30 > u64::from(now().0), "{last_seen}");
     let other = gateways.connect(2, two, "a").await;
     sees(&mut watcher, two, "online").await;
@@ -53,7 +53,7 @@ async fn p4_a_connecting_user_gets_the_state_of_all_friends(gateways: &Gateways)
     let mut watcher = gateways.connect(0, one, "a").await;
     assert_eq!((watcher.sees(two).as_str(), watcher.sees(three).as_str()), ("busy", "online"));
     assert_eq!((watcher.sees(four).as_str(), watcher.sees(one).as_str()), ("offline", "online"));
-    assert_eq!(watcher.told(two)["text"], "deep work");
+    assert_eq!(watcher.shown(two)["text"], "deep work");
     for client in [busy, online, watched, watcher] {
         client.close();
     }
@@ -74,43 +74,43 @@ async fn a_reconnecting_user_gets_the_same_state(gateways: &Gateways) {
     watcher.close();
 }
 
-fn devices(told: &Value) -> usize {
-    told["devices"].as_array().map_or(0, Vec::len)
+fn devices(shown: &Value) -> usize {
+    shown["devices"].as_array().map_or(0, Vec::len)
 }
 
-async fn p2_devices_at_several_places_add_up(gateways: &Gateways) {
+async fn p2_devices_at_several_gateways_are_merged(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let mut desk = gateways.connect(1, two, "desk").await;
     let phone = gateways.connect(2, two, "phone").await;
-    told(&mut watcher, two, "both devices", |told| devices(told) == 2).await;
-    told(&mut desk, two, "one's own other device", |told| devices(told) == 2).await;
+    until_shown(&mut watcher, two, "both devices", |shown| devices(shown) == 2).await;
+    until_shown(&mut desk, two, "one's own other device", |shown| devices(shown) == 2).await;
     phone.rpc("app.state", json!({"state": "inactive"})).await.unwrap();
-    told(&mut watcher, two, "one is away", |told| told["devices"][1]["status"] == "away").await;
+    until_shown(&mut watcher, two, "one is away", |shown| shown["devices"][1]["status"] == "away").await;
     assert_eq!(watcher.sees(two), "online", "the best of them counts");
     desk.rpc("app.state", json!({"state": "inactive"})).await.unwrap();
     sees(&mut watcher, two, "away").await;
     desk.close();
-    told(&mut watcher, two, "one device is left", |told| devices(told) == 1).await;
+    until_shown(&mut watcher, two, "one device is left", |shown| devices(shown) == 1).await;
     assert_eq!(watcher.sees(two), "away", "the last one out");
     phone.close();
     sees(&mut watcher, two, "offline").await;
     watcher.close();
 }
 
-async fn what_is_declared_holds_everywhere(gateways: &Gateways) {
+async fn a_declaration_is_visible_at_every_gateway(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let mut desk = gateways.connect(1, two, "desk").await;
     let phone = gateways.connect(2, two, "phone").await;
-    told(&mut desk, two, "both devices", |told| devices(told) == 2).await;
+    until_shown(&mut desk, two, "both devices", |shown| devices(shown) == 2).await;
     phone.rpc("status.set", json!({"status": "busy", "text": "deep work"})).await.unwrap();
     sees(&mut watcher, two, "busy").await;
     sees(&mut desk, two, "busy").await;
-    assert_eq!(watcher.told(two)["text"], "deep work");
+    assert_eq!(watcher.shown(two)["text"], "deep work");
     // The device that declared it leaves; the declaration stays.
     phone.close();
-    told(&mut watcher, two, "one device is left", |told| devices(told) == 1).await;
+    until_shown(&mut watcher, two, "one device is left", |shown| devices(shown) == 1).await;
     assert_eq!(watcher.sees(two), "busy");
     desk.rpc("status.clear", json!({})).await.unwrap();
     sees(&mut watcher, two, "online").await;
@@ -125,16 +125,16 @@ async fn p1_an_invisible_user_looks_offline_at_every_gateway(gateways: &Gateways
     sees(&mut watcher, two, "online").await;
     desk.set_status("invisible").await;
     sees(&mut watcher, two, "offline").await;
-    watcher.heard.clear();
-    let version = watcher.told(two)["version"].clone();
+    watcher.received.clear();
+    let version = watcher.shown(two)["version"].clone();
     let mut phone = gateways.connect(2, two, "phone").await;
     sees(&mut phone, two, "invisible").await;
-    told(&mut desk, two, "the other device", |told| devices(told) == 2).await;
+    until_shown(&mut desk, two, "the other device", |shown| devices(shown) == 2).await;
     phone.close();
-    told(&mut desk, two, "the other device went", |told| devices(told) == 1).await;
-    assert!(watcher.hears_nothing(), "who hides gives nothing away: {:?}", watcher.heard);
+    until_shown(&mut desk, two, "the other device went", |shown| devices(shown) == 1).await;
+    assert!(watcher.receives_nothing(), "a hidden user discloses nothing: {:?}", watcher.received);
     let mut later = gateways.connect(2, one, "b").await;
-    assert_eq!((later.sees(two).as_str(), &later.told(two)["version"]), ("offline", &version));
+    assert_eq!((later.sees(two).as_str(), &later.shown(two)["version"]), ("offline", &version));
     desk.set_status("online").await;
     sees(&mut watcher, two, "online").await;
     sees(&mut later, two, "online").await;
@@ -143,7 +143,7 @@ async fn p1_an_invisible_user_looks_offline_at_every_gateway(gateways: &Gateways
     }
 }
 
-async fn what_is_declared_for_a_while_ends_everywhere(gateways: &Gateways) {
+async fn a_temporary_declaration_ends_at_every_gateway(gateways: &Gateways) {
     let [one, two] = gateways.users().await;
     let mut watcher = gateways.connect(0, one, "a").await;
     let desk = gateways.connect(1, two, "desk").await;
@@ -157,22 +157,22 @@ async fn what_is_declared_for_a_while_ends_everywhere(gateways: &Gateways) {
 }
 
 async fn friends_are_added_and_removed(gateways: &Gateways) {
-    let [one, two] = gateways.strangers();
+    let [one, two] = gateways.unrelated_users();
     let mut watcher = gateways.connect(0, one, "a").await;
     let other = gateways.connect(1, two, "a").await;
     assert_eq!(watcher.sees(two), "");
-    gateways.people.add_friends(&[(user(one), user(two))], now()).await.unwrap();
+    gateways.friend_store.add_friends(&[(user(one), user(two))], now()).await.unwrap();
     sees(&mut watcher, two, "online").await;
     other.set_status("busy").await;
     sees(&mut watcher, two, "busy").await;
-    gateways.people.remove_friends(&[(user(one), user(two))]).await.unwrap();
+    gateways.friend_store.remove_friends(&[(user(one), user(two))]).await.unwrap();
     sees(&mut watcher, two, "").await;
     other.close();
     watcher.close();
 }
 
-async fn strangers_are_tracked_and_privacy_is_kept(gateways: &Gateways) {
-    let [one, two] = gateways.strangers();
+async fn unrelated_users_are_tracked_and_privacy_is_kept(gateways: &Gateways) {
+    let [one, two] = gateways.unrelated_users();
     let other = gateways.connect(1, two, "a").await;
     other.rpc("privacy.set", json!({"status": "everyone"})).await.unwrap();
     let mut watcher = gateways.connect(0, one, "a").await;
@@ -212,11 +212,11 @@ async fn each_change_is_in_the_history_once(gateways: &Gateways) {
     let desk = gateways.connect(1, two, "desk").await;
     sees(&mut watcher, two, "online").await;
     let phone = gateways.connect(2, two, "phone").await;
-    told(&mut watcher, two, "both devices", |told| devices(told) == 2).await;
+    until_shown(&mut watcher, two, "both devices", |shown| devices(shown) == 2).await;
     phone.set_status("busy").await;
     sees(&mut watcher, two, "busy").await;
     desk.close();
-    told(&mut watcher, two, "one device is left", |told| devices(told) == 1).await;
+    until_shown(&mut watcher, two, "one device is left", |shown| devices(shown) == 1).await;
     phone.close();
     sees(&mut watcher, two, "offline").await;
     let transition = |from, to| PresenceEventKind::Transition { from, to };
@@ -231,7 +231,7 @@ async fn each_change_is_in_the_history_once(gateways: &Gateways) {
     // The watcher may receive it before it is queued to be written.
     for _ in 0..500 {
         gateways.flush_presence().await;
-        let history = gateways.people.history(user(two), None, 20).await.unwrap();
+        let history = gateways.friend_store.history(user(two), None, 20).await.unwrap();
         found = history.iter().map(|one| format!("{:?}", one.event.kind)).collect();
         if found.len() >= expected.len() {
             break;
@@ -249,10 +249,10 @@ async fn versions_never_go_back_for_a_user_that_changes_gateways(gateways: &Gate
     let [one, two] = gateways.users().await;
     let desk = gateways.connect(1, two, "desk").await;
     let mut seen = 0;
-    let said = ["busy", "away", "online", "busy", "away", "online"];
-    for (place, status) in said.into_iter().enumerate() {
+    let statuses = ["busy", "away", "online", "busy", "away", "online"];
+    for (place, status) in statuses.into_iter().enumerate() {
         let mut watcher: Client = gateways.connect(place, one, "a").await;
-        let version = |watcher: &mut Client| watcher.told(two)["version"].as_u64().unwrap();
+        let version = |watcher: &mut Client| watcher.shown(two)["version"].as_u64().unwrap();
         assert!(version(&mut watcher) >= seen, "{seen} is seen at place {place} no more");
         desk.set_status(status).await;
         sees(&mut watcher, two, status).await;
