@@ -135,7 +135,7 @@ impl RedisSourceFollower {
     async fn first_scan(&mut self) -> Result<(), Trouble> {
         let listening = async { while self.listener.next().await != Heard::Listening {} };
         if tokio::time::timeout(START_TIMEOUT, listening).await.is_err() {
-            // Its error, if there is one, says more.
+            // Returns the more specific error of a failed connection.
             self.source.redis.query::<String>(&redis::cmd("PING")).await?;
             return Err(Trouble::Unavailable { reason: "subscribing timed out".to_owned() });
         }
@@ -229,7 +229,7 @@ impl RedisSourceFollower {
         None
     }
 
-    /// Handles a message and those that are ready behind it. True if a scan is due.
+    /// Handles a message and all that are ready. True if a scan is due.
     async fn receive_all(&mut self, message: Heard) -> bool {
         let mut is_scan_due = self.receive(message);
         while self.changed.len() < READ_AT_ONCE {
