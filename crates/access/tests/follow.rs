@@ -27,19 +27,21 @@ impl Running {
     async fn start(fixture: &Fixture) -> Running {
         let gate = Arc::new(Gate::default());
         let follower = load(fixture.store().await, gate.clone()).await.unwrap();
-        let (tell, changes) = mpsc::unbounded_channel();
+        let (sender, changes) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel::<()>();
-        let on_change = move |change| tell.send(change).unwrap_or_default();
+        let on_change = move |change| sender.send(change).unwrap_or_default();
         Running { gate, changes, stop, task: tokio::spawn(follower.run(on_change, stopped)) }
     }
 
     /// Waits for a change. A busy test machine may need longer than the guaranteed second.
     async fn expect(&mut self, expected: Change) {
         let received = async { while self.changes.recv().await.expect("the follower runs") != expected {} };
-        let in_time =
-            tokio::time::timeout(testkit::promised(Duration::from_secs(1), Duration::from_secs(10)), heard)
-                .await;
-        in_time.unwrap_or_else(|_| panic!("did not hear of {expected:?}"));
+        let in_time = tokio::time::timeout(
+            testkit::promised(Duration::from_secs(1), Duration::from_secs(10)),
+            received,
+        )
+        .await;
+        in_time.unwrap_or_else(|_| panic!("not reported: {expected:?}"));
     }
 }
 
