@@ -252,8 +252,8 @@ async fn a_server_that_is_killed_and_restarted_is_followed_again() {
             }
         }
     };
-    let patience = std::time::Duration::from_secs(30);
-    let error = tokio::time::timeout(patience, noticing).await.expect("a dead server is noticed");
+    let limit = std::time::Duration::from_secs(30);
+    let error = tokio::time::timeout(limit, noticing).await.expect("a dead server is detected");
     assert!(error.is_retryable(), "{error}");
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     server.restart();

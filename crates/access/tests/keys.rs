@@ -13,7 +13,7 @@ use domain::{Seconds, UnixTime};
 use fixture::{Fixture, NOW, count, execute, on_every_database};
 use tokio::sync::oneshot;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn ring_on(fixture: &Fixture, configured: Option<&str>) -> (KeyRing, ManualClock) {
     let clock = ManualClock::at(NOW);
@@ -31,7 +31,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
 async fn a_key_permits_its_scopes(fixture: Fixture) {

@@ -107,12 +107,12 @@ async fn w2_no_change_of_concurrent_writers_is_missed(fixture: Fixture) {
             }
         });
     }
-    let mut heard: BTreeMap<Passkey, u32> = BTreeMap::new();
+    let mut received: BTreeMap<Passkey, u32> = BTreeMap::new();
     loop {
         let is_over = writers.is_empty();
         for change in feed.next_changes().await.unwrap() {
             match change {
-                Added(passkey) => *heard.entry(passkey).or_default() += 1,
+                Added(passkey) => *received.entry(passkey).or_default() += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -123,8 +123,8 @@ async fn w2_no_change_of_concurrent_writers_is_missed(fixture: Fixture) {
             ended.unwrap();
         }
     }
-    assert_eq!(heard.len() as u64, WRITERS * EACH);
-    assert!(heard.values().all(|times| *times == 1), "each once: {heard:?}");
+    assert_eq!(received.len() as u64, WRITERS * EACH);
+    assert!(received.values().all(|times| *times == 1), "each once: {received:?}");
 }
 
 async fn w2_a_refresh_from_text_is_atomic(fixture: Fixture) {
@@ -139,7 +139,7 @@ async fn w2_a_refresh_from_text_is_atomic(fixture: Fixture) {
         error.to_string().starts_with("line 2 is not a passkey"),
         "the last line, without an end: {error}"
     );
-    let error = refresh(&whitelist, &[b"# nobody\n", b"\n"], false).await.unwrap_err();
+    let error = refresh(&whitelist, &[b"# empty\n", b"\n"], false).await.unwrap_err();
     assert!(matches!(error, AccessError::EmptyRefresh), "{error}");
     let mut after_an_error = whitelist.upload().await.unwrap();
     after_an_error.push(b"no\n").await.unwrap_err();
@@ -149,7 +149,7 @@ async fn w2_a_refresh_from_text_is_atomic(fixture: Fixture) {
     drop(whitelist.upload().await.unwrap());
     assert_eq!(feed.next_changes().await.unwrap(), []);
     assert_eq!(whitelist.contains(&passkeys(0..3)).await.unwrap(), [true; 3]);
-    let empty = refresh(&whitelist, &[b"# nobody\n"], true).await.unwrap();
+    let empty = refresh(&whitelist, &[b"# empty\n"], true).await.unwrap();
     assert_eq!(empty, Replaced { before: 3, after: 0 });
     whitelist.tidy().await.unwrap();
     assert_eq!(fixture::count(&mut fixture.raw().await, "whitelist_passkeys").await, 3);
@@ -159,11 +159,11 @@ async fn w2_a_refresh_in_many_chunks(fixture: Fixture) {
     let (whitelist, _) = open(&fixture).await;
     let text: String = (0..70_000).map(|number| format!("{number:016X}\r\n")).collect();
     let mut upload = whitelist.upload().await.unwrap();
-    let mut heard = 0;
+    let mut received = 0;
     for piece in text.as_bytes().chunks(100_003) {
         let so_far = upload.push(piece).await.unwrap();
-        assert!(so_far > heard, "progress");
-        heard = so_far;
+        assert!(so_far > received, "progress");
+        received = so_far;
     }
     assert_eq!(upload.finish(false).await.unwrap(), Replaced { before: 0, after: 70_000 });
     let asked =
