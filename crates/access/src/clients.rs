@@ -1,40 +1,37 @@
-//! Which client programs may announce, told by the first bytes of their peer ids.
+//! Rules for client programs, by prefixes of their peer ids.
 //!
-//! Each rule allows or forbids a prefix, and the longest prefix that fits decides: `-TR` may be allowed and `-TR2`
-//! forbidden. Where none fits, a client is refused once anything is allowed (the rules are a list of the welcome), and
-//! welcome otherwise (they are a list of the unwelcome, or empty).
+//! Each rule allows or forbids a prefix, and the longest matching prefix decides: `-TR` may be allowed and `-TR2` forbidden. A
+//! client without a matching prefix is refused if any prefix is allowed, and allowed otherwise.
 
 use std::fmt;
 use std::str::FromStr;
 
 use domain::PeerId;
 
-/// Marks a prefix that is written in hexadecimal digits.
+/// Marks a prefix in hexadecimal.
 const HEX_MARK: &str = "hex:";
 
-/// The text is no prefix of a peer id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a client prefix is 1 to {max} characters of printable ASCII such as -TR3, or {HEX_MARK} and two hexadecimal digits a byte",
+    "a client prefix is 1 to {max} characters of printable ASCII such as -TR3, or {HEX_MARK} and two hexadecimal digits per byte",
     max = ClientPrefix::MAX_BYTES
 )]
 pub struct NotAPrefix;
 
 /// The first 1 to 20 bytes of a peer id.
 ///
-/// Written as it stands where it is printable ASCII (`-TR3`), else as `hex:` and digits.
+/// The text is the prefix itself if it is printable ASCII (`-TR3`), else `hex:` and digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientPrefix {
-    /// Zero behind the last.
+    /// Padded with zeros.
     bytes: [u8; Self::MAX_BYTES],
     length: u8,
 }
 
 impl ClientPrefix {
-    /// No prefix is longer than a peer id.
+    /// The length of a peer id.
     pub const MAX_BYTES: usize = 20;
 
-    /// The prefix of these bytes.
     pub fn from_bytes(prefix: &[u8]) -> Result<Self, NotAPrefix> {
         if prefix.is_empty() || prefix.len() > Self::MAX_BYTES {
             return Err(NotAPrefix);
@@ -44,12 +41,11 @@ impl ClientPrefix {
         Ok(ClientPrefix { bytes, length: prefix.len() as u8 })
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// The prefix in hexadecimal, whatever it consists of.
+    /// In hexadecimal, also if it is printable.
     pub(crate) fn to_hex(self) -> String {
         let digits: String = self.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{HEX_MARK}{digits}")
@@ -92,66 +88,61 @@ impl fmt::Debug for ClientPrefix {
     }
 }
 
-/// One line of the list of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRule {
-    /// How the peer ids begin.
     pub prefix: ClientPrefix,
-    /// What people call the program.
+    /// Name of the program.
     pub name: String,
-    /// Whether it is allowed or forbidden.
     pub allowed: bool,
 }
 
-/// A rule, ready to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sorted {
+struct IndexedRule {
     prefix: ClientPrefix,
     allowed: bool,
-    /// Where the longest rule stands that is a proper prefix of this one.
+    /// Index of the longest rule that is a proper prefix of this one.
     shorter: Option<u32>,
 }
 
-/// All rules together, built for quick decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientRules {
-    /// In the order of their bytes, each prefix once.
-    sorted: Vec<Sorted>,
+    /// By bytes, without duplicates.
+    sorted: Vec<IndexedRule>,
     any_allowed: bool,
 }
 
 impl ClientRules {
-    /// Prepares the rules. A prefix that is both allowed and forbidden (in two spellings) is forbidden.
+    /// A prefix that is both allowed and forbidden, in two spellings, is forbidden.
     pub fn new(rules: impl IntoIterator<Item = (ClientPrefix, bool)>) -> Self {
-        let mut sorted: Vec<Sorted> =
-            rules.into_iter().map(|(prefix, allowed)| Sorted { prefix, allowed, shorter: None }).collect();
+        let mut sorted: Vec<IndexedRule> = rules
+            .into_iter()
+            .map(|(prefix, allowed)| IndexedRule { prefix, allowed, shorter: None })
+            .collect();
         let any_allowed = sorted.iter().any(|rule| rule.allowed);
         sorted.sort_by(|a, b| (a.prefix.as_bytes(), a.allowed).cmp(&(b.prefix.as_bytes(), b.allowed)));
         sorted.dedup_by_key(|rule| rule.prefix);
 
-        // A prefix sorts directly before all that begin with it, so the open ones form a stack.
-        let mut open: Vec<u32> = Vec::new();
+        // A prefix sorts directly before all that begin with it, so the prefixes of the current rule form a stack.
+        let mut stack: Vec<u32> = Vec::new();
         for index in 0..sorted.len() {
             let prefix = sorted[index].prefix;
-            while let Some(top) = open.last() {
+            while let Some(top) = stack.last() {
                 if prefix.as_bytes().starts_with(sorted[*top as usize].prefix.as_bytes()) {
                     break;
                 }
-                open.pop();
+                stack.pop();
             }
-            sorted[index].shorter = open.last().copied();
-            open.push(index as u32);
+            sorted[index].shorter = stack.last().copied();
+            stack.push(index as u32);
         }
         ClientRules { sorted, any_allowed }
     }
 
-    /// Whether a client that calls itself `peer_id` may announce.
     pub fn allows(&self, peer_id: &PeerId) -> bool {
         self.rule_for(peer_id).map_or(!self.any_allowed, |rule| rule.allowed)
     }
 
-    /// Whether a client may announce by these rules and others together: the longest prefix decides, ours where both
-    /// have it.
+    /// Decides by these rules and others together: the longest prefix decides, and these rules if both have it.
     pub fn allows_with(&self, others: &ClientRules, peer_id: &PeerId) -> bool {
         let (own, other) = (self.rule_for(peer_id), others.rule_for(peer_id));
         let rule = match (own, other) {
@@ -161,13 +152,13 @@ impl ClientRules {
         rule.map_or(!self.any_allowed && !others.any_allowed, |rule| rule.allowed)
     }
 
-    /// The longest prefix that fits.
+    /// The longest matching rule.
     ///
-    /// Every rule that fits sorts before the peer id, and all between the longest of them and the peer id begin with
-    /// it. So the walk starts at the last rule before the peer id and shortens it until it fits.
-    fn rule_for(&self, peer_id: &PeerId) -> Option<&Sorted> {
-        let behind = self.sorted.partition_point(|rule| rule.prefix.as_bytes() <= peer_id.0.as_slice());
-        let mut candidate = behind.checked_sub(1);
+    /// Every matching rule sorts before the peer id, and all rules between the longest match and the peer id begin with that
+    /// match. So the search starts at the last rule before the peer id, and follows `shorter` until a rule matches.
+    fn rule_for(&self, peer_id: &PeerId) -> Option<&IndexedRule> {
+        let end = self.sorted.partition_point(|rule| rule.prefix.as_bytes() <= peer_id.0.as_slice());
+        let mut candidate = end.checked_sub(1);
         while let Some(index) = candidate {
             let rule = &self.sorted[index];
             if peer_id.0.starts_with(rule.prefix.as_bytes()) {
@@ -178,12 +169,10 @@ impl ClientRules {
         None
     }
 
-    /// How many prefixes there are.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether there are none, so that every client is welcome.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }

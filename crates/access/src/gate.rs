@@ -7,7 +7,7 @@
 //!   changed.
 //! - A passkey or infohash that moved to another owner belongs to the newer one, in whichever order the two changes arrive.
 //! - An unknown passkey or an external user is admitted only with a fresh positive answer of [`crate::verification`];
-//!   without an answer the caller is told to request one ([`Denied::NotVerified`]).
+//!   without one the result is [`Denied::NotVerified`].
 //! - The database and the Redis source both count. Where both have an entry, the database decides, so a disabled user or
 //!   torrent stays refused.
 //! - The last passkey of a removed user and the id of a removed torrent stay available for a while: the `stopped` entries
@@ -22,7 +22,7 @@ use arc_swap::ArcSwap;
 use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
-use crate::ports::{PortBans, PortRange};
+use crate::ports::{PortBitmap, PortRange};
 use crate::removed::RecentlyRemoved;
 use crate::slots::LeechSlots;
 use crate::verification::UnknownPasskeys;
@@ -129,7 +129,7 @@ pub struct Gate {
     by_info_hash: Map<InfoHash, TorrentGrant>,
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
-    banned_ports: PortBans,
+    banned_ports: PortBitmap,
     removed_users: RecentlyRemoved<UserId, Passkey>,
     removed_torrents: RecentlyRemoved<InfoHash, TorrentId>,
     /// None without verification: unknown passkeys are refused.
@@ -305,7 +305,7 @@ impl Gate {
     }
 
     pub fn allows_port(&self, port: u16) -> bool {
-        !self.banned_ports.contain(port)
+        !self.banned_ports.contains(port)
     }
 
     /// The passkey of a user, enabled or not, or the last one of a recently removed user; for events of peers that expired

@@ -1,80 +1,75 @@
-//! Who may announce: users, torrents and client prefixes.
+//! Access control: which users, torrents, clients and ports may announce; API keys, sessions and the audit trail.
 //!
 //! # Layout
 //!
-//! - [`store`]: the truth, in SQLite, PostgreSQL or MariaDB; commands and the site write it while the tracker runs
-//! - [`gate`]: a copy in memory, which the announce path asks without taking a lock
-//! - [`follow`]: keeps the copy equal to the truth, within a second of any change
-//! - [`vouching`]: strangers, for whom the whitelist or the site's verify endpoint may vouch
-//! - [`whitelist`]: passkeys that may announce although no user has them, in Redis or in SQL, and its change feed
-//! - [`site_keys`]: the site's own keys in Redis, as a source for the gate beside the database, and copies of the database
-//! - [`clients`]: prefixes of peer ids and the rule that the longest one decides
-//! - [`ports`]: ports that clients may not listen on
-//! - [`slots`]: how many torrents a user may leech at once, and how many peers a torrent
-//! - [`user_name`]: the display name of a user
-//! - [`audit`]: who changed what, in a file whose lines are chained
-//! - [`keys`]: who may ask what of the site's API
-//! - [`sessions`]: operators who are signed in to the dashboard
-//! - [`error`]: what can go wrong with the database, and what to do about it
+//! - [`store`]: users, torrents, clients and ports in SQLite, PostgreSQL or MariaDB; commands, the API and the site write it
+//! - [`gate`]: the copy in memory, which the announce path reads without a lock
+//! - [`follow`]: keeps the gate equal to the database
+//! - [`redis_source`]: the keys in Redis that the site writes, as a second source of the gate; copies of the database in them
+//! - [`verification`]: verifies passkeys without a user in the database, by whitelist and verify endpoint
+//! - [`whitelist`]: passkeys that may announce without a user in the database, in Redis or SQL; its change feed
+//! - [`clients`], [`ports`], [`slots`], [`user_name`]: values and rules for client prefixes, ports, leech slots, names
+//! - `removed`: recently removed users and torrents
+//! - [`keys`], [`sessions`]: API keys, dashboard sessions
+//! - [`audit`]: the audit trail
+//! - [`error`]: the error type of this crate
 //!
-//! A [`Refusal`] is told to the client; an [`AccessError`] is for the operator and never reaches one.
+//! A [`Refusal`] is sent to the client; an [`AccessError`] is for the operator only.
 //!
-//! # Changes reach the gate
+//! # From the database to the gate
 //!
-//! Triggers on the tables number every change in `access_changes`, whether a command or the site's SQL made it. The
-//! follower looks five times a second. It reads the present rows of what changed, not the change itself, so a repeated
-//! entry is harmless; if the log was trimmed past what it knows, it reads everything again, and the gate is never
-//! empty meanwhile. The gate adds what is new, then removes what is gone.
+//! Triggers number every change in `access_changes`, whether a command or the site's SQL made it. The follower polls it five
+//! times a second. It reads the current rows of what changed, so a repeated entry is harmless. If the log was trimmed past
+//! its position, it reads everything again; the gate is never empty meanwhile. The gate adds new entries before it removes
+//! old ones.
 //!
-//! The databases number differently. SQLite has one writer, so numbers follow commits; MariaDB numbers under a row
-//! lock that lasts until the commit, so they do too. PostgreSQL takes numbers before the commit: there the follower
-//! keeps the snapshot of its last look, and new is what that snapshot did not contain.
+//! SQLite has one writer, and MariaDB numbers changes under a row lock that lasts until the commit, so in both the numbers
+//! follow the order of commits. PostgreSQL assigns numbers before the commit: there the follower stores the snapshot of its
+//! last poll, and reads what that snapshot did not contain.
 //!
-//! Removed and disabled users and torrents, forbidden clients and banned ports become eviction orders for the tracker.
-//! A rotated passkey evicts no peer: the next announce with the old one is refused. The last passkey of a removed user
-//! and the number of a removed torrent are remembered for a while, because the `stopped` of their peers is recorded
-//! under these.
+//! Removed and disabled users and torrents, forbidden clients and banned ports become eviction orders for the tracker. A
+//! rotated passkey evicts no peer: the next announce with the old one is refused. The last passkey of a removed user and the
+//! id of a removed torrent are kept for a while, because the `stopped` entries of their peers carry them.
 //!
 //! # Unknown passkeys
 //!
-//! A passkey that neither a user nor a fresh verification covers is looked up on the whitelist, then at the site's
-//! verification endpoint, by one task, off the announce path; requests about the same passkey share one lookup.
-//! Answers are cached, good and bad, each for its time. The endpoint has a rate limit, a share per client address, a
-//! limit of concurrent calls and a circuit breaker.
+//! A passkey without a user in the database and without a fresh cached answer is looked up on the whitelist, then at the
+//! site's verify endpoint, by one task outside of the announce path; requests for the same passkey share one lookup. Positive
+//! and negative answers are cached, each with its own lifetime. Calls of the endpoint have a rate limit, a budget per client
+//! address, a limit of concurrency and a circuit breaker.
 //!
-//! - An external user's row alone admits no announce: it counts together with a fresh positive answer.
-//! - "No" is cached only if every source was asked. A failure is never cached as a no. A whitelist that is missing in
-//!   Redis, and existed within the last hour, counts as not asked.
-//! - An answer that was in flight while the whitelist changed is discarded. A removal through us drops the cached
+//! - The row of an external user alone admits no announce: a fresh positive answer is required, too.
+//! - A negative answer is cached only if every source answered. A failure is never cached as a negative answer. A whitelist
+//!   that is missing in Redis, but existed within the last hour, counts as a failure.
+//! - An answer that was in flight while the whitelist changed is discarded. A removal by command or API drops the cached
 //!   answer and evicts the peers in every process, one poll later.
-//! - With `known-only`, a positive answer outlives its time only while its source cannot be asked.
-//! - A user who gets another passkey from the site under the same `user_id` keeps account and ban.
+//! - With `known-only`, a positive answer is used past its expiry only while its source is unavailable.
+//! - An external user who gets another passkey from the site under the same `user_id` keeps account and ban.
 //!
-//! The whitelist is a set in Redis or two tables. A refresh builds another set and switches in one script or
-//! transaction; members are counted first, so that a set that lost a part is never switched to. Changes through us are
-//! published through the database, which every process has.
+//! The whitelist is a set in Redis or two tables. A refresh builds another set and switches in one script or transaction;
+//! members are counted first, so that an incomplete set is never switched to. Changes by command or API are published
+//! through the database, which every process has.
 //!
-//! # The site's keys in Redis
+//! # Redis source
 //!
-//! `t:info_hash:*`, `t:user:*` and `t:whitelist:*` that the site writes count beside the database. A second gate is
-//! filled from them: by repeated scans that take at most a tenth of the time, and key by key when the site publishes a
-//! change or a view meets an unknown infohash or passkey. New keys are added before old ones are removed. A deletion
-//! is believed only if Redis confirms it for that key: a scan may miss one. A Redis without these keys and without the
-//! mark `t:m:source` has lost them, and no user is refused for it.
+//! The keys `t:info_hash:*`, `t:user:*` and `t:whitelist:*` that the site writes count in addition to the database. A second
+//! gate is filled from them: by periodic scans that take at most a tenth of the time, and key by key when the site publishes
+//! a change or a view meets an unknown infohash or passkey. New keys are added before old ones are removed. A deletion is
+//! accepted only if Redis confirms it for that key, because a scan may miss one. If Redis has neither these keys nor the mark
+//! `t:m:source`, it has lost its data, and nothing is removed.
 //!
-//! The gate reads the database's maps first, then those of the second gate, so the database decides where both have
-//! something. A torrent of the keys whose number is another's in the database has that number plus 10^12. A user of
-//! the keys gets a row at the first announce, like any external user.
+//! The gate reads the maps of the database first, then those of the second gate, so the database takes precedence. A torrent
+//! of the Redis source whose id is another torrent's in the database gets that id plus 10^12. A user of the Redis source gets
+//! a row at the first announce, like any external user.
 //!
 //! In the other direction, rows are copied to the same keys. A key is the site's own unless it is recorded as a copy
-//! (`t:m:copies:<kind>`): recorded before it is written, removed from the record after it is deleted. So a copy admits
-//! nothing after its row is gone, and a key of the site is never overwritten.
+//! (`t:m:copies:<kind>`): recorded before it is written, and removed from the record after it is deleted. So a copy does not
+//! admit anything after its row is removed, and a key of the site is never overwritten.
 //!
 //! # Keys, sessions, audit trail
 //!
-//! API keys are 160 random bits; SHA-256 of them is stored, compared in constant time, and re-read five times a
-//! second. A session is 256 random bits in a cookie and a row with their hash; its rights are those of its key at that
-//! moment.
+//! API keys are 160 random bits; their SHA-256 is stored, compared in constant time, and read again five times a second. A
+//! session is 256 random bits in a cookie and a row with their hash; its rights are the current ones of its key.
 //!
 //! The audit trail is a file that several processes append to, each record under a file lock: the last line is read,
 //! the new one carries its hash. A torn last line stays, and the next record reports it. Number, hash and position of

@@ -1,16 +1,15 @@
-//! Ports that nobody may listen on: those of other services, or those that networks throttle.
+//! Ports on which clients may not listen: those of other services, or those that networks throttle.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The text is no range of ports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("ports are a number from 1 to 65535 such as 6881, or two with a hyphen such as 6881-6889")]
 pub struct NotPorts;
 
-/// Some ports in a row, at least one.
+/// At least one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortRange {
     first: u16,
@@ -18,33 +17,30 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// From the first to the last, both included.
+    /// Both ends are included.
     pub fn new(first: u16, last: u16) -> Result<PortRange, NotPorts> {
         if first == 0 || first > last { Err(NotPorts) } else { Ok(PortRange { first, last }) }
     }
 
-    /// The first.
     pub fn first(self) -> u16 {
         self.first
     }
 
-    /// The last.
     pub fn last(self) -> u16 {
         self.last
     }
 
-    /// Whether the two have a port in common.
     pub fn overlaps(self, other: PortRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
-    /// What is left of it without `other`: nothing, one part or two.
+    /// The difference: no range, one or two.
     pub fn without(self, other: PortRange) -> impl Iterator<Item = PortRange> {
         let before = (other.first > self.first)
             .then(|| PortRange { first: self.first, last: self.last.min(other.first - 1) });
-        let behind = (other.last < self.last)
+        let after = (other.last < self.last)
             .then(|| PortRange { first: self.first.max(other.last + 1), last: self.last });
-        [before, behind].into_iter().flatten()
+        [before, after].into_iter().flatten()
     }
 
     fn ports(self) -> RangeInclusive<u16> {
@@ -75,54 +71,50 @@ impl fmt::Display for PortRange {
     }
 }
 
-/// One line of the list of banned ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BannedPorts {
-    /// Which.
     pub range: PortRange,
-    /// Why, for people.
     pub reason: String,
 }
 
-/// How many ports one word knows.
+/// Ports per word.
 const BITS: usize = u64::BITS as usize;
 
-/// All banned ports together: one bit a port, read without a lock.
+/// A bitmap of all banned ports, read without a lock.
 ///
-/// A change sets word after word. Each port is judged by the old list or by the new one, and never by anything else.
-pub(crate) struct PortBans {
+/// A change sets one word after the other, so each port follows either the old list or the new one.
+pub(crate) struct PortBitmap {
     words: Box<[AtomicU64]>,
-    /// Most sites ban none: then the words need not be read.
+    /// False if no port is banned, the usual case: the words are not read.
     any: AtomicBool,
 }
 
-impl Default for PortBans {
+impl Default for PortBitmap {
     fn default() -> Self {
         let words = (0..(usize::from(u16::MAX) + 1) / BITS).map(|_| AtomicU64::new(0)).collect();
-        PortBans { words, any: AtomicBool::new(false) }
+        PortBitmap { words, any: AtomicBool::new(false) }
     }
 }
 
-impl fmt::Debug for PortBans {
+impl fmt::Debug for PortBitmap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PortBans").field("count", &self.count()).finish()
+        f.debug_struct("PortBitmap").field("count", &self.count()).finish()
     }
 }
 
-impl PortBans {
-    pub(crate) fn contain(&self, port: u16) -> bool {
+impl PortBitmap {
+    pub(crate) fn contains(&self, port: u16) -> bool {
         self.any.load(Ordering::Relaxed) && {
             let (word, bit) = (usize::from(port) / BITS, usize::from(port) % BITS);
             self.words[word].load(Ordering::Relaxed) >> bit & 1 == 1
         }
     }
 
-    /// How many ports are banned.
     pub(crate) fn count(&self) -> u32 {
         self.words.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum()
     }
 
-    /// Replaces the list. Tells whether that changed anything.
+    /// Returns whether anything changed.
     pub(crate) fn replace(&self, ranges: impl IntoIterator<Item = PortRange>) -> bool {
         let mut new = vec![0_u64; self.words.len()];
         for port in ranges.into_iter().flat_map(PortRange::ports) {
@@ -150,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_read_as_they_are_written() {
+    fn ranges_round_trip_through_text() {
         for text in ["1", "6881", "6881-6889", "1-65535"] {
             assert_eq!(range(text).to_string(), text);
         }
@@ -161,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_range_is_nothing_one_part_or_two() {
+    fn the_difference_of_two_ranges_has_up_to_two_parts() {
         let left = |from: &str, what: &str| {
             let left: Vec<String> = range(from).without(range(what)).map(|range| range.to_string()).collect();
             left.join(" ")
@@ -175,16 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_ports_of_the_list_are_banned() {
-        let bans = PortBans::default();
-        assert!(!bans.contain(6881));
+    fn exactly_the_listed_ports_are_banned() {
+        let bans = PortBitmap::default();
+        assert!(!bans.contains(6881));
         assert!(bans.replace([range("6881-6889"), range("6885-6900"), range("65535")]));
         for port in 0..=u16::MAX {
-            assert_eq!(bans.contain(port), (6881..=6900).contains(&port) || port == 65535, "{port}");
+            assert_eq!(bans.contains(port), (6881..=6900).contains(&port) || port == 65535, "{port}");
         }
         assert_eq!(bans.count(), 21);
         assert!(!bans.replace([range("6881-6900"), range("65535")]), "the same ports");
         assert!(bans.replace([]));
-        assert!(!bans.contain(6881));
+        assert!(!bans.contains(6881));
     }
 }

@@ -1,31 +1,28 @@
-//! How many torrents a user may leech at once, or how many peers a torrent.
+//! Leech slots: how many torrents a user may leech at once, or how many peers may leech a torrent.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The text is no number of slots.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("slots are a number from 0 to {max}, or \"default\", or \"unlimited\"", max = LeechSlots::MAX)]
 pub struct NotSlots;
 
-/// What the site says about one user or one torrent. In the tables: NULL, -1, or a number.
+/// The setting of one user or torrent. In the tables: NULL, -1, or a number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LeechSlots(u32);
 
 impl LeechSlots {
-    /// What the configuration says for everybody.
+    /// The configured default.
     pub const DEFAULT: LeechSlots = LeechSlots(u32::MAX);
-    /// As many as there are.
     pub const UNLIMITED: LeechSlots = LeechSlots(u32::MAX - 1);
-    /// The highest number.
     pub const MAX: u32 = 1_000_000;
 
-    /// At most so many; 0 means none at all, 1,000,000 is the highest.
+    /// None above [`LeechSlots::MAX`].
     pub fn at_most(slots: u32) -> Option<LeechSlots> {
         (slots <= Self::MAX).then_some(LeechSlots(slots))
     }
 
-    /// From what stands in a table or in JSON: nothing, -1, or a number.
+    /// From the representation in tables and JSON: null, -1, or a number.
     pub fn from_number(number: Option<i64>) -> Result<LeechSlots, NotSlots> {
         match number {
             None => Ok(Self::DEFAULT),
@@ -34,7 +31,7 @@ impl LeechSlots {
         }
     }
 
-    /// As it stands in a table or in JSON.
+    /// The representation in tables and JSON.
     pub fn to_number(self) -> Option<i64> {
         match self {
             Self::DEFAULT => None,
@@ -43,7 +40,7 @@ impl LeechSlots {
         }
     }
 
-    /// The limit in force where the configuration says `default`; none means any number.
+    /// The effective limit, given the configured default; none for unlimited.
     pub fn limit(self, default: Option<u32>) -> Option<u32> {
         match self {
             Self::DEFAULT => default,
@@ -94,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_read_as_they_are_written() {
+    fn slots_round_trip_through_text_and_numbers() {
         for text in ["default", "unlimited", "0", "1", "1000000"] {
             let slots: LeechSlots = text.parse().unwrap();
             assert_eq!(slots.to_string(), text);
@@ -109,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_one_comes_before_what_is_said_of_all() {
+    fn an_individual_setting_overrides_the_default() {
         assert_eq!(LeechSlots::DEFAULT.limit(Some(3)), Some(3));
         assert_eq!(LeechSlots::DEFAULT.limit(None), None);
         assert_eq!(LeechSlots::UNLIMITED.limit(Some(3)), None);

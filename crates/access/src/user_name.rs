@@ -3,20 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The text is no display name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a name has 1 to {max} characters, none of them a control character", max = UserName::CHARS_MAX)]
 pub struct NotAName;
 
-/// A name that fits into the column of each database: trimmed, without control characters.
+/// Trimmed, and without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserName(String);
 
 impl UserName {
-    /// Longest name, in characters.
     pub const CHARS_MAX: usize = 100;
 
-    /// The name without surrounding white space.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -43,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_trimmed_and_of_bounded_length() {
+    fn names_are_trimmed_and_bounded() {
         assert_eq!("  Ada  ".parse::<UserName>().unwrap().as_str(), "Ada");
         assert!("é".repeat(100).parse::<UserName>().is_ok());
         for text in ["", "   ", "a\nb", "a\0b", &"é".repeat(101)] {

@@ -1,4 +1,4 @@
-//! Looking through torrents: by number, by what people type, in order.
+//! Lists of torrents and users: by ids, by search, sorted.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ async fn found(store: &Store, text: &str) -> Vec<u64> {
     found.iter().map(|id| id.get()).collect()
 }
 
-async fn what_is_typed_is_no_pattern_and_case_does_not_matter(fixture: Fixture) {
+async fn a_search_is_literal_and_case_insensitive(fixture: Fixture) {
     let store = fixture.store().await;
     let names = [
         "100% Pure",
@@ -74,7 +74,7 @@ async fn what_is_typed_is_no_pattern_and_case_does_not_matter(fixture: Fixture) 
     assert_eq!(found(&store, &longest).await, [0_u64; 0]);
 }
 
-async fn torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes(fixture: Fixture) {
+async fn torrents_are_found_by_id_and_by_prefix_of_their_infohashes(fixture: Fixture) {
     let store = fixture.store().await;
     let mut torrents: Vec<NewTorrent> = (1..=3).map(new_torrent).collect();
     torrents[0].info_hash = "beefcafe00000000000000000000000000000001".parse().unwrap();
@@ -83,7 +83,7 @@ async fn torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes(f
         torrent.name = name.to_owned();
     }
     store.add_torrents(torrents).await.unwrap();
-    // Sites write in whatever case they like.
+    // Sites may write upper case.
     execute(
         &mut fixture.raw().await,
         "UPDATE torrents SET infohash = 'BEEFCAFE00000000000000000000000000000001' WHERE id = 1",
@@ -92,7 +92,7 @@ async fn torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes(f
     assert_eq!(found(&store, "beef").await, [1, 2, 3]);
     assert_eq!(found(&store, "BEEFc").await, [1]);
     assert_eq!(found(&store, "beefd").await, [2]);
-    assert_eq!(found(&store, "bee").await, [3], "three digits are no infohash");
+    assert_eq!(found(&store, "bee").await, [3], "three digits are too few for an infohash");
     assert_eq!(found(&store, "BEEFCAFE00000000000000000000000000000001").await, [1]);
     assert_eq!(found(&store, "2").await, [2]);
     assert_eq!(found(&store, "9223372036854775808").await, [0_u64; 0]);
@@ -100,7 +100,7 @@ async fn torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes(f
     assert_eq!(limited, [torrent_id(1), torrent_id(2)]);
 }
 
-async fn torrents_with_these_numbers_as_far_as_there_are_such(fixture: Fixture) {
+async fn existing_torrents_are_found_by_ids(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_torrents((1..=1500).map(new_torrent)).await.unwrap();
     assert_eq!(store.torrents_with(&[]).await.unwrap(), []);
@@ -112,7 +112,7 @@ async fn torrents_with_these_numbers_as_far_as_there_are_such(fixture: Fixture) 
     assert_eq!(store.torrents_with(&[torrent_id(i64::MAX as u64)]).await.unwrap(), []);
 }
 
-async fn pages_in_the_order_of_size_or_age_join_also_where_many_are_alike(fixture: Fixture) {
+async fn sorted_pages_join_also_with_equal_keys(fixture: Fixture) {
     let store = fixture.store().await;
     let torrents = (1..=50).map(|id| NewTorrent {
         total_bytes: if id == 50 { i64::MAX as u64 } else { id % 4 },
@@ -155,17 +155,17 @@ async fn pages_in_the_order_of_size_or_age_join_also_where_many_are_alike(fixtur
             assert_eq!(seen, expected, "{by:?} {limit} {descending}");
         }
     }
-    // A place that nobody was given.
+    // A cursor that was never returned.
     let after = Some((i64::MAX, torrent_id(i64::MAX as u64)));
     let order = CatalogueOrder { by: CatalogueKey::Size, descending: false, after };
     assert_eq!(store.torrents_in_order(order, None, 10).await.unwrap().torrents, []);
 }
 
-async fn pages_join_whatever_the_site_wrote_as_a_time(fixture: Fixture) {
+async fn pages_join_with_any_time_that_the_site_wrote(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_torrents((1..=12).map(new_torrent)).await.unwrap();
     let mut raw = fixture.raw().await;
-    // Milliseconds, the same for many; before 1970; as far as it goes.
+    // Equal milliseconds; before 1970; the limits.
     execute(&mut raw, "UPDATE torrents SET created_at = 1794742234000").await;
     execute(&mut raw, "UPDATE torrents SET created_at = -1 WHERE id IN (3, 4, 5)").await;
     execute(&mut raw, "UPDATE torrents SET created_at = -9223372036854775807 WHERE id = 6").await;
@@ -181,7 +181,7 @@ async fn pages_join_whatever_the_site_wrote_as_a_time(fixture: Fixture) {
     }
 }
 
-async fn rows_that_nobody_can_read_do_not_end_the_list(fixture: Fixture) {
+async fn malformed_rows_do_not_end_the_list(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_torrents((1..=9).map(new_torrent)).await.unwrap();
     let mut raw = fixture.raw().await;
@@ -195,7 +195,7 @@ async fn rows_that_nobody_can_read_do_not_end_the_list(fixture: Fixture) {
     }
 }
 
-/// What an operator may do to the tables: they are the site's as well.
+/// Removes constraints, as a site may do.
 fn unchecked(fixture: &Fixture) -> Vec<&'static str> {
     fixture.pick(
         vec!["PRAGMA ignore_check_constraints = ON"],
@@ -206,7 +206,7 @@ fn unchecked(fixture: &Fixture) -> Vec<&'static str> {
 
 async fn ids_in_order(store: &Store, by: CatalogueKey, descending: bool, limit: u32) -> Vec<u64> {
     let (mut seen, mut after) = (Vec::new(), None);
-    // More pages than there can be: a list that repeats itself must not go on for ever.
+    // Bounded, in case the list repeats itself.
     for _ in 0..20 {
         let order = CatalogueOrder { by, descending, after };
         let page = store.torrents_in_order(order, None, limit).await.unwrap();
@@ -219,7 +219,7 @@ async fn ids_in_order(store: &Store, by: CatalogueKey, descending: bool, limit: 
     seen
 }
 
-async fn users_are_found_by_name_and_number(fixture: Fixture) {
+async fn users_are_found_by_name_and_id(fixture: Fixture) {
     let store = fixture.store().await;
     let names = ["Ada Lovelace", "ВОЙНА", "100% Pure", "ada_b"];
     for (id, name) in (11..).zip(names) {
@@ -250,7 +250,7 @@ async fn users_are_found_by_name_and_number(fixture: Fixture) {
     assert_eq!(names, [Some("Ada Lovelace"), None]);
 }
 
-async fn torrents_that_await_approval_come_in_order_and_are_counted(fixture: Fixture) {
+async fn pending_torrents_are_sorted_and_counted(fixture: Fixture) {
     let store = fixture.store().await;
     for id in 1..=6 {
         let new = NewTorrent { created_at: UnixTime(100 + id as u32 / 2), ..new_torrent(id) };
@@ -277,12 +277,12 @@ async fn torrents_that_await_approval_come_in_order_and_are_counted(fixture: Fix
 }
 
 on_every_database!(
-    users_are_found_by_name_and_number,
-    torrents_that_await_approval_come_in_order_and_are_counted,
-    what_is_typed_is_no_pattern_and_case_does_not_matter,
-    torrents_are_found_by_number_and_by_the_beginning_of_their_infohashes,
-    torrents_with_these_numbers_as_far_as_there_are_such,
-    pages_in_the_order_of_size_or_age_join_also_where_many_are_alike,
-    pages_join_whatever_the_site_wrote_as_a_time,
-    rows_that_nobody_can_read_do_not_end_the_list,
+    users_are_found_by_name_and_id,
+    pending_torrents_are_sorted_and_counted,
+    a_search_is_literal_and_case_insensitive,
+    torrents_are_found_by_id_and_by_prefix_of_their_infohashes,
+    existing_torrents_are_found_by_ids,
+    sorted_pages_join_also_with_equal_keys,
+    pages_join_with_any_time_that_the_site_wrote,
+    malformed_rows_do_not_end_the_list,
 );

@@ -1,4 +1,4 @@
-//! Client prefixes: how they are written, and that the longest one decides.
+//! Client prefixes: text form, and the longest match.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +14,7 @@ fn rules(rules: &[(&str, bool)]) -> ClientRules {
 }
 
 #[test]
-fn m2_without_prefixes_every_client_is_welcome() {
+fn m2_without_prefixes_every_client_is_allowed() {
     assert!(rules(&[]).allows(&peer_id("-XX0001-")));
 }
 
@@ -26,7 +26,7 @@ fn m2_once_one_is_allowed_all_others_are_refused() {
 }
 
 #[test]
-fn m2_forbidding_alone_refuses_nobody_else() {
+fn m2_forbidden_prefixes_alone_refuse_no_other_client() {
     let rules = rules(&[("-XL", false)]);
     assert!(!rules.allows(&peer_id("-XL0012-")));
     assert!(rules.allows(&peer_id("-TR4050-")));
@@ -38,11 +38,11 @@ fn m2_the_longest_prefix_decides() {
     assert!(rules.allows(&peer_id("-TR4050-")));
     assert!(!rules.allows(&peer_id("-TR2840-")));
     assert!(rules.allows(&peer_id("-TR2940-")));
-    assert!(!rules.allows(&peer_id("-TR2990-")), "sorts behind -TR294 and begins with -TR2 only");
+    assert!(!rules.allows(&peer_id("-TR2990-")), "sorts after -TR294 and matches -TR2 only");
 }
 
 #[test]
-fn a_prefix_in_two_spellings_that_disagree_is_forbidden() {
+fn a_prefix_allowed_and_forbidden_in_two_spellings_is_forbidden() {
     let rules = rules(&[("hex:2d5452", false), ("-TR", true)]);
     assert_eq!(rules.len(), 1);
     assert!(!rules.allows(&peer_id("-TR4050-")));
@@ -53,7 +53,11 @@ fn prefixes_are_text_or_hex() {
     let read = |text: &str| text.parse::<ClientPrefix>();
     assert_eq!(read("hex:2D5452").unwrap().to_string(), "-TR");
     assert_eq!(read("hex:2dff00").unwrap().to_string(), "hex:2dff00");
-    assert_eq!(read("hex:6865783a").unwrap().to_string(), "hex:6865783a", "hex: itself reads as the mark");
+    assert_eq!(
+        read("hex:6865783a").unwrap().to_string(),
+        "hex:6865783a",
+        "a literal hex: would be parsed as the mark"
+    );
     assert_eq!(read(&"x".repeat(20)).unwrap().as_bytes().len(), 20);
     for bad in [
         "",
@@ -113,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn a_written_prefix_reads_as_itself(bytes in prop::collection::vec(any::<u8>(), 1..=20)) {
+    fn prefixes_round_trip_through_text(bytes in prop::collection::vec(any::<u8>(), 1..=20)) {
         let prefix = ClientPrefix::from_bytes(&bytes).unwrap();
         prop_assert_eq!(prefix.to_string().parse(), Ok(prefix));
     }

@@ -1,4 +1,4 @@
-//! UnknownPasskeys who are taken in, on every database: one account each, whoever is quicker, and how they become ours.
+//! External users, on every database: one account per passkey, and their conversion to users of the database.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -17,18 +17,18 @@ const OPTIONS: ExternalUserOptions =
     ExternalUserOptions { id_min: UserId::new(1_000_000).unwrap(), now: NOW };
 
 on_every_database!(
-    w4_numbers_of_strangers_begin_where_configured,
-    w4_the_sites_number_is_used_where_it_is_free,
-    w4_whoever_comes_with_another_passkey_keeps_account_and_ban,
-    w4_a_passkey_is_given_to_nobody_but_a_stranger_whom_the_site_numbers,
-    w4_nobody_is_taken_in_twice,
-    w4_trackers_that_take_in_the_same_strangers_agree,
-    a_number_is_not_given_again_after_a_removal,
-    whoever_is_added_with_a_strangers_passkey_takes_over_the_account,
-    a_number_or_passkey_of_a_stranger_cannot_be_torn_from_the_account,
-    many_users_added_at_once_take_over_accounts,
-    a_gate_knows_strangers_and_lets_them_in_only_with_a_verdict,
-    a_site_may_make_a_stranger_its_own,
+    w4_ids_of_external_users_begin_where_configured,
+    w4_the_sites_id_is_used_if_it_is_free,
+    w4_a_user_with_another_passkey_keeps_account_and_ban,
+    w4_a_passkey_is_replaced_only_for_external_users_with_an_id_of_the_site,
+    w4_an_external_user_is_created_once,
+    w4_concurrent_processes_agree_on_external_users,
+    an_id_is_not_reused_after_a_removal,
+    adding_a_user_with_the_passkey_of_an_external_user_keeps_the_account,
+    an_external_user_keeps_id_and_passkey_together,
+    a_bulk_insert_converts_external_users,
+    the_gate_admits_external_users_only_with_a_verified_passkey,
+    a_site_can_convert_external_users_by_sql,
 );
 
 fn external(number: u64) -> NewExternalUser {
@@ -44,27 +44,31 @@ fn ids(users: &[ExternalUser]) -> Vec<u64> {
     users.iter().map(|one| one.user.id.get()).collect()
 }
 
-async fn w4_numbers_of_strangers_begin_where_configured(fixture: Fixture) {
+async fn w4_ids_of_external_users_begin_where_configured(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
     let users = ensure(&store, &[external(101), external(102)]).await;
     assert_eq!(ids(&users), [1_000_000, 1_000_001]);
     assert!(users.iter().all(|one| one.is_new && one.user.is_external && one.user.enabled));
     assert_eq!(ids(&ensure(&store, &[external(103)]).await), [1_000_002]);
-    assert_eq!(store.count_users().await.unwrap(), 4, "nothing is left of what was tried");
+    assert_eq!(store.count_users().await.unwrap(), 4, "no temporary rows");
     assert!(!store.user(user_id(7)).await.unwrap().unwrap().is_external);
 }
 
-async fn w4_the_sites_number_is_used_where_it_is_free(fixture: Fixture) {
+async fn w4_the_sites_id_is_used_if_it_is_free(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
     let with_site_id =
         |number, wanted| NewExternalUser { site_id: Some(user_id(wanted)), ..external(number) };
     let users = ensure(&store, &[with_site_id(101, 7), with_site_id(102, 8), with_site_id(103, 8)]).await;
-    assert_eq!(ids(&users), [1_000_000, 8, 8], "a user of ours keeps theirs, a stranger is the same one");
+    assert_eq!(
+        ids(&users),
+        [1_000_000, 8, 8],
+        "a user of the database keeps its id; an external user with this id is the same user"
+    );
 }
 
-async fn w4_whoever_comes_with_another_passkey_keeps_account_and_ban(fixture: Fixture) {
+async fn w4_a_user_with_another_passkey_keeps_account_and_ban(fixture: Fixture) {
     let store = fixture.store().await;
     let with_site_id =
         |number, wanted| NewExternalUser { site_id: Some(user_id(wanted)), ..external(number) };
@@ -83,7 +87,7 @@ async fn w4_whoever_comes_with_another_passkey_keeps_account_and_ban(fixture: Fi
     let old: Vec<_> = again.iter().map(|one| one.old_passkey).collect();
     assert_eq!(old, [101, 102, 201, 101].map(|number| Some(passkey(number))));
     assert!(again.iter().all(|one| one.user.is_external && !one.is_new));
-    assert_eq!([again[0].user.enabled, again[1].user.enabled], [false, true], "a ban goes on");
+    assert_eq!([again[0].user.enabled, again[1].user.enabled], [false, true], "the ban persists");
     assert_eq!(store.count_users().await.unwrap(), 2);
     let row = store.user(user_id(8)).await.unwrap().unwrap();
     assert_eq!(row, again[3].user);
@@ -96,21 +100,25 @@ async fn w4_whoever_comes_with_another_passkey_keeps_account_and_ban(fixture: Fi
     assert_eq!(refused, Err(Denied::Refused(Refusal::UserDisabled)));
 }
 
-async fn w4_a_passkey_is_given_to_nobody_but_a_stranger_whom_the_site_numbers(fixture: Fixture) {
+async fn w4_a_passkey_is_replaced_only_for_external_users_with_an_id_of_the_site(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
-    let numbered = ensure(&store, &[external(101)]).await;
-    assert_eq!(ids(&numbered), [1_000_000]);
+    let assigned = ensure(&store, &[external(101)]).await;
+    assert_eq!(ids(&assigned), [1_000_000]);
     let with_site_id =
         |number, wanted| NewExternalUser { site_id: Some(user_id(wanted)), ..external(number) };
     let others = ensure(&store, &[with_site_id(201, 7), with_site_id(202, 1_000_000)]).await;
-    assert_eq!(ids(&others), [1_000_001, 1_000_002], "neither ours nor a number that we gave");
+    assert_eq!(
+        ids(&others),
+        [1_000_001, 1_000_002],
+        "neither a user of the database nor an id assigned here"
+    );
     assert!(others.iter().all(|one| one.is_new && one.old_passkey.is_none()));
     assert_eq!(store.user(user_id(7)).await.unwrap().unwrap().passkey, passkey(7));
-    assert_eq!(store.user(user_id(1_000_000)).await.unwrap().unwrap(), numbered[0].user);
+    assert_eq!(store.user(user_id(1_000_000)).await.unwrap().unwrap(), assigned[0].user);
 }
 
-async fn w4_nobody_is_taken_in_twice(fixture: Fixture) {
+async fn w4_an_external_user_is_created_once(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
     store.set_user_enabled(user_id(7), false).await.unwrap();
@@ -120,10 +128,10 @@ async fn w4_nobody_is_taken_in_twice(fixture: Fixture) {
     let again = ensure(&store, &[external(101), external(7)]).await;
     assert_eq!(ids(&again), [1_000_000, 7]);
     assert!(again.iter().all(|one| !one.is_new));
-    assert!(!again[1].user.is_external && !again[1].user.enabled, "a user of ours stays as they are");
+    assert!(!again[1].user.is_external && !again[1].user.enabled, "a user of the database is not changed");
 }
 
-async fn w4_trackers_that_take_in_the_same_strangers_agree(fixture: Fixture) {
+async fn w4_concurrent_processes_agree_on_external_users(fixture: Fixture) {
     let fixture = Arc::new(fixture);
     let trackers: Vec<_> = (0..4_u64)
         .map(|tracker| {
@@ -132,7 +140,7 @@ async fn w4_trackers_that_take_in_the_same_strangers_agree(fixture: Fixture) {
                 let store = fixture.store().await;
                 let mut seen = Vec::new();
                 for round in 0..5 {
-                    // Each its own and some of the others', in orders of their own.
+                    // Overlapping sets, in different orders.
                     let mut batch: Vec<NewExternalUser> = (0..20)
                         .map(|number| external(1000 + (number * 7 + tracker * 11 + round * 13) % 60))
                         .collect();
@@ -158,14 +166,14 @@ async fn w4_trackers_that_take_in_the_same_strangers_agree(fixture: Fixture) {
     assert_eq!(fixture.store().await.count_users().await.unwrap(), passkeys.len() as u64);
 }
 
-async fn a_number_is_not_given_again_after_a_removal(fixture: Fixture) {
+async fn an_id_is_not_reused_after_a_removal(fixture: Fixture) {
     let store = fixture.store().await;
     assert_eq!(ids(&ensure(&store, &[external(101)]).await), [1_000_000]);
     store.remove_user(user_id(1_000_000)).await.unwrap();
     assert_eq!(ids(&ensure(&store, &[external(102)]).await), [1_000_001]);
 }
 
-async fn whoever_is_added_with_a_strangers_passkey_takes_over_the_account(fixture: Fixture) {
+async fn adding_a_user_with_the_passkey_of_an_external_user_keeps_the_account(fixture: Fixture) {
     let store = fixture.store().await;
     let users = ensure(&store, &[external(101), external(102)]).await;
     let by_passkey = NewUser { id: None, passkey: Some(passkey(101)), created_at: NOW };
@@ -177,18 +185,18 @@ async fn whoever_is_added_with_a_strangers_passkey_takes_over_the_account(fixtur
     assert_eq!(
         (own.id, own.is_external, own.enabled),
         (users[1].user.id, false, false),
-        "who is shut out stays out"
+        "a disabled user stays disabled"
     );
     assert_eq!(store.user(own.id).await.unwrap().unwrap(), own);
     let again = store.add_user(by_both).await.unwrap_err();
     assert!(matches!(again, AccessError::UserIdTaken(_)), "{again}");
 }
 
-async fn a_number_or_passkey_of_a_stranger_cannot_be_torn_from_the_account(fixture: Fixture) {
+async fn an_external_user_keeps_id_and_passkey_together(fixture: Fixture) {
     let store = fixture.store().await;
     ensure(&store, &[external(101)]).await;
-    let other_number = NewUser { id: Some(user_id(5)), passkey: Some(passkey(101)), created_at: NOW };
-    let error = store.add_user(other_number).await.unwrap_err();
+    let other_id = NewUser { id: Some(user_id(5)), passkey: Some(passkey(101)), created_at: NOW };
+    let error = store.add_user(other_id).await.unwrap_err();
     assert!(matches!(error, AccessError::PasskeyExternal { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("--id 1000000") && !text.contains(&passkey(101).to_string()), "{text}");
@@ -200,7 +208,7 @@ async fn a_number_or_passkey_of_a_stranger_cannot_be_torn_from_the_account(fixtu
     assert!(matches!(error, AccessError::NotRotatable(_)), "{error}");
 }
 
-async fn many_users_added_at_once_take_over_accounts(fixture: Fixture) {
+async fn a_bulk_insert_converts_external_users(fixture: Fixture) {
     let store = fixture.store().await;
     let with_site_id = |number| NewExternalUser { site_id: Some(user_id(number)), ..external(number) };
     ensure(&store, &[with_site_id(3), with_site_id(900)]).await;
@@ -211,7 +219,7 @@ async fn many_users_added_at_once_take_over_accounts(fixture: Fixture) {
     }
 }
 
-async fn a_gate_knows_strangers_and_lets_them_in_only_with_a_verdict(fixture: Fixture) {
+async fn the_gate_admits_external_users_only_with_a_verified_passkey(fixture: Fixture) {
     let store = fixture.store().await;
     let users = ensure(&store, &[external(101)]).await;
     let gate = Arc::new(Gate::default());
@@ -220,10 +228,10 @@ async fn a_gate_knows_strangers_and_lets_them_in_only_with_a_verdict(fixture: Fi
     assert!(gate.admit_user(&passkey(101), NOW).is_err(), "the row alone is not enough");
     store.add_user(NewUser { id: None, passkey: Some(passkey(101)), created_at: NOW }).await.unwrap();
     follower.poll(&mut |_| ()).await.unwrap();
-    assert_eq!(gate.admit_user(&passkey(101), NOW), Ok(users[0].user.id), "now it is ours");
+    assert_eq!(gate.admit_user(&passkey(101), NOW), Ok(users[0].user.id), "now a user of the database");
 }
 
-async fn a_site_may_make_a_stranger_its_own(fixture: Fixture) {
+async fn a_site_can_convert_external_users_by_sql(fixture: Fixture) {
     let store = fixture.store().await;
     ensure(&store, &[external(101)]).await;
     let gate = Arc::new(Gate::default());

@@ -1,4 +1,4 @@
-//! The gate follows the database: whoever changes it, whatever goes wrong.
+//! The follower: changes by any writer, and failures.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,6 @@ use fixture::{
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// A gate with a follower that runs as the server runs it.
 struct Running {
     gate: Arc<Gate>,
     changes: mpsc::UnboundedReceiver<Change>,
@@ -28,23 +27,25 @@ impl Running {
     async fn start(fixture: &Fixture) -> Running {
         let gate = Arc::new(Gate::default());
         let follower = load(fixture.store().await, gate.clone()).await.unwrap();
-        let (tell, changes) = mpsc::unbounded_channel();
+        let (sender, changes) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel::<()>();
-        let on_change = move |change| tell.send(change).unwrap_or_default();
+        let on_change = move |change| sender.send(change).unwrap_or_default();
         Running { gate, changes, stop, task: tokio::spawn(follower.run(on_change, stopped)) }
     }
 
-    /// Waits for a change. A second is promised; a machine that is busy with other tests may need more of them.
-    async fn hear(&mut self, expected: Change) {
-        let heard = async { while self.changes.recv().await.expect("the follower runs") != expected {} };
-        let in_time =
-            tokio::time::timeout(testkit::promised(Duration::from_secs(1), Duration::from_secs(10)), heard)
-                .await;
-        in_time.unwrap_or_else(|_| panic!("did not hear of {expected:?}"));
+    /// Waits for a change. A busy test machine may need longer than the guaranteed second.
+    async fn expect(&mut self, expected: Change) {
+        let received = async { while self.changes.recv().await.expect("the follower runs") != expected {} };
+        let in_time = tokio::time::timeout(
+            testkit::promised(Duration::from_secs(1), Duration::from_secs(10)),
+            received,
+        )
+        .await;
+        in_time.unwrap_or_else(|_| panic!("not reported: {expected:?}"));
     }
 }
 
-/// What a poll reports, but for what only whoever keeps a copy needs.
+/// Polls once. Changes for copies of the gate are left out.
 async fn poll(follower: &mut Follower) -> Vec<Change> {
     let mut changes = Vec::new();
     follower.poll(&mut |change| changes.push(change)).await.unwrap();
@@ -59,7 +60,7 @@ async fn loaded(fixture: &Fixture) -> (Store, Arc<Gate>, Follower) {
     (store, gate, follower)
 }
 
-async fn m1_m3_what_is_there_at_the_start_is_in_the_gate(fixture: Fixture) {
+async fn m1_m3_existing_rows_are_loaded_at_the_start(fixture: Fixture) {
     let store = fixture.store().await;
     // More than a page of each.
     store.add_users((1..=5_000).map(new_user)).await.unwrap();
@@ -77,37 +78,37 @@ async fn changes_by_another_store_reach_the_gate_within_a_second(fixture: Fixtur
     let client = peer_id("-TR3000-");
 
     store.add_user(new_user(7)).await.unwrap();
-    running.hear(Change::UserAdmitted(user_id(7))).await;
+    running.expect(Change::UserAdmitted(user_id(7))).await;
     store.add_torrent(new_torrent(3)).await.unwrap();
-    running.hear(Change::TorrentAdmitted(info_hash(3))).await;
+    running.expect(Change::TorrentAdmitted(info_hash(3))).await;
     assert!(running.gate.admit(&passkey(7), &info_hash(3), &client, NOW).is_ok());
 
     store.allow_client("-qB".parse().unwrap(), "qBittorrent").await.unwrap();
-    running.hear(Change::ClientsChanged).await;
+    running.expect(Change::ClientsChanged).await;
     assert_eq!(
         running.gate.admit(&passkey(7), &info_hash(3), &client, NOW),
         Err(Refusal::ClientNotAllowed.into())
     );
     store.remove_client("-qB".parse().unwrap()).await.unwrap();
-    running.hear(Change::ClientsChanged).await;
+    running.expect(Change::ClientsChanged).await;
 
     let new = store.rotate_passkey(user_id(7), None).await.unwrap();
-    running.hear(Change::UserAdmitted(user_id(7))).await;
+    running.expect(Change::UserAdmitted(user_id(7))).await;
     assert_eq!(running.gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey.into()));
     assert_eq!(running.gate.admit_user(&new, NOW), Ok(user_id(7)));
 
     store.set_torrent_enabled(torrent_id(3), false).await.unwrap();
-    running.hear(Change::TorrentRemoved(info_hash(3))).await;
+    running.expect(Change::TorrentRemoved(info_hash(3))).await;
     assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::TorrentDisabled.into()));
     store.remove_torrent(torrent_id(3)).await.unwrap();
-    running.hear(Change::TorrentRemoved(info_hash(3))).await;
+    running.expect(Change::TorrentRemoved(info_hash(3))).await;
     assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::UnknownTorrent.into()));
 
     store.set_user_enabled(user_id(7), false).await.unwrap();
-    running.hear(Change::UserRemoved(user_id(7))).await;
+    running.expect(Change::UserRemoved(user_id(7))).await;
     assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UserDisabled.into()));
     store.remove_user(user_id(7)).await.unwrap();
-    running.hear(Change::UserRemoved(user_id(7))).await;
+    running.expect(Change::UserRemoved(user_id(7))).await;
     assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UnknownPasskey.into()));
 
     running.stop.send(()).unwrap();
@@ -127,27 +128,27 @@ async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second(fixture:
         ),
     )
     .await;
-    running.hear(Change::TorrentAdmitted(info_hash(6))).await;
+    running.expect(Change::TorrentAdmitted(info_hash(6))).await;
     let by_v2 = "ee".repeat(20).parse().unwrap();
     let key = "abcdef0123456789".parse().unwrap();
     let admission = running.gate.admit(&key, &by_v2, &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((admission.user, admission.info_hash), (user_id(5), info_hash(6)));
 
     execute(&mut raw, "UPDATE users SET id = 50 WHERE id = 5").await;
-    running.hear(Change::UserRemoved(user_id(5))).await;
+    running.expect(Change::UserRemoved(user_id(5))).await;
     assert_eq!(running.gate.admit_user(&key, NOW), Ok(user_id(50)));
     execute(&mut raw, "DELETE FROM users; DELETE FROM torrents").await;
-    running.hear(Change::TorrentRemoved(info_hash(6))).await;
+    running.expect(Change::TorrentRemoved(info_hash(6))).await;
     assert_eq!((running.gate.user_count(), running.gate.torrent_count()), (0, 0));
 }
 
-/// The tables of a fixture that are there for certain.
+/// A connection after the tables are created.
 async fn fixture_tables(fixture: &Fixture) -> fixture::Raw {
     fixture.store().await.close().await;
     fixture.raw().await
 }
 
-/// Whoever takes a number before and commits after another is not forgotten.
+/// A transaction that takes its number before another and commits after it.
 async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     let mut late = fixture.raw().await;
@@ -156,7 +157,7 @@ async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
         &format!("{}; INSERT INTO users (id, passkey) VALUES (1, '{}')", fixture.begin(), passkey(1)),
     )
     .await;
-    // Where writers wait for each other, this one waits.
+    // In databases where writers wait for each other, this one waits.
     let early = tokio::spawn(async move { store.add_user(new_user(2)).await });
     for _ in 0..20 {
         poll(&mut follower).await;
@@ -173,8 +174,8 @@ async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
     assert_eq!(gate.admit_user(&passkey(2), NOW), Ok(user_id(2)));
 }
 
-/// Many writers whose transactions overlap, some of which give up, while a follower polls all the time.
-async fn overlapping_writers_are_all_heard_and_those_who_gave_up_are_not(fixture: Fixture) {
+/// Many overlapping transactions, some of which are rolled back, while a follower polls.
+async fn all_committed_overlapping_transactions_are_applied(fixture: Fixture) {
     let (_, gate, mut follower) = loaded(&fixture).await;
     let writers: Vec<_> = (0..4_u64)
         .map(|writer| {
@@ -209,7 +210,7 @@ async fn overlapping_writers_are_all_heard_and_those_who_gave_up_are_not(fixture
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_postgres_and_mariadb_have_instead_of_replacing_is_heard_as_well() {
+async fn upserts_of_postgres_and_mariadb_are_followed() {
     for fixture in [Fixture::postgres(), Fixture::mariadb()] {
         let (store, gate, mut follower) = loaded(&fixture).await;
         store.add_users([new_user(1), new_user(2)]).await.unwrap();
@@ -235,24 +236,24 @@ async fn what_postgres_and_mariadb_have_instead_of_replacing_is_heard_as_well() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_killed_and_comes_back_is_followed_again() {
+async fn a_server_that_is_killed_and_restarted_is_followed_again() {
     let mut server = testkit::PostgresServer::start();
     let fixture = Fixture::Postgres(server.fresh_database());
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     poll(&mut follower).await;
     server.kill();
-    // The process behind our connection outlives its parent for a moment.
+    // The backend of the connection may outlive the server process.
     let noticing = async {
         loop {
-            match follower.poll(&mut |_| panic!("nothing may change")).await {
+            match follower.poll(&mut |_| panic!("no change expected")).await {
                 Err(error) => break error,
                 Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
             }
         }
     };
-    let patience = std::time::Duration::from_secs(30);
-    let error = tokio::time::timeout(patience, noticing).await.expect("a dead server is noticed");
+    let limit = std::time::Duration::from_secs(30);
+    let error = tokio::time::timeout(limit, noticing).await.expect("a dead server is detected");
     assert!(error.is_retryable(), "{error}");
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     server.restart();
@@ -262,7 +263,7 @@ async fn a_server_that_is_killed_and_comes_back_is_followed_again() {
 }
 
 #[tokio::test]
-async fn insert_or_replace_removes_whoever_was_in_the_way() {
+async fn insert_or_replace_removes_the_conflicting_row() {
     let fixture = Fixture::sqlite();
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users([new_user(1), new_user(2)]).await.unwrap();
@@ -296,7 +297,7 @@ async fn insert_or_replace_removes_whoever_was_in_the_way() {
     assert_eq!(gate.torrent_of(&info_hash(2)), Some(torrent_id(9)));
 }
 
-async fn users_who_swap_passkeys_are_not_taken_for_removed(fixture: Fixture) {
+async fn users_that_swap_passkeys_are_not_removed(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users([new_user(1), new_user(2)]).await.unwrap();
     poll(&mut follower).await;
@@ -310,7 +311,7 @@ async fn users_who_swap_passkeys_are_not_taken_for_removed(fixture: Fixture) {
     assert_eq!(gate.admit_user(&passkey(99), NOW), Err(Refusal::UnknownPasskey.into()));
 }
 
-async fn a_torrent_under_a_new_infohash_gives_up_the_old_one(fixture: Fixture) {
+async fn a_torrent_with_a_new_infohash_loses_the_old_one(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_torrent(new_torrent(1)).await.unwrap();
     poll(&mut follower).await;
@@ -321,7 +322,7 @@ async fn a_torrent_under_a_new_infohash_gives_up_the_old_one(fixture: Fixture) {
     assert_eq!(gate.torrent(&info_hash(1)), None);
 }
 
-async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else(fixture: Fixture) {
+async fn a_row_that_becomes_malformed_removes_only_its_user(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users((1..=3).map(new_user)).await.unwrap();
     poll(&mut follower).await;
@@ -344,7 +345,7 @@ async fn a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else(
     assert_eq!((fresh.user_count(), fresh.torrent_count(), fresh.client_count()), (2, 0, 0));
 }
 
-async fn nothing_new_is_no_change(fixture: Fixture) {
+async fn irrelevant_updates_are_not_reported(fixture: Fixture) {
     let (store, _gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     store.add_torrent(new_torrent(1)).await.unwrap();
@@ -354,7 +355,7 @@ async fn nothing_new_is_no_change(fixture: Fixture) {
     assert_eq!(poll(&mut follower).await, []);
 }
 
-async fn more_changes_than_one_batch_are_taken_in_by_one_poll(fixture: Fixture) {
+async fn one_poll_applies_several_batches(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_users((1..=7_000).map(new_user)).await.unwrap();
     assert_eq!(poll(&mut follower).await.len(), 7_000);
@@ -362,7 +363,7 @@ async fn more_changes_than_one_batch_are_taken_in_by_one_poll(fixture: Fixture) 
 }
 
 async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals(fixture: Fixture) {
-    // As after restoring an older copy of the tables: numbers begin again.
+    // As after a restore of an older copy of the tables: numbers restart.
     let again = fixture.pick(
         "DELETE FROM access_changes; DELETE FROM sqlite_sequence WHERE name = 'access_changes'",
         "TRUNCATE access_changes RESTART IDENTITY",
@@ -407,7 +408,7 @@ async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals(fixt
     }
 }
 
-async fn the_log_stays_as_short_as_configured(fixture: Fixture) {
+async fn the_log_is_trimmed_to_the_configured_length(fixture: Fixture) {
     let (store, gate, follower) = loaded(&fixture).await;
     let mut follower = follower.log_rows_max(100);
     store.add_users((1..=25_000).map(new_user)).await.unwrap();
@@ -420,14 +421,14 @@ async fn the_log_stays_as_short_as_configured(fixture: Fixture) {
             }
         }
     };
-    // PostgreSQL keeps what others, who write to other databases of the same server, might not have seen yet.
+    // PostgreSQL keeps entries as recent as the oldest open transaction of the server, also of other databases.
     tokio::time::timeout(Duration::from_secs(60), shortened).await.expect("the log is trimmed");
     assert_eq!(gate.user_count(), 25_000);
     store.remove_user(user_id(1)).await.unwrap();
     assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(1))]);
 }
 
-async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up(fixture: Fixture) {
+async fn a_failed_poll_changes_nothing_and_the_next_one_catches_up(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     poll(&mut follower).await;
@@ -435,7 +436,7 @@ async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up(fixture:
     let mut raw = fixture.raw().await;
     execute(&mut raw, "ALTER TABLE users RENAME TO users_away").await;
     store.add_torrent(new_torrent(1)).await.unwrap();
-    assert!(follower.poll(&mut |_| panic!("nothing may change")).await.is_err());
+    assert!(follower.poll(&mut |_| panic!("no change expected")).await.is_err());
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     assert_eq!(gate.torrent_count(), 0);
 
@@ -443,13 +444,13 @@ async fn a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up(fixture:
     assert_eq!(poll(&mut follower).await, [Change::TorrentAdmitted(info_hash(1))]);
 }
 
-async fn a_writer_at_work_delays_nobody_who_reads(fixture: Fixture) {
+async fn an_open_transaction_does_not_block_the_follower(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     let mut raw = fixture.raw().await;
     execute(&mut raw, &format!("{}; INSERT INTO users (passkey) VALUES ('{}')", fixture.begin(), passkey(2)))
         .await;
-    assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))], "what is committed counts");
+    assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))], "only committed rows");
     execute(&mut raw, "COMMIT").await;
     assert_eq!(poll(&mut follower).await.len(), 1);
     assert_eq!(gate.user_count(), 2);
@@ -486,18 +487,18 @@ async fn readers_never_see_an_empty_gate_during_a_reload(fixture: Fixture) {
 
 on_every_database!(
     a_transaction_that_commits_late_is_not_skipped,
-    overlapping_writers_are_all_heard_and_those_who_gave_up_are_not,
-    m1_m3_what_is_there_at_the_start_is_in_the_gate,
+    all_committed_overlapping_transactions_are_applied,
+    m1_m3_existing_rows_are_loaded_at_the_start,
     changes_by_another_store_reach_the_gate_within_a_second,
     w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second,
-    users_who_swap_passkeys_are_not_taken_for_removed,
-    a_torrent_under_a_new_infohash_gives_up_the_old_one,
-    a_row_that_becomes_unreadable_shuts_its_user_out_and_harms_nobody_else,
-    nothing_new_is_no_change,
-    more_changes_than_one_batch_are_taken_in_by_one_poll,
+    users_that_swap_passkeys_are_not_removed,
+    a_torrent_with_a_new_infohash_loses_the_old_one,
+    a_row_that_becomes_malformed_removes_only_its_user,
+    irrelevant_updates_are_not_reported,
+    one_poll_applies_several_batches,
     a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals,
-    the_log_stays_as_short_as_configured,
-    a_failing_poll_keeps_what_is_known_and_the_next_one_catches_up,
-    a_writer_at_work_delays_nobody_who_reads,
+    the_log_is_trimmed_to_the_configured_length,
+    a_failed_poll_changes_nothing_and_the_next_one_catches_up,
+    an_open_transaction_does_not_block_the_follower,
     readers_never_see_an_empty_gate_during_a_reload,
 );

@@ -1,4 +1,4 @@
-//! The gate by itself: who is let in, who is told what, and what concurrent readers see.
+//! The gate alone: admissions, refusals, and concurrent readers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -34,7 +34,7 @@ fn t2_everything_unknown_is_refused_by_name() {
 }
 
 #[test]
-fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
+fn t2_every_refusal_has_its_own_text_and_label() {
     let texts: std::collections::HashSet<String> = Refusal::ALL.iter().map(ToString::to_string).collect();
     let labels: std::collections::HashSet<&str> =
         Refusal::ALL.iter().map(|refusal| refusal.label()).collect();
@@ -42,24 +42,24 @@ fn t2_every_refusal_has_a_clear_text_and_a_label_of_its_own() {
     assert!(texts.iter().all(|text| text.contains(": ") && text.len() < 120));
 }
 
-/// A gate beside which the site's keys count.
-fn with_site_keys() -> (Gate, Arc<Gate>) {
+/// A gate with a Redis source.
+fn with_redis_source() -> (Gate, Arc<Gate>) {
     let site = Arc::new(Gate::default());
     (gate_with_one_of_each().with_redis_source(site.clone()), site)
 }
 
 #[test]
-fn m1_m3_the_database_decides_where_the_sites_keys_say_something_else() {
-    let (gate, site) = with_site_keys();
+fn m1_m3_the_database_takes_precedence_over_the_redis_source() {
+    let (gate, site) = with_redis_source();
     let client = peer_id("-TR3000-");
     let torrent = |number| gate.admit(&passkey(7), &info_hash(number), &client, NOW).unwrap().torrent;
     site.put_torrent(torrent_id(9), info_hash(9), None, true);
-    assert_eq!(torrent(9), torrent_id(9), "known by the key alone");
+    assert_eq!(torrent(9), torrent_id(9), "in the Redis source only");
     assert_eq!(gate.info_hash_of(torrent_id(9)), Some(info_hash(9)));
     // The same infohash under another id.
     site.put_torrent(torrent_id(30), info_hash(3), None, true);
     assert_eq!(torrent(3), torrent_id(3));
-    // The same id for another torrent: both are known, and neither gets the other's traffic.
+    // The same id for another torrent: each has its own accounts.
     site.put_torrent(torrent_id(3), info_hash(8), None, true);
     assert_eq!(torrent(8), torrent_id(1_000_000_000_003));
     assert_eq!(gate.info_hash_of(torrent_id(1_000_000_000_003)), Some(info_hash(8)));
@@ -69,7 +69,7 @@ fn m1_m3_the_database_decides_where_the_sites_keys_say_something_else() {
     listed.sort();
     let expected = [(3, 3), (9, 9), (1_000_000_000_003, 8)];
     assert_eq!(listed, expected.map(|(id, hash)| (torrent_id(id), info_hash(hash))));
-    // What is disabled stays refused, whatever key there is.
+    // A disabled row is refused, also if there is a key.
     gate.put_torrent(torrent_id(9), info_hash(9), None, false);
     assert_eq!(gate.admit(&passkey(7), &info_hash(9), &client, NOW), Err(Refusal::TorrentDisabled.into()));
     site.put_user(user_id(7), passkey(7), true);
@@ -78,8 +78,8 @@ fn m1_m3_the_database_decides_where_the_sites_keys_say_something_else() {
 }
 
 #[test]
-fn m2_a_prefix_counts_wherever_it_is() {
-    let (gate, site) = with_site_keys();
+fn m2_prefixes_of_both_sources_count() {
+    let (gate, site) = with_redis_source();
     let allows = |text| gate.allows_client(&peer_id(text));
     site.set_clients(ClientRules::new([(prefix("-TR"), true), (prefix("-UT"), true)]));
     assert!(allows("-TR3000-") && !allows("-qB4000-"), "other clients are refused once any prefix exists");
@@ -103,7 +103,7 @@ fn w1_a_passkey_in_upper_case_is_the_same_passkey() {
 }
 
 #[test]
-fn a_disabled_user_or_torrent_is_told_so() {
+fn disabled_users_and_torrents_have_their_own_refusals() {
     let gate = gate_with_one_of_each();
     let client = peer_id("-TR3000-");
     gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), false);
@@ -114,7 +114,7 @@ fn a_disabled_user_or_torrent_is_told_so() {
 }
 
 #[test]
-fn a_hybrid_torrent_has_one_name_whichever_hash_is_announced() {
+fn a_hybrid_torrent_has_one_primary_infohash() {
     let gate = gate_with_one_of_each();
     let by_v2 = gate.admit(&passkey(7), &info_hash(33), &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((by_v2.torrent, by_v2.info_hash), (torrent_id(3), info_hash(3)));
@@ -129,7 +129,7 @@ fn a_hybrid_torrent_has_one_name_whichever_hash_is_announced() {
 }
 
 #[test]
-fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
+fn the_passkey_of_a_recently_removed_user_is_available() {
     let gate = gate_with_one_of_each();
     assert!(gate.remove_user(user_id(7)));
     assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(7)));
@@ -138,14 +138,14 @@ fn the_passkey_of_a_user_removed_a_moment_ago_is_still_known() {
     assert_eq!(gate.user_count(), 0);
 
     gate.put_user(user_id(8), passkey(7), true);
-    assert!(!gate.is_enabled(user_id(7), NOW), "somebody else has the passkey now");
+    assert!(!gate.is_enabled(user_id(7), NOW), "another user has the passkey now");
     gate.put_user(user_id(7), passkey(70), true);
-    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the present one comes first");
+    assert_eq!(gate.passkey_of(user_id(7)), Some(passkey(70)), "the current one takes precedence");
     assert_eq!(gate.removed_forgotten(), 0);
 }
 
 #[test]
-fn the_number_of_a_torrent_removed_a_moment_ago_is_still_known() {
+fn the_id_of_a_recently_removed_torrent_is_available() {
     let gate = Gate::default();
     gate.put_torrent(torrent_id(3), info_hash(3), Some(info_hash(33)), true);
     assert!(!gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
@@ -156,8 +156,8 @@ fn the_number_of_a_torrent_removed_a_moment_ago_is_still_known() {
         assert!(gate.is_torrent_removed(torrent_id(3), &name));
     }
     assert_eq!(gate.present_or_removed_torrent_of(&info_hash(4)), None);
-    assert!(!gate.is_torrent_removed(torrent_id(4), &info_hash(4)), "nobody remembers");
-    // Uploaded again, under another number.
+    assert!(!gate.is_torrent_removed(torrent_id(4), &info_hash(4)), "the removal is unknown");
+    // Uploaded again, with another id.
     gate.put_torrent(torrent_id(9), info_hash(3), None, true);
     assert_eq!(gate.present_or_removed_torrent_of(&info_hash(3)), Some(torrent_id(9)));
     assert!(gate.is_torrent_removed(torrent_id(3), &info_hash(3)));
@@ -175,7 +175,7 @@ fn a_rotated_passkey_stops_working_and_the_user_stays() {
 }
 
 #[test]
-fn a_passkey_that_changed_hands_belongs_to_the_new_owner_in_any_order() {
+fn a_passkey_that_moved_to_another_user_belongs_to_the_newer_one_in_any_order() {
     for new_owner_first in [true, false] {
         let gate = gate_with_one_of_each();
         gate.put_user(user_id(8), passkey(8), true);

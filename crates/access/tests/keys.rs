@@ -13,8 +13,7 @@ use domain::{Seconds, UnixTime};
 use fixture::{Fixture, NOW, count, execute, on_every_database};
 use tokio::sync::oneshot;
 
-/// Far more than a second; nothing here takes that long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn ring_on(fixture: &Fixture, configured: Option<&str>) -> (KeyRing, ManualClock) {
     let clock = ManualClock::at(NOW);
@@ -26,17 +25,16 @@ fn scopes(text: &str) -> Scopes {
     text.parse().unwrap()
 }
 
-/// Waits until the ring says so.
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let wait = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
-async fn a_key_opens_what_its_scopes_allow(fixture: Fixture) {
+async fn a_key_permits_its_scopes(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let reader = keys.create("statistics — 統計", scopes("read"), NOW).await.unwrap();
     let both = keys.create("bridge", scopes("read,verify"), NOW).await.unwrap();
@@ -72,7 +70,7 @@ async fn only_a_hash_is_stored(fixture: Fixture) {
     assert_eq!((found, count(&mut raw, "api_keys").await), (0, 1));
 }
 
-async fn a_revocation_is_heard_by_a_ring_of_another_process(fixture: Fixture) {
+async fn changes_reach_the_ring_of_another_process(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let (ring, _) = ring_on(&fixture, None).await;
@@ -84,26 +82,26 @@ async fn a_revocation_is_heard_by_a_ring_of_another_process(fixture: Fixture) {
     });
     assert!(ring.authenticate(&key.text).is_some());
     assert!(keys.revoke(key.id, UnixTime(NOW.0 + 5)).await.unwrap());
-    until("a revocation is heard", || ring.authenticate(&key.text).is_none()).await;
-    // A second time changes nothing, and the moment of the first stays.
+    until("the revocation", || ring.authenticate(&key.text).is_none()).await;
+    // A second revocation changes nothing.
     assert!(!keys.revoke(key.id, UnixTime(NOW.0 + 9)).await.unwrap());
     assert_eq!(keys.list().await.unwrap()[0].revoked_at, Some(UnixTime(NOW.0 + 5)));
     let new = keys.create("b", scopes("verify"), NOW).await.unwrap();
-    until("a new key is heard of", || ring.authenticate(&new.text).is_some()).await;
-    // Whoever has only SQL can close a door as well, or change what it opens.
+    until("the new key", || ring.authenticate(&new.text).is_some()).await;
+    // Changes by SQL.
     let mut raw = fixture.raw().await;
     execute(&mut raw, "UPDATE api_keys SET scopes = 'verify,read'").await;
-    until("new scopes are heard of", || {
+    until("the new scopes", || {
         ring.authenticate(&new.text).is_some_and(|found| found.scopes == scopes("verify,read"))
     })
     .await;
     execute(&mut raw, "DELETE FROM api_keys").await;
-    until("a deletion is heard of", || ring.authenticate(&new.text).is_none()).await;
+    until("the deletion", || ring.authenticate(&new.text).is_none()).await;
     drop(stop);
     following.await.unwrap();
 }
 
-async fn the_first_key_is_made_once_however_many_start(fixture: Fixture) {
+async fn the_first_key_is_created_once_by_concurrent_starts(fixture: Fixture) {
     let store = fixture.store().await;
     let starters: Vec<_> = (0..10)
         .map(|_| {
@@ -126,20 +124,20 @@ async fn the_first_key_is_made_once_however_many_start(fixture: Fixture) {
     assert_eq!((listed.len(), listed[0].name.as_str()), (1, "first start"));
     let (ring, _) = ring_on(&fixture, None).await;
     assert!(ring.authenticate(&made[0].text).unwrap().scopes.allow(Scope::Admin));
-    // Nor does it come back when it is gone.
+    // It is not created again after it is deleted.
     keys.revoke(made[0].id, NOW).await.unwrap();
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
     execute(&mut fixture.raw().await, "DELETE FROM api_keys").await;
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
 }
 
-async fn no_first_key_is_made_beside_one_that_somebody_made(fixture: Fixture) {
+async fn no_first_key_is_created_if_there_is_another_key(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     keys.create("a", scopes("verify"), NOW).await.unwrap();
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
 }
 
-async fn when_a_key_was_used_last_is_noted(fixture: Fixture) {
+async fn the_time_of_last_use_is_stored(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let last_used = async || keys.list().await.unwrap()[0].last_used_at;
@@ -152,7 +150,7 @@ async fn when_a_key_was_used_last_is_noted(fixture: Fixture) {
     ring.store_usage().await.unwrap();
     let later = Some(UnixTime(NOW.0 + 100));
     assert_eq!(last_used().await, later);
-    // A process whose clock is behind does not set it back.
+    // A process with a slow clock does not set it back.
     let (behind, _) = ring_on(&fixture, None).await;
     behind.authenticate(&key.text).unwrap();
     behind.store_usage().await.unwrap();
@@ -160,7 +158,7 @@ async fn when_a_key_was_used_last_is_noted(fixture: Fixture) {
     assert_eq!((ring.figures().accepted, ring.figures().refused, ring.figures().keys), (1, 0, 1));
 }
 
-async fn what_makes_no_sense_is_refused(fixture: Fixture) {
+async fn invalid_names_and_scopes_are_refused(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let refusal = async |name: &str, scopes| keys.create(name, scopes, NOW).await.unwrap_err();
     assert!(matches!(refusal("a", Scopes::default()).await, AccessError::KeyWithoutScope));
@@ -172,7 +170,7 @@ async fn what_makes_no_sense_is_refused(fixture: Fixture) {
     assert!(keys.create(&"長".repeat(100), scopes("read"), NOW).await.is_ok());
 }
 
-async fn a_row_that_nobody_can_read_hides_no_other(fixture: Fixture) {
+async fn a_malformed_row_does_not_hide_others(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let hash = "0".repeat(64);
@@ -189,12 +187,12 @@ async fn a_row_that_nobody_can_read_hides_no_other(fixture: Fixture) {
 }
 
 on_every_database!(
-    a_key_opens_what_its_scopes_allow,
+    a_key_permits_its_scopes,
     only_a_hash_is_stored,
-    a_revocation_is_heard_by_a_ring_of_another_process,
-    the_first_key_is_made_once_however_many_start,
-    no_first_key_is_made_beside_one_that_somebody_made,
-    when_a_key_was_used_last_is_noted,
-    what_makes_no_sense_is_refused,
-    a_row_that_nobody_can_read_hides_no_other,
+    changes_reach_the_ring_of_another_process,
+    the_first_key_is_created_once_by_concurrent_starts,
+    no_first_key_is_created_if_there_is_another_key,
+    the_time_of_last_use_is_stored,
+    invalid_names_and_scopes_are_refused,
+    a_malformed_row_does_not_hide_others,
 );

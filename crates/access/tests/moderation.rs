@@ -1,4 +1,4 @@
-//! Slots, torrents that await approval and banned ports: what is written, by us or by the site, is what the gate goes by.
+//! Slots, pending torrents and banned ports, from the store and the site's SQL to the gate.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn admission(gate: &Gate) -> Admission {
     gate.admit(&passkey(7), &info_hash(3), &peer_id("-TR3000-"), NOW).unwrap()
 }
 
-/// What a poll reports, but for what only whoever keeps a copy needs.
+/// Polls once. Changes for copies of the gate are left out.
 async fn poll(follower: &mut Follower) -> Vec<Change> {
     let mut changes = Vec::new();
     follower.poll(&mut |change| changes.push(change)).await.unwrap();
@@ -42,7 +42,7 @@ async fn listed(store: &access::Store) -> Vec<String> {
     bans.iter().map(|ban| format!("{} {}", ban.range, ban.reason)).collect()
 }
 
-/// User 7, torrent 3, and a gate with a follower that knows them.
+/// User 7, torrent 3, and a gate with a follower.
 async fn scene(fixture: &Fixture) -> (access::Store, Arc<Gate>, Follower, ManualClock) {
     let store = fixture.store().await;
     store.add_user(new_user(7)).await.unwrap();
@@ -73,7 +73,7 @@ async fn slots_of_users_and_torrents_reach_the_gate(fixture: Fixture) {
     assert!(matches!(unknown, Err(AccessError::UnknownTorrent(_))));
 }
 
-async fn what_a_change_does_not_name_stays(fixture: Fixture) {
+async fn a_change_leaves_other_fields_unchanged(fixture: Fixture) {
     let (store, _, _, _) = scene(&fixture).await;
     let all = TorrentChange { enabled: Some(false), approved: Some(false), leech_slots: Some(slots("5")) };
     store.change_torrent(torrent_id(3), all).await.unwrap();
@@ -94,7 +94,7 @@ async fn what_a_change_does_not_name_stays(fixture: Fixture) {
     assert_eq!(user.leech_slots, slots("2"));
 }
 
-async fn the_gate_knows_when_a_torrent_was_approved(fixture: Fixture) {
+async fn the_gate_records_when_a_torrent_was_approved(fixture: Fixture) {
     let (store, gate, mut follower, clock) = scene(&fixture).await;
     assert_eq!(admission(&gate).approval, Approval::ALWAYS);
     let approve = |approved| {
@@ -109,7 +109,7 @@ async fn the_gate_knows_when_a_torrent_was_approved(fixture: Fixture) {
     poll(&mut follower).await;
     let approved_at = NOW + Seconds(100);
     assert_eq!(admission(&gate).approval.since(), Some(approved_at));
-    // Other changes, and reading all again, leave that moment.
+    // Other changes and a reload leave that time.
     clock.advance(Seconds(100));
     let change = TorrentChange { leech_slots: Some(slots("9")), ..TorrentChange::default() };
     store.change_torrent(torrent_id(3), change).await.unwrap();
@@ -121,7 +121,7 @@ async fn the_gate_knows_when_a_torrent_was_approved(fixture: Fixture) {
     assert_eq!(store.torrent(torrent_id(4)).await.unwrap().unwrap(), added);
     poll(&mut follower).await;
     assert!(gate.torrent(&info_hash(4)).unwrap().approval.is_pending());
-    // Who starts anew knows of no moment, but knows what awaits approval.
+    // After a restart the time is unknown; pending torrents are pending.
     let fresh = Arc::new(Gate::default());
     load(fixture.store().await, fresh.clone()).await.unwrap();
     assert_eq!(fresh.torrent(&info_hash(3)).unwrap().approval.since(), Some(UnixTime(0)));
@@ -150,7 +150,7 @@ async fn ports_are_banned_and_allowed_by_ranges(fixture: Fixture) {
     assert!(gate.allows_port(6887) && gate.allows_port(6888) && !gate.allows_port(6889));
     let nothing = store.allow_ports(ports("6887")).await;
     assert!(matches!(nothing, Err(AccessError::PortsNotBanned(range)) if range == ports("6887")));
-    // Several at once, each of which cuts the same range: none bans again what another allowed.
+    // Concurrent changes of the same range: none bans again what another allowed.
     store.ban_ports(ports("100-200"), "").await.unwrap();
     let at_once = (0..8).map(|number| {
         let (store, range) = (store.clone(), ports(&(110 + 10 * number).to_string()));
@@ -170,7 +170,7 @@ async fn ports_are_banned_and_allowed_by_ranges(fixture: Fixture) {
     );
 }
 
-async fn the_site_writes_with_its_own_sql(fixture: Fixture) {
+async fn changes_by_the_sites_sql_reach_the_gate(fixture: Fixture) {
     let (_, gate, mut follower, _) = scene(&fixture).await;
     let mut site = fixture.raw().await;
     execute(&mut site, "INSERT INTO banned_ports (first_port, last_port) VALUES (100, 200)").await;
@@ -203,15 +203,15 @@ async fn the_site_writes_with_its_own_sql(fixture: Fixture) {
 
 on_every_database!(
     slots_of_users_and_torrents_reach_the_gate,
-    what_a_change_does_not_name_stays,
-    the_gate_knows_when_a_torrent_was_approved,
+    a_change_leaves_other_fields_unchanged,
+    the_gate_records_when_a_torrent_was_approved,
     ports_are_banned_and_allowed_by_ranges,
-    the_site_writes_with_its_own_sql,
+    changes_by_the_sites_sql_reach_the_gate,
 );
 
-/// A database of an older version gets the new columns, and everybody keeps what they had.
+/// The new columns are added with their defaults.
 #[tokio::test]
-async fn an_older_database_is_brought_up_to_date() {
+async fn an_older_database_is_migrated() {
     for fixture in [Fixture::sqlite(), Fixture::postgres(), Fixture::mariadb()] {
         let (store, ..) = scene(&fixture).await;
         store.close().await;
@@ -228,7 +228,7 @@ async fn an_older_database_is_brought_up_to_date() {
             "ALTER TABLE torrents DROP COLUMN leech_slots",
             "ALTER TABLE torrents DROP COLUMN approved",
         ] {
-            // MariaDB drops no column that a named rule speaks of.
+            // MariaDB does not drop a column with a named constraint.
             let rule = match undo {
                 "ALTER TABLE users DROP COLUMN leech_slots" => {
                     "ALTER TABLE users DROP CONSTRAINT user_leech_slots_are_a_number"

@@ -132,7 +132,7 @@ async fn m1_m3_existing_keys_admit_and_published_changes_apply_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skipped() {
+async fn unpublished_changes_are_found_by_a_scan_and_malformed_keys_are_skipped() {
     let server = RedisServer::start();
     let mut lines = vec![format!("SET {} many", torrent_key(9))];
     lines.push(format!("SET {UPPER_CASE} 5"));
@@ -149,7 +149,7 @@ async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skippe
     site.scans(1).await;
     assert_eq!(site.counters.keys_malformed.load(Ordering::Relaxed), 4);
 
-    // A hybrid torrent has two names; a third is one too many, until one of the others is gone.
+    // A hybrid torrent has two infohashes; a third is in conflict until one of the others is deleted.
     for number in [4001, 4002, 4003] {
         server.cli(&["SET", &torrent_key(number), "4000"]);
         site.scans(2).await;
@@ -160,12 +160,12 @@ async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skippe
     assert_eq!(site.counters.keys_conflicting.load(Ordering::Relaxed), 1);
     server.cli(&["DEL", &torrent_key(4001)]);
     site.expect(Change::TorrentRemoved(info_hash(4001))).await;
-    // What takes its place is put in by the same round, a moment later.
+    // The same scan inserts its successor.
     site.scans(1).await;
     let known = |number| site.gate.torrent(&info_hash(number)).map(|grant| grant.info_hash);
     assert_eq!((known(4001), known(4002), known(4003)), (None, Some(info_hash(4002)), Some(info_hash(4002))));
 
-    // A user's passkey changes without a word; a passkey moves to another user.
+    // A user's passkey changes without a message; a passkey moves to another user.
     server.cli(&["HSET", &user_key(5000), "user_id", "1"]);
     server.cli(&["DEL", &user_key(101)]);
     site.expect(Change::UserAdmitted(user_id(1))).await;
@@ -179,13 +179,13 @@ async fn what_the_site_forgot_to_tell_is_found_in_a_round_and_nonsense_is_skippe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redis_that_is_gone_or_has_lost_everything_shuts_nobody_out() {
+async fn an_unreachable_or_empty_redis_removes_nothing() {
     let mut server = RedisServer::start();
     server.cli(&["SET", &torrent_key(1), "1"]);
     server.cli(&["HSET", &user_key(7), "user_id", "7"]);
     let mut site = Following::start(&server.url(), OFTEN).await;
     server.kill();
-    // It keeps nothing on disk, so it comes back empty.
+    // It has no persistence, so it restarts empty.
     server.restart();
     let counters = site.counters.clone();
     let waiting = async {
@@ -193,10 +193,10 @@ async fn a_redis_that_is_gone_or_has_lost_everything_shuts_nobody_out() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(TIMEOUT, waiting).await.expect("it is looked at again");
+    tokio::time::timeout(TIMEOUT, waiting).await.expect("another scan");
     assert_eq!(site.gate.admit_user(&passkey(7), NOW), Ok(user_id(7)));
     assert_eq!(site.gate.torrent_of(&info_hash(1)), Some(torrent_id(1)));
-    // The site writes its keys anew, and is believed.
+    // The site writes its keys again.
     server.cli(&["SET", &torrent_key(2), "2"]);
     site.expect(Change::TorrentAdmitted(info_hash(2))).await;
     site.expect(Change::TorrentRemoved(info_hash(1))).await;
@@ -204,7 +204,7 @@ async fn a_redis_that_is_gone_or_has_lost_everything_shuts_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m1_a_redis_that_lost_most_keys_is_not_believed_until_it_lasts_or_the_site_says_so() {
+async fn m1_a_loss_of_most_keys_is_accepted_after_three_scans_or_on_request() {
     let server = RedisServer::start();
     for number in 1..=30 {
         server.cli(&["SET", &torrent_key(number), &number.to_string()]);
@@ -214,7 +214,7 @@ async fn m1_a_redis_that_lost_most_keys_is_not_believed_until_it_lasts_or_the_si
     let mut site = Following::start(&server.url(), NEVER).await;
     assert_eq!(site.gate.torrent_count(), 30);
     server.cli(&lost);
-    // The site says that everything is to be looked at.
+    // The site requests a scan.
     server.cli(&["PUBLISH", "t:ch:torrent", ""]);
     site.expect(Change::TorrentRemoved(info_hash(30))).await;
     for number in 2..=30 {
@@ -227,7 +227,7 @@ async fn m1_a_redis_that_lost_most_keys_is_not_believed_until_it_lasts_or_the_si
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m1_the_last_key_that_the_site_deletes_without_a_word_is_believed() {
+async fn m1_an_unpublished_deletion_of_the_last_key_is_accepted() {
     let server = RedisServer::start();
     server.cli(&["SET", &torrent_key(1), "1"]);
     let mut site = Following::start(&server.url(), OFTEN).await;
@@ -237,7 +237,7 @@ async fn m1_the_last_key_that_the_site_deletes_without_a_word_is_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m1_a_redis_that_is_away_at_the_start_is_read_when_it_comes() {
+async fn m1_a_redis_that_is_unreachable_at_the_start_is_read_later() {
     let mut server = RedisServer::start();
     server.kill();
     let mut site = Following::start(&server.url(), NEVER).await;
@@ -246,7 +246,7 @@ async fn m1_a_redis_that_is_away_at_the_start_is_read_when_it_comes() {
     let admit = |number| gate.admit(&passkey(7), &info_hash(number), &peer_id("-TR3"), NOW);
     assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent.into()));
     gate.put_torrent(torrent_id(2), info_hash(2), None, true);
-    assert!(admit(2).is_ok(), "the database knows it");
+    assert!(admit(2).is_ok(), "in the database");
     server.restart();
     server.cli(&["SET", &torrent_key(1), "1"]);
     server.cli(&["PUBLISH", "t:ch:torrent", &info_hash(1).to_string()]);
@@ -331,7 +331,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     expected = vec![torrent_key(4), torrent_key(6), user_key(11)];
     await_keys(&server, expected.clone()).await;
 
-    // A copy from before a removal that no process saw is removed at the next start; the site's own key stays.
+    // A copy of a row that was removed while no process ran is deleted at the next start; the site's own key stays.
     server.cli(&["SET", &torrent_key(77), "77"]);
     server.cli(&["SADD", "t:m:copies:torrents", &info_hash(77).to_string()]);
     server.cli(&["SET", &torrent_key(78), "78"]);
@@ -344,7 +344,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     await_keys(&server, expected).await;
 }
 
-async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
+async fn m1_m3_sync_loads_the_keys_from_the_database(fixture: Fixture) {
     let server = RedisServer::start();
     let store = fixture.store().await;
     store.add_torrents((1..=2500).map(new_torrent)).await.unwrap();
@@ -385,10 +385,10 @@ async fn m1_m3_sync_loads_what_the_database_has(fixture: Fixture) {
     assert_eq!(server.cli(&["HGET", &user_key(1), "user_id"]), "1");
 }
 
-on_every_database!(m1_m3_keys_follow_the_database, m1_m3_sync_loads_what_the_database_has);
+on_every_database!(m1_m3_keys_follow_the_database, m1_m3_sync_loads_the_keys_from_the_database);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m1_m3_the_sites_own_keys_are_left_alone_and_lost_copies_are_written_again() {
+async fn m1_m3_the_sites_own_keys_are_not_changed_and_lost_copies_are_written_again() {
     let (server, fixture) = (RedisServer::start(), Fixture::sqlite());
     let store = fixture.store().await;
     store.add_torrents([new_torrent(1), new_torrent(2)]).await.unwrap();

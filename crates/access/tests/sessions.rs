@@ -1,4 +1,4 @@
-//! Operators who are signed in, on every kind of database.
+//! Sessions, on every database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use fixture::{Fixture, NOW, count, execute, on_every_database};
 
 const HOUR: Seconds = Seconds(3600);
 
-/// Milliseconds so many seconds after the beginning.
+/// In milliseconds.
 fn after(seconds: u32) -> u64 {
     u64::from(NOW.0 + seconds) * 1000
 }
@@ -19,7 +19,7 @@ async fn a_key(fixture: &Fixture) -> NewKey {
     ApiKeys::on(&fixture.store().await).create("a", "admin".parse().unwrap(), NOW).await.unwrap()
 }
 
-async fn a_session_holds_at_every_process_until_its_time(fixture: Fixture) {
+async fn a_session_is_valid_in_every_process_until_it_expires(fixture: Fixture) {
     let key = a_key(&fixture).await;
     let here = Sessions::on(&fixture.store().await);
     let (secret, session) = here.begin(key.id, NOW, HOUR).await.unwrap();
@@ -45,7 +45,7 @@ async fn only_a_hash_of_a_session_is_stored(fixture: Fixture) {
     assert_eq!(count(&mut raw, "api_sessions").await, 1);
 }
 
-async fn who_signs_out_is_out_here_at_once_and_elsewhere_within_a_second(fixture: Fixture) {
+async fn signing_out_takes_effect_here_at_once_and_elsewhere_within_a_second(fixture: Fixture) {
     let key = a_key(&fixture).await;
     let (here, elsewhere) = (Sessions::on(&fixture.store().await), Sessions::on(&fixture.store().await));
     let (secret, _) = here.begin(key.id, NOW, HOUR).await.unwrap();
@@ -57,12 +57,12 @@ async fn who_signs_out_is_out_here_at_once_and_elsewhere_within_a_second(fixture
     assert!(here.end(&secret).await.unwrap());
     assert_eq!(here.find(&secret, after(0)).await.unwrap(), None);
     assert_eq!(elsewhere.find(&secret, after(1)).await.unwrap(), None);
-    assert!(!here.end(&secret).await.unwrap(), "a second time there is nothing to end");
-    assert!(here.find(&other, after(2)).await.unwrap().is_some(), "the other one goes on");
+    assert!(!here.end(&secret).await.unwrap(), "already ended");
+    assert!(here.find(&other, after(2)).await.unwrap().is_some(), "other sessions stay valid");
     assert_eq!(here.figures().open, 1);
 }
 
-async fn what_is_over_is_swept(fixture: Fixture) {
+async fn expired_sessions_are_removed(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let (kept, revoked) = (a_key(&fixture).await, a_key(&fixture).await);
     let sessions = Sessions::on(&fixture.store().await);
@@ -82,7 +82,7 @@ async fn what_is_over_is_swept(fixture: Fixture) {
     assert_eq!(sessions.figures().open, 0);
 }
 
-async fn a_key_has_so_many_sessions_and_the_oldest_gives_way(fixture: Fixture) {
+async fn the_oldest_session_of_a_key_is_removed_beyond_the_limit(fixture: Fixture) {
     let (key, other) = (a_key(&fixture).await, a_key(&fixture).await);
     let sessions = Sessions::on(&fixture.store().await);
     let (others, _) = sessions.begin(other.id, NOW, HOUR).await.unwrap();
@@ -93,11 +93,11 @@ async fn a_key_has_so_many_sessions_and_the_oldest_gives_way(fixture: Fixture) {
     }
     assert_eq!(sessions.find(&oldest, after(200)).await.unwrap(), None);
     assert!(sessions.find(&newest.unwrap(), after(200)).await.unwrap().is_some());
-    assert!(sessions.find(&others, after(200)).await.unwrap().is_some(), "another key has its own");
+    assert!(sessions.find(&others, after(200)).await.unwrap().is_some(), "another key has its own limit");
     assert_eq!((sessions.figures().pushed_out, sessions.figures().open), (1, 101));
 }
 
-async fn who_is_known_stays_known_while_the_database_fails(fixture: Fixture) {
+async fn cached_sessions_stay_valid_while_the_database_fails(fixture: Fixture) {
     let key = a_key(&fixture).await;
     let store = fixture.store().await;
     let sessions = Sessions::on(&store);
@@ -108,17 +108,17 @@ async fn who_is_known_stays_known_while_the_database_fails(fixture: Fixture) {
     for second in [5, 10, 3599] {
         assert!(sessions.find(&known, after(second)).await.unwrap().is_some(), "after {second} s");
     }
-    assert_eq!(sessions.find(&known, after(3600)).await.unwrap(), None, "but no longer than its time");
-    assert!(sessions.find(&unknown, after(1)).await.is_err(), "nobody can say");
+    assert_eq!(sessions.find(&known, after(3600)).await.unwrap(), None, "until they expire");
+    assert!(sessions.find(&unknown, after(1)).await.is_err(), "not cached");
     assert!(sessions.begin(key.id, NOW, HOUR).await.is_err());
     assert!(sessions.figures().failures >= 4);
 }
 
 on_every_database!(
-    a_session_holds_at_every_process_until_its_time,
+    a_session_is_valid_in_every_process_until_it_expires,
     only_a_hash_of_a_session_is_stored,
-    who_signs_out_is_out_here_at_once_and_elsewhere_within_a_second,
-    what_is_over_is_swept,
-    a_key_has_so_many_sessions_and_the_oldest_gives_way,
-    who_is_known_stays_known_while_the_database_fails,
+    signing_out_takes_effect_here_at_once_and_elsewhere_within_a_second,
+    expired_sessions_are_removed,
+    the_oldest_session_of_a_key_is_removed_beyond_the_limit,
+    cached_sessions_stay_valid_while_the_database_fails,
 );

@@ -1,4 +1,4 @@
-//! SQLite's file: where it is made, who may read it, and what is said of a file that is none.
+//! The SQLite file: creation, permissions, and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use database::DatabaseError;
 use fixture::{Fixture, new_user};
 
 #[tokio::test]
-async fn a_missing_folder_is_made() {
+async fn a_missing_folder_is_created() {
     let fixture = Fixture::sqlite();
     let path = fixture.folder().join("deep/er/rollcall.db");
     let store = Store::open(&format!("sqlite://{}", path.display())).await.unwrap();
@@ -18,7 +18,7 @@ async fn a_missing_folder_is_made() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_understood_are_explained() {
+async fn malformed_urls_have_clear_errors() {
     for (url, expected) in [
         ("oracle://me:secret@host/db", "oracle://…"),
         ("postgres://me:secret@127.0.0.1:1/db", "postgres://me@127.0.0.1:1/db cannot be reached"),
@@ -34,7 +34,7 @@ async fn addresses_that_are_not_understood_are_explained() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_or_a_damaged_one_is_explained() {
+async fn a_foreign_or_damaged_file_has_a_clear_error() {
     let fixture = Fixture::sqlite();
     std::fs::write(fixture.path(), "this is a letter to my aunt. ".repeat(400)).unwrap();
     let error = Store::open(&fixture.url()).await.unwrap_err();
@@ -52,7 +52,7 @@ async fn a_file_that_is_no_database_or_a_damaged_one_is_explained() {
 }
 
 #[tokio::test]
-async fn a_place_where_no_file_can_be_is_explained() {
+async fn an_impossible_path_has_a_clear_error() {
     let fixture = Fixture::sqlite();
     let file = fixture.folder().join("file");
     std::fs::write(&file, "").unwrap();
@@ -63,7 +63,7 @@ async fn a_place_where_no_file_can_be_is_explained() {
 }
 
 #[tokio::test]
-async fn the_file_with_everybodys_passkeys_is_its_owners_alone() {
+async fn the_file_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let fixture = Fixture::sqlite();
     let store = fixture.store().await;
@@ -77,9 +77,9 @@ async fn the_file_with_everybodys_passkeys_is_its_owners_alone() {
     assert!(!fixture.store().await.is_new());
 }
 
-/// Files made by the first version hold this checksum: with another text of the migration they could not be opened.
+/// Existing files contain this checksum of the migration, whose text must not change.
 #[tokio::test]
-async fn files_of_the_first_version_go_on_working() {
+async fn files_of_the_first_version_can_be_opened() {
     let fixture = Fixture::sqlite();
     fixture.store().await.close().await;
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path());
@@ -94,9 +94,9 @@ async fn files_of_the_first_version_go_on_working() {
     assert_eq!(found, (1, checksum.to_owned()));
 }
 
-/// SQLite says "disk full" when a table has given out its highest id.
+/// SQLite reports "disk full" when the highest id is in use.
 #[tokio::test]
-async fn behind_the_highest_id_there_is_no_next_one_and_nobody_is_told_that_the_disk_is_full() {
+async fn exhausted_ids_are_not_reported_as_a_full_disk() {
     let fixture = Fixture::sqlite();
     let store = Store::open(&fixture.url()).await.unwrap();
     store.add_user(new_user(i64::MAX as u64)).await.unwrap();

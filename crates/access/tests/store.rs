@@ -1,4 +1,4 @@
-//! The database: what it keeps, what it refuses and what it says then.
+//! The store: rows, constraints and error messages, on every database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -22,17 +22,17 @@ async fn a_user_is_kept_across_reopening(fixture: Fixture) {
     assert_eq!(again.user(user_id(8)).await.unwrap(), None);
 }
 
-async fn an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back(fixture: Fixture) {
+async fn missing_ids_and_passkeys_are_assigned_and_ids_are_not_reused(fixture: Fixture) {
     let store = fixture.store().await;
-    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
-    let first = store.add_user(anyone).await.unwrap();
-    let second = store.add_user(anyone).await.unwrap();
+    let unnumbered = NewUser { id: None, passkey: None, created_at: NOW };
+    let first = store.add_user(unnumbered).await.unwrap();
+    let second = store.add_user(unnumbered).await.unwrap();
     assert_eq!((first.id, second.id), (user_id(1), user_id(2)));
     assert_ne!(first.passkey, second.passkey);
     assert_eq!(first.passkey.to_string().len(), 32);
 
     store.remove_user(second.id).await.unwrap();
-    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(3), "accounts outlive users");
+    assert_eq!(store.add_user(unnumbered).await.unwrap().id, user_id(3), "accounts outlive users");
 }
 
 async fn a_rotated_passkey_replaces_the_old_one(fixture: Fixture) {
@@ -58,7 +58,7 @@ async fn users_and_torrents_are_listed_page_by_page(fixture: Fixture) {
     assert_eq!((store.count_users().await.unwrap(), store.count_torrents().await.unwrap()), (5, 5));
 }
 
-async fn enabling_and_removing_the_unknown_says_so(fixture: Fixture) {
+async fn changing_a_missing_row_is_an_error(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(1)).await.unwrap();
     store.add_torrent(new_torrent(1)).await.unwrap();
@@ -90,7 +90,7 @@ async fn enabling_and_removing_the_unknown_says_so(fixture: Fixture) {
     assert!(errors.iter().all(|error| !error.is_retryable()));
 }
 
-async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away(fixture: Fixture) {
+async fn a_taken_id_or_passkey_is_reported_without_disclosing_the_passkey(fixture: Fixture) {
     let store = fixture.store().await;
     store
         .add_user(NewUser { passkey: Some("abcdef0123456789".parse().unwrap()), ..new_user(7) })
@@ -110,7 +110,7 @@ async fn a_taken_id_or_passkey_is_named_without_giving_the_passkey_away(fixture:
     assert!(matches!(rotated, AccessError::PasskeyTaken { holder, .. } if holder == user_id(7)));
 }
 
-async fn a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2(fixture: Fixture) {
+async fn a_taken_infohash_is_reported_with_its_torrent(fixture: Fixture) {
     let store = fixture.store().await;
     let mut hybrid = new_torrent(3);
     hybrid.info_hash_v2 = Some(info_hash(33));
@@ -154,7 +154,7 @@ async fn tens_of_thousands_of_users_and_torrents_are_added_in_bulk(fixture: Fixt
     assert_eq!(store.count_users().await.unwrap(), COUNT);
 }
 
-async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit(fixture: Fixture) {
+async fn a_bulk_insert_is_atomic_and_reports_the_row_at_fault(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_user(new_user(1_234)).await.unwrap();
     let error = store.add_users((1..=2_000).map(new_user)).await.unwrap_err();
@@ -167,7 +167,7 @@ async fn a_bulk_insert_is_all_or_nothing_and_names_the_culprit(fixture: Fixture)
     assert_eq!(store.count_torrents().await.unwrap(), 0);
 }
 
-async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case(fixture: Fixture) {
+async fn w1_upper_case_rows_are_read_in_lower_case(fixture: Fixture) {
     let store = fixture.store().await;
     let v2 = "AB".repeat(32);
     execute(
@@ -188,7 +188,7 @@ async fn w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case(fixture: Fix
     }
 }
 
-async fn the_tables_refuse_what_nobody_could_read(fixture: Fixture) {
+async fn the_tables_refuse_malformed_values(fixture: Fixture) {
     let _store = fixture.store().await;
     let mut raw = fixture.raw().await;
     for bad in [
@@ -205,7 +205,7 @@ async fn the_tables_refuse_what_nobody_could_read(fixture: Fixture) {
     }
 }
 
-async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed(fixture: Fixture) {
+async fn a_malformed_row_is_left_out_of_lists_and_can_be_removed(fixture: Fixture) {
     let store = fixture.store().await;
     store.add_users((1..=3).map(new_user)).await.unwrap();
     let unguard = fixture.pick(
@@ -222,7 +222,7 @@ async fn a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed(fixtu
     store.remove_user(user_id(2)).await.unwrap();
 }
 
-async fn a_database_of_a_newer_version_is_left_alone(fixture: Fixture) {
+async fn a_database_of_a_newer_version_is_refused(fixture: Fixture) {
     fixture.store().await.close().await;
     execute(
         &mut fixture.raw().await,
@@ -234,7 +234,7 @@ async fn a_database_of_a_newer_version_is_left_alone(fixture: Fixture) {
     assert!(error.to_string().contains("another version"), "{error}");
 }
 
-async fn many_open_a_new_database_at_once(fixture: Fixture) {
+async fn many_processes_open_a_new_database_concurrently(fixture: Fixture) {
     let openers: Vec<_> = (1..=8)
         .map(|number| {
             let url = fixture.url();
@@ -249,40 +249,40 @@ async fn many_open_a_new_database_at_once(fixture: Fixture) {
     assert_eq!(fixture.store().await.count_users().await.unwrap(), 8);
 }
 
-async fn a_chosen_id_is_not_given_again(fixture: Fixture) {
+async fn an_explicit_id_is_not_assigned_again(fixture: Fixture) {
     let store = fixture.store().await;
-    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
+    let unnumbered = NewUser { id: None, passkey: None, created_at: NOW };
     store.add_user(new_user(1)).await.unwrap();
-    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(2));
+    assert_eq!(store.add_user(unnumbered).await.unwrap().id, user_id(2));
     store.add_users([new_user(70), new_user(7)]).await.unwrap();
-    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(71));
+    assert_eq!(store.add_user(unnumbered).await.unwrap().id, user_id(71));
     store.add_torrents([new_torrent(9), new_torrent(1)]).await.unwrap();
     let without = fixture::new_torrent_without_id(2);
     assert_eq!(store.add_torrent(without).await.unwrap().id, torrent_id(10));
 }
 
-/// Regression: a user added behind the sandbox got one of its ids.
-async fn automatic_ids_are_not_taken_from_behind_the_sandbox(fixture: Fixture) {
+/// Regression: after the sandbox was created, a new user got one of its ids.
+async fn automatic_ids_skip_the_sandbox(fixture: Fixture) {
     let store = fixture.store().await;
-    let anyone = NewUser { id: None, passkey: None, created_at: NOW };
+    let unnumbered = NewUser { id: None, passkey: None, created_at: NOW };
     let in_sandbox = store.add_sandbox_user(new_user(900_000_001)).await.unwrap();
     assert!(in_sandbox.sandbox && store.user(in_sandbox.id).await.unwrap().unwrap().sandbox);
-    let first = store.add_user(anyone).await.unwrap();
+    let first = store.add_user(unnumbered).await.unwrap();
     assert_eq!((first.id, first.sandbox), (user_id(1), false));
-    store.add_users([new_user(900_000_005), anyone]).await.unwrap();
+    store.add_users([new_user(900_000_005), unnumbered]).await.unwrap();
     store.add_users([new_user(70)]).await.unwrap();
-    store.add_users([anyone]).await.unwrap();
+    store.add_users([unnumbered]).await.unwrap();
     let ids: Vec<u64> =
         store.list_users(None, 10).await.unwrap().into_iter().map(|user| user.id.get()).collect();
     assert_eq!(ids, [1, 2, 70, 71, 900_000_001, 900_000_005]);
     store.add_user(new_user(900_000_000)).await.unwrap();
-    assert_eq!(store.add_user(anyone).await.unwrap().id, user_id(900_001_000));
+    assert_eq!(store.add_user(unnumbered).await.unwrap().id, user_id(900_001_000));
     store.add_torrents([new_torrent(900_000_009), new_torrent(3)]).await.unwrap();
     let without = fixture::new_torrent_without_id(2);
     assert_eq!(store.add_torrent(without).await.unwrap().id, torrent_id(4));
 }
 
-async fn every_text_is_kept_as_well_as_the_database_can(fixture: Fixture) {
+async fn texts_are_stored_as_far_as_the_database_permits(fixture: Fixture) {
     let store = fixture.store().await;
     let long = "é".repeat(40_000);
     for (number, name) in [(1, "Łódź 🦀 \"'`\\"), (2, "with\0nul"), (3, long.as_str())] {
@@ -295,7 +295,7 @@ async fn every_text_is_kept_as_well_as_the_database_can(fixture: Fixture) {
 }
 
 #[tokio::test]
-async fn a_sites_own_database_is_left_alone() {
+async fn a_database_of_another_program_is_refused() {
     for fixture in [Fixture::postgres(), Fixture::mariadb()] {
         execute(&mut fixture.raw().await, "CREATE TABLE users (id INT, nickname VARCHAR(20))").await;
         let error = Store::open(&fixture.url()).await.unwrap_err();
@@ -305,7 +305,7 @@ async fn a_sites_own_database_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_migration_that_broke_off_on_mariadb_is_run_again() {
+async fn an_interrupted_migration_on_mariadb_is_repeated() {
     let fixture = Fixture::mariadb();
     fixture.store().await.close().await;
     let mut raw = fixture.raw().await;
@@ -320,22 +320,22 @@ async fn a_migration_that_broke_off_on_mariadb_is_run_again() {
 }
 
 on_every_database!(
-    a_chosen_id_is_not_given_again,
-    automatic_ids_are_not_taken_from_behind_the_sandbox,
-    every_text_is_kept_as_well_as_the_database_can,
+    an_explicit_id_is_not_assigned_again,
+    automatic_ids_skip_the_sandbox,
+    texts_are_stored_as_far_as_the_database_permits,
     a_user_is_kept_across_reopening,
-    an_id_and_passkey_left_out_are_chosen_and_ids_never_come_back,
+    missing_ids_and_passkeys_are_assigned_and_ids_are_not_reused,
     a_rotated_passkey_replaces_the_old_one,
     users_and_torrents_are_listed_page_by_page,
-    enabling_and_removing_the_unknown_says_so,
-    a_taken_id_or_passkey_is_named_without_giving_the_passkey_away,
-    a_taken_infohash_names_the_torrent_that_has_it_v1_or_v2,
+    changing_a_missing_row_is_an_error,
+    a_taken_id_or_passkey_is_reported_without_disclosing_the_passkey,
+    a_taken_infohash_is_reported_with_its_torrent,
     m2_clients_are_allowed_forbidden_and_removed_in_any_spelling,
     tens_of_thousands_of_users_and_torrents_are_added_in_bulk,
-    a_bulk_insert_is_all_or_nothing_and_names_the_culprit,
-    w1_what_the_site_wrote_in_upper_case_is_read_in_lower_case,
-    the_tables_refuse_what_nobody_could_read,
-    a_row_that_cannot_be_read_is_left_out_of_lists_and_can_be_removed,
-    a_database_of_a_newer_version_is_left_alone,
-    many_open_a_new_database_at_once,
+    a_bulk_insert_is_atomic_and_reports_the_row_at_fault,
+    w1_upper_case_rows_are_read_in_lower_case,
+    the_tables_refuse_malformed_values,
+    a_malformed_row_is_left_out_of_lists_and_can_be_removed,
+    a_database_of_a_newer_version_is_refused,
+    many_processes_open_a_new_database_concurrently,
 );

@@ -1,4 +1,4 @@
-//! Strangers, for whom the whitelist or a real endpoint vouches, fails to, or lies (W4, W5).
+//! Passkey verification with a whitelist and a real endpoint, which answers, fails or misbehaves (W4, W5).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -16,32 +16,32 @@ use harness::{Harness, KEY, Options, endpoint_of, settings, until};
 use testkit::{Behaviour, RedisServer, VerifyEndpoint};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_the_whitelist_vouches_before_anybody_is_called() {
+async fn w4_the_whitelist_is_looked_up_before_the_endpoint() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let harness = Harness::new(Options::with(&endpoint)).await;
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
     let user = harness.admit(passkey(1)).await.unwrap();
-    assert_eq!(user, user_id(1_000_000), "the first number for strangers");
+    assert_eq!(user, user_id(1_000_000), "the first id for external users");
     assert_eq!(endpoint.calls(), 0);
     let row = harness.store.user(user).await.unwrap().unwrap();
     assert!(row.is_external && row.enabled);
     assert_eq!(harness.admit(passkey(1)).await, Ok(user));
-    assert_eq!(harness.counters().whitelist_hits.get(), 1, "the second time it is remembered");
+    assert_eq!(harness.counters().whitelist_hits.get(), 1, "the second time it is cached");
     assert_eq!(harness.counters().external_users_created.get(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_who_is_ours_is_never_asked_about() {
+async fn w4_users_of_the_database_are_never_verified() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let harness = Harness::new(Options::with(&endpoint)).await;
     harness.store.add_user(new_user(5)).await.unwrap();
-    until("the gate to know the user", async || harness.admit(passkey(5)).await == Ok(user_id(5))).await;
+    until("the user in the gate", async || harness.admit(passkey(5)).await == Ok(user_id(5))).await;
     let calls = endpoint.calls();
     harness.clock.advance(Seconds(1000));
     assert_eq!(harness.admit(passkey(5)).await, Ok(user_id(5)));
     harness.store.set_user_enabled(user_id(5), false).await.unwrap();
     endpoint.accept_passkey(passkey(5));
-    until("the gate to shut the user out", async || {
+    until("the disabled user in the gate", async || {
         harness.admit(passkey(5)).await == Err(Refusal::UserDisabled)
     })
     .await;
@@ -49,7 +49,7 @@ async fn w4_who_is_ours_is_never_asked_about() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_the_endpoint_vouches_and_the_whitelist_learns_of_it() {
+async fn w4_passkeys_verified_by_the_endpoint_are_added_to_the_whitelist() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::tls(KEY);
     endpoint.accept_passkey(passkey(1));
@@ -58,16 +58,16 @@ async fn w4_the_endpoint_vouches_and_the_whitelist_learns_of_it() {
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::with(&endpoint) }).await;
     harness.store.add_user(new_user(7)).await.unwrap();
     assert_eq!(harness.admit(passkey(1)).await, Ok(user_id(1_000_000)));
-    assert_eq!(harness.admit(passkey(2)).await, Ok(user_id(77)), "the site's number");
-    assert_eq!(harness.admit(passkey(3)).await, Ok(user_id(1_000_001)), "that number is one of ours");
+    assert_eq!(harness.admit(passkey(2)).await, Ok(user_id(77)), "the site's id");
+    assert_eq!(harness.admit(passkey(3)).await, Ok(user_id(1_000_001)), "a user of the database has that id");
     assert_eq!(harness.admit(passkey(4)).await, Err(Refusal::UnknownPasskey));
     assert_eq!((endpoint.calls(), endpoint.connections(), endpoint.unauthorised()), (4, 1, 0));
-    until("three write-backs", async || harness.counters().whitelist_adds.get() == 3).await;
+    until("three additions", async || harness.counters().whitelist_adds.get() == 3).await;
     assert_eq!(redis.cli(&["SISMEMBER", "pt:passkeys", &passkey(2).to_string()]).trim(), "1");
     assert_eq!(redis.cli(&["SCARD", "pt:passkeys"]).trim(), "3");
     harness.clock.advance(Seconds(301));
     assert_eq!(harness.admit(passkey(2)).await, Ok(user_id(77)));
-    assert_eq!(endpoint.calls(), 4, "the whitelist knows now");
+    assert_eq!(endpoint.calls(), 4, "found on the whitelist");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,7 +91,7 @@ async fn w4_concurrent_misses_for_one_passkey_cause_one_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_no_is_remembered_for_its_own_time() {
+async fn w4_a_negative_answer_is_cached_for_its_own_lifetime() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let harness = Harness::new(Options::with(&endpoint)).await;
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UnknownPasskey));
@@ -116,17 +116,17 @@ async fn w2_between_the_two_renames_of_a_refresh_no_member_is_refused() {
     assert_eq!(
         harness.admit(passkey(1)).await,
         Ok(user),
-        "known from before, and the endpoint's no is not theirs"
+        "cached, and the endpoint's negative answer does not count alone"
     );
     assert_eq!(harness.admit(passkey(2)).await, Err(Refusal::CannotCheck));
     redis.cli(&["RENAME", "pt:passkeys:new", "pt:passkeys"]);
-    assert!(harness.admit(passkey(2)).await.is_ok(), "no refusal was remembered");
+    assert!(harness.admit(passkey(2)).await.is_ok(), "no refusal was cached");
     assert!(harness.revoked().is_empty());
-    // A member that the new set leaves out is refused.
+    // A member that is not in the new set is refused.
     redis.cli(&["SREM", "pt:passkeys", &passkey(1).to_string()]);
     harness.clock.advance(Seconds(301));
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UnknownPasskey));
-    until("its peers to go", async || harness.revoked() == [user]).await;
+    until("the revocation", async || harness.revoked() == [user]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,13 +167,13 @@ async fn w5_no_failure_of_the_endpoint_is_an_answer() {
     assert_eq!((calls.valid.get(), calls.invalid.get()), (0, 0));
     assert_eq!((calls.timed_out.get(), calls.unreachable.get()), (4, 0));
     assert_eq!((calls.wrong_status.get(), calls.unreadable.get()), (20, 48));
-    assert_eq!(harness.store.count_users().await.unwrap(), 0, "nobody was taken in");
+    assert_eq!(harness.store.count_users().await.unwrap(), 0, "no account was created");
     endpoint.behave(body("{\"valid\": true, \"user_id\": \"seven\", \"more\": [1]}"));
-    assert_eq!(harness.admit(passkey(1)).await, Ok(user_id(1_000_000)), "what else it says is for others");
+    assert_eq!(harness.admit(passkey(1)).await, Ok(user_id(1_000_000)), "other fields are ignored");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_neither_a_wrong_certificate_nor_a_wrong_key_nor_silence_is_an_answer() {
+async fn w5_an_untrusted_certificate_a_wrong_key_and_no_server_are_failures() {
     let endpoint = VerifyEndpoint::tls(KEY);
     endpoint.accept_passkey(passkey(1));
     let other = VerifyEndpoint::tls(KEY);
@@ -181,7 +181,7 @@ async fn w5_neither_a_wrong_certificate_nor_a_wrong_key_nor_silence_is_an_answer
     options.endpoint.as_mut().unwrap().ca_file = Some(other.ca_file());
     let harness = Harness::new(options).await;
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::CannotCheck));
-    assert_eq!(endpoint.calls(), 0, "neither key nor passkey were sent");
+    assert_eq!(endpoint.calls(), 0, "neither key nor passkey was sent");
     assert_eq!(harness.counters().calls.unreachable.get(), 2);
 
     let mut options = Options::with(&endpoint);
@@ -192,11 +192,11 @@ async fn w5_neither_a_wrong_certificate_nor_a_wrong_key_nor_silence_is_an_answer
     let harness = Harness::new(Options::with(&endpoint)).await;
     assert!(harness.admit(passkey(1)).await.is_ok());
     drop(endpoint);
-    assert_eq!(harness.admit(passkey(2)).await, Err(Refusal::CannotCheck), "it is gone");
+    assert_eq!(harness.admit(passkey(2)).await, Err(Refusal::CannotCheck), "no server");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_an_endpoint_that_fails_is_left_alone_until_a_probe_is_answered() {
+async fn w5_a_failing_endpoint_is_not_called_until_a_probe_is_answered() {
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.behave(Behaviour::Status(500));
     let pause = Duration::from_millis(300);
@@ -219,7 +219,7 @@ async fn w5_an_endpoint_that_fails_is_left_alone_until_a_probe_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_known_only_lets_in_who_is_listed_or_was_vouched_for_by_whom_nobody_can_ask() {
+async fn w5_known_only_admits_listed_passkeys_and_answers_of_an_unavailable_source() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::with(&endpoint) }).await;
@@ -228,23 +228,23 @@ async fn w5_known_only_lets_in_who_is_listed_or_was_vouched_for_by_whom_nobody_c
     let first = harness.admit(passkey(1)).await.unwrap();
     let second = harness.admit(passkey(2)).await.unwrap();
     assert!(harness.admit(passkey(3)).await.is_ok());
-    until("the write-back", async || harness.counters().whitelist_adds.get() == 1).await;
+    until("the addition to the whitelist", async || harness.counters().whitelist_adds.get() == 1).await;
     endpoint.behave(Behaviour::Status(500));
     redis.cli(&["SREM", "pt:passkeys", &passkey(1).to_string(), &passkey(3).to_string()]);
     harness.clock.advance(Seconds(301));
-    assert_eq!(harness.admit(passkey(1)).await, Ok(first), "the endpoint vouched, and cannot be asked");
+    assert_eq!(harness.admit(passkey(1)).await, Ok(first), "verified by the endpoint, which is unavailable");
     assert_eq!(harness.admit(passkey(2)).await, Ok(second), "listed");
-    assert_eq!(harness.admit(passkey(3)).await, Err(Refusal::CannotCheck), "the whitelist took it back");
-    assert_eq!(harness.admit(passkey(4)).await, Err(Refusal::CannotCheck), "never heard of");
+    assert_eq!(harness.admit(passkey(3)).await, Err(Refusal::CannotCheck), "removed from the whitelist");
+    assert_eq!(harness.admit(passkey(4)).await, Err(Refusal::CannotCheck), "never verified");
     harness.clock.advance(Seconds(301));
     redis.freeze();
-    assert_eq!(harness.admit(passkey(2)).await, Ok(second), "neither can be asked");
+    assert_eq!(harness.admit(passkey(2)).await, Ok(second), "both are unavailable");
     redis.thaw();
     assert!(harness.counters().stale_kept.get() >= 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_refuse_lets_in_nobody_but_our_own_while_the_endpoint_fails() {
+async fn w5_refuse_admits_only_users_of_the_database_while_the_endpoint_fails() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let pause = Duration::from_millis(200);
     let settings = VerificationSettings { on_failure: OnVerifyFailure::Refuse, pause, ..settings() };
@@ -253,23 +253,19 @@ async fn w5_refuse_lets_in_nobody_but_our_own_while_the_endpoint_fails() {
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
     assert!(harness.admit(passkey(1)).await.is_ok());
     endpoint.behave(Behaviour::Status(503));
-    until("the endpoint to be left alone", async || {
+    until("the circuit breaker to open", async || {
         let _ = harness.admit(passkey(2)).await;
         harness.counters().breaker_openings.get() == 1
     })
     .await;
-    assert_eq!(
-        harness.admit(passkey(1)).await,
-        Err(Refusal::CannotCheck),
-        "listed, and refused all the same"
-    );
-    until("our own", async || harness.admit(passkey(5)).await == Ok(user_id(5))).await;
+    assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::CannotCheck), "listed, but refused");
+    until("the user of the database", async || harness.admit(passkey(5)).await == Ok(user_id(5))).await;
     endpoint.behave(Behaviour::Answers);
-    until("strangers to be let in again", async || harness.admit(passkey(1)).await.is_ok()).await;
+    until("the breaker to close", async || harness.admit(passkey(1)).await.is_ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_calls_are_limited_and_whoever_is_too_many_comes_back() {
+async fn w4_calls_per_second_are_limited() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let settings = VerificationSettings { calls_per_s: 1, ..settings() };
     let harness = Harness::new(Options { settings, ..Options::with(&endpoint) }).await;
@@ -281,7 +277,7 @@ async fn w4_calls_are_limited_and_whoever_is_too_many_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_calls_at_once_are_limited_and_the_others_wait_their_turn() {
+async fn w4_concurrent_calls_are_limited_and_others_are_queued() {
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.behave(Behaviour::Slow(Duration::from_millis(50)));
     let settings = VerificationSettings { calls_at_once_max: 2, ..settings() };
@@ -299,44 +295,44 @@ async fn w4_calls_at_once_are_limited_and_the_others_wait_their_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_removal_through_us_shuts_out_at_once_and_an_addition_lets_in() {
+async fn a_published_removal_revokes_at_once_and_an_addition_admits() {
     let harness = Harness::new(Options::default()).await;
     harness.passkeys.add(&[passkey(1)]).await.unwrap();
     let user = harness.admit(passkey(1)).await.unwrap();
     harness.passkeys.remove(&[passkey(1)]).await.unwrap();
     until("the removal", async || harness.admit(passkey(1)).await == Err(Refusal::UnknownPasskey)).await;
     assert_eq!(harness.revoked(), [user]);
-    assert!(!harness.gate.is_enabled(user, fixture::NOW), "its peers go");
+    assert!(!harness.gate.is_enabled(user, fixture::NOW), "its peers are evicted");
     harness.passkeys.add(&[passkey(1)]).await.unwrap();
     until("the addition", async || harness.admit(passkey(1)).await == Ok(user)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refresh_shuts_out_who_is_gone_and_keeps_the_others() {
+async fn a_refresh_revokes_removed_passkeys_only() {
     let harness = Harness::new(Options::default()).await;
-    let everybody: Vec<_> = (1..=2500).map(passkey).collect();
-    harness.whitelist.add(&everybody[..2400]).await.unwrap();
+    let passkeys: Vec<_> = (1..=2500).map(passkey).collect();
+    harness.whitelist.add(&passkeys[..2400]).await.unwrap();
     let mut users = Vec::new();
-    for one in &everybody[..10] {
+    for one in &passkeys[..10] {
         users.push(harness.admit(*one).await.unwrap());
     }
     assert_eq!(harness.admit(passkey(2500)).await, Err(Refusal::UnknownPasskey));
     let mut upload = harness.passkeys.upload().await.unwrap();
-    let lines: Vec<String> = everybody[5..].iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = passkeys[5..].iter().map(ToString::to_string).collect();
     upload.push(lines.join("\n").as_bytes()).await.unwrap();
     upload.finish(false).await.unwrap();
-    until("all who are gone", async || harness.revoked().len() == 5).await;
-    let mut gone = harness.revoked();
-    gone.sort();
-    assert_eq!(gone, users[..5]);
+    until("all revocations", async || harness.revoked().len() == 5).await;
+    let mut revoked = harness.revoked();
+    revoked.sort();
+    assert_eq!(revoked, users[..5]);
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UnknownPasskey));
     assert_eq!(harness.admit(passkey(6)).await, Ok(users[5]));
-    until("who is new", async || harness.admit(passkey(2500)).await.is_ok()).await;
+    until("the new passkey", async || harness.admit(passkey(2500)).await.is_ok()).await;
     assert_eq!(harness.revoked().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_a_change_overtook_is_asked_for_again() {
+async fn an_answer_older_than_a_whitelist_change_is_requested_again() {
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(passkey(1));
     endpoint.behave(Behaviour::Slow(Duration::from_millis(500)));
@@ -350,11 +346,11 @@ async fn an_answer_that_a_change_overtook_is_asked_for_again() {
     harness.passkeys.remove(&[passkey(1)]).await.unwrap();
     assert_eq!(admitted.await.unwrap(), Err(Refusal::UnknownPasskey));
     assert_eq!((endpoint.calls(), harness.counters().lookups_repeated.get()), (2, 1));
-    assert!(!harness.is_listed(passkey(1)).await, "and it was not written back");
+    assert!(!harness.is_listed(passkey(1)).await, "it was not added to the whitelist");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_direct_removal_shuts_out_when_the_answer_is_too_old() {
+async fn a_removal_by_another_program_revokes_after_the_answer_expires() {
     let redis = RedisServer::start();
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::default() }).await;
     redis.cli(&["SADD", "pt:passkeys", &passkey(1).to_string(), &passkey(2).to_string()]);
@@ -364,32 +360,35 @@ async fn a_direct_removal_shuts_out_when_the_answer_is_too_old() {
     assert_eq!(harness.admit(passkey(1)).await, Ok(user));
     harness.clock.advance(Seconds(1));
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UnknownPasskey));
-    until("its peers to go", async || harness.revoked() == [user]).await;
+    until("the revocation", async || harness.revoked() == [user]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disabled_account_shuts_a_stranger_out_for_good() {
+async fn a_disabled_external_user_is_refused_permanently() {
     let harness = Harness::new(Options::default()).await;
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
     let user = harness.admit(passkey(1)).await.unwrap();
     harness.store.set_user_enabled(user, false).await.unwrap();
-    until("the gate to know", async || harness.admit(passkey(1)).await == Err(Refusal::UserDisabled)).await;
+    until("the disabled user in the gate", async || {
+        harness.admit(passkey(1)).await == Err(Refusal::UserDisabled)
+    })
+    .await;
     harness.clock.advance(Seconds(1000));
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UserDisabled));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_removed_account_is_made_anew_with_another_number() {
+async fn a_removed_account_is_created_again_with_another_id() {
     let harness = Harness::new(Options::default()).await;
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
     let user = harness.admit(passkey(1)).await.unwrap();
-    until("the gate to know the row", async || harness.gate.passkey_of(user).is_some()).await;
+    until("the row in the gate", async || harness.gate.passkey_of(user).is_some()).await;
     harness.store.remove_user(user).await.unwrap();
     until("another account", async || harness.admit(passkey(1)).await == Ok(user_id(1_000_001))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_whitelist_that_cannot_be_asked_is_no_answer() {
+async fn an_unavailable_whitelist_is_not_a_negative_answer() {
     let redis = RedisServer::start();
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::default() }).await;
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
@@ -397,12 +396,12 @@ async fn a_whitelist_that_cannot_be_asked_is_no_answer() {
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::CannotCheck));
     assert_eq!(harness.admit(passkey(2)).await, Err(Refusal::CannotCheck));
     redis.thaw();
-    until("it can", async || harness.admit(passkey(1)).await.is_ok()).await;
+    until("the whitelist", async || harness.admit(passkey(1)).await.is_ok()).await;
     assert!(harness.counters().whitelist_failures.get() >= 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_certificate_file_that_is_none_is_told_at_the_start() {
+async fn an_invalid_certificate_file_is_reported_at_the_start() {
     let endpoint = VerifyEndpoint::tls(KEY);
     for path in ["/nowhere/ca.pem", "/dev/null"] {
         let settings =

@@ -1,4 +1,4 @@
-//! What a stranger costs whose verdict is remembered: no allocation, told by the allocator itself.
+//! Reading a cached answer does not allocate, measured by the allocator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -19,7 +19,7 @@ fn allocated() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_remembered_verdict_costs_no_allocation() {
+async fn w4_reading_a_cached_answer_does_not_allocate() {
     let harness = Harness::new(Options::default()).await;
     harness.whitelist.add(&[passkey(1)]).await.unwrap();
     let user = harness.admit(passkey(1)).await.unwrap();

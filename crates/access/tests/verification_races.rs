@@ -1,4 +1,4 @@
-//! Strangers while things change: what was on its way, what fails half-way, and who gets another passkey (W4, W5).
+//! Passkey verification during changes of the whitelist, failures, and changes of passkeys (W4, W5).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -15,29 +15,29 @@ use fixture::{passkey, user_id};
 use harness::{Harness, KEY, Options, settings, until};
 use testkit::{Behaviour, RedisServer, VerifyEndpoint};
 
-/// Tells of changes that another writer made before whatever we wrote: their set is not ours.
-fn overtaken(harness: &Harness) -> Passkeys {
+/// Publishes changes without changing the harness's whitelist, as if another writer had changed it before.
+fn earlier_writer(harness: &Harness) -> Passkeys {
     Passkeys::new(Arc::new(SqlWhitelist::new(harness.store.clone())), harness.store.clone())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_write_back_that_raced_with_a_removal_does_not_survive() {
+async fn w4_an_addition_that_raced_with_a_removal_is_undone() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(passkey(1));
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::with(&endpoint) }).await;
     let user = harness.admit(passkey(1)).await.unwrap();
-    until("the write-back", async || harness.is_listed(passkey(1)).await).await;
+    until("the addition to the whitelist", async || harness.is_listed(passkey(1)).await).await;
     endpoint.reject_passkey(&passkey(1));
-    overtaken(&harness).remove(&[passkey(1)]).await.unwrap();
-    until("it to be taken back", async || !harness.is_listed(passkey(1)).await).await;
+    earlier_writer(&harness).remove(&[passkey(1)]).await.unwrap();
+    until("its removal", async || !harness.is_listed(passkey(1)).await).await;
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::UnknownPasskey));
     assert_eq!(harness.revoked(), [user]);
-    until("it to be counted", async || harness.counters().whitelist_removals.get() == 1).await;
+    until("the counter", async || harness.counters().whitelist_removals.get() == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_write_back_that_is_under_way_during_a_removal_does_not_survive() {
+async fn w4_an_addition_in_flight_during_a_removal_is_undone() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(passkey(1));
@@ -51,31 +51,32 @@ async fn w4_a_write_back_that_is_under_way_during_a_removal_does_not_survive() {
     redis.freeze();
     let user = admitted.await.unwrap().unwrap();
     endpoint.reject_passkey(&passkey(1));
-    overtaken(&harness).remove(&[passkey(1)]).await.unwrap();
-    until("the removal to be heard of", async || harness.revoked() == [user]).await;
+    earlier_writer(&harness).remove(&[passkey(1)]).await.unwrap();
+    until("the revocation", async || harness.revoked() == [user]).await;
     redis.thaw();
-    until("it to be taken back", async || harness.counters().whitelist_removals.get() == 1).await;
+    until("its removal", async || harness.counters().whitelist_removals.get() == 1).await;
     assert!(!harness.is_listed(passkey(1)).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_write_back_that_raced_with_a_refresh_does_not_survive() {
+async fn w4_an_addition_that_raced_with_a_refresh_is_undone() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(passkey(1));
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::with(&endpoint) }).await;
     let user = harness.admit(passkey(1)).await.unwrap();
-    until("the write-back", async || harness.is_listed(passkey(1)).await).await;
+    until("the addition to the whitelist", async || harness.is_listed(passkey(1)).await).await;
     endpoint.reject_passkey(&passkey(1));
-    let upload = overtaken(&harness).upload().await.unwrap();
+    let upload = earlier_writer(&harness).upload().await.unwrap();
     upload.finish(true).await.unwrap();
-    until("it to be taken back", async || !harness.is_listed(passkey(1)).await).await;
-    until("the site's no", async || harness.admit(passkey(1)).await == Err(Refusal::UnknownPasskey)).await;
-    until("its peers to go", async || harness.revoked() == [user]).await;
+    until("its removal", async || !harness.is_listed(passkey(1)).await).await;
+    until("the negative answer", async || harness.admit(passkey(1)).await == Err(Refusal::UnknownPasskey))
+        .await;
+    until("the revocation", async || harness.revoked() == [user]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_a_no_of_the_endpoint_is_none_while_the_whitelist_cannot_be_asked() {
+async fn w5_a_negative_answer_of_the_endpoint_does_not_count_while_the_whitelist_is_unavailable() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(passkey(2));
@@ -83,18 +84,22 @@ async fn w5_a_no_of_the_endpoint_is_none_while_the_whitelist_cannot_be_asked() {
     harness.whitelist.add(&[passkey(1), passkey(3)]).await.unwrap();
     let first = harness.admit(passkey(1)).await.unwrap();
     assert!(harness.admit(passkey(2)).await.is_ok());
-    until("the write-back", async || harness.counters().whitelist_adds.get() == 1).await;
+    until("the addition to the whitelist", async || harness.counters().whitelist_adds.get() == 1).await;
     endpoint.reject_passkey(&passkey(2));
     harness.clock.advance(Seconds(301));
     redis.freeze();
-    assert_eq!(harness.admit(passkey(1)).await, Ok(first), "the whitelist vouched, and cannot be asked");
-    assert_eq!(harness.admit(passkey(2)).await, Err(Refusal::CannotCheck), "who vouched has taken it back");
-    assert_eq!(harness.admit(passkey(3)).await, Err(Refusal::CannotCheck), "may be listed, for all we know");
+    assert_eq!(harness.admit(passkey(1)).await, Ok(first), "verified by the whitelist, which is unavailable");
+    assert_eq!(
+        harness.admit(passkey(2)).await,
+        Err(Refusal::CannotCheck),
+        "no longer verified by its source"
+    );
+    assert_eq!(harness.admit(passkey(3)).await, Err(Refusal::CannotCheck), "may be listed");
     redis.thaw();
-    until("the whitelist to be asked", async || harness.admit(passkey(3)).await.is_ok()).await;
-    assert!(harness.admit(passkey(2)).await.is_ok(), "listed, and not remembered as unknown");
-    assert!(harness.counters().calls.invalid.get() >= 3, "the endpoint did say no");
-    assert_eq!(harness.revoked(), [], "nobody's peers had to go");
+    until("the whitelist", async || harness.admit(passkey(3)).await.is_ok()).await;
+    assert!(harness.admit(passkey(2)).await.is_ok(), "listed, and not cached as invalid");
+    assert!(harness.counters().calls.invalid.get() >= 3, "the endpoint did answer");
+    assert_eq!(harness.revoked(), [], "no peers were evicted");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,17 +113,17 @@ async fn w5_a_probe_decides_nothing_about_its_passkey() {
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::CannotCheck));
     endpoint.behave(Behaviour::Answers);
     until("a probe", async || harness.counters().breaker_state() == BreakerState::Closed).await;
-    assert_eq!(harness.counters().calls.valid.get(), 1, "the probe was answered with yes");
-    assert_eq!(harness.store.count_users().await.unwrap(), 0, "nobody asks, nobody is taken in");
+    assert_eq!(harness.counters().calls.valid.get(), 1, "the probe had a positive answer");
+    assert_eq!(harness.store.count_users().await.unwrap(), 0, "without a request, no account");
     assert_eq!((harness.counters().cache_entries.get(), harness.is_listed(passkey(1)).await), (0, false));
 
-    // Listed meanwhile: what the endpoint says to a probe is no reason to shut anybody out.
+    // Listed meanwhile: a negative answer to a probe revokes nothing.
     let user = harness.admit(passkey(1)).await.unwrap();
-    until("the write-back", async || harness.is_listed(passkey(1)).await).await;
+    until("the addition to the whitelist", async || harness.is_listed(passkey(1)).await).await;
     harness.passkeys.remove(&[passkey(1)]).await.unwrap();
     until("the removal", async || harness.revoked() == [user]).await;
     endpoint.behave(Behaviour::Status(500));
-    until("the pause", async || {
+    until("the breaker to open", async || {
         let _ = harness.admit(passkey(1)).await;
         harness.counters().breaker_openings.get() == 2
     })
@@ -133,7 +138,7 @@ async fn w5_a_probe_decides_nothing_about_its_passkey() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_after_a_refresh_a_no_of_the_endpoint_turns_peers_out() {
+async fn w4_after_a_refresh_a_negative_answer_of_the_endpoint_revokes() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let harness = Harness::new(Options::with(&endpoint)).await;
     harness.passkeys.add(&[passkey(1), passkey(2), passkey(3)]).await.unwrap();
@@ -145,15 +150,15 @@ async fn w4_after_a_refresh_a_no_of_the_endpoint_turns_peers_out() {
     let mut upload = harness.passkeys.upload().await.unwrap();
     upload.push(format!("{}\n", passkey(3)).as_bytes()).await.unwrap();
     upload.finish(false).await.unwrap();
-    until("who is gone", async || harness.admit(passkey(1)).await == Err(Refusal::UnknownPasskey)).await;
-    until("its peers to go", async || harness.revoked() == users[..1]).await;
-    assert_eq!(harness.admit(passkey(2)).await, Ok(users[1]), "the endpoint vouches");
+    until("the refusal", async || harness.admit(passkey(1)).await == Err(Refusal::UnknownPasskey)).await;
+    until("the revocation", async || harness.revoked() == users[..1]).await;
+    assert_eq!(harness.admit(passkey(2)).await, Ok(users[1]), "verified by the endpoint");
     assert_eq!(harness.admit(passkey(3)).await, Ok(users[2]), "listed");
     assert_eq!(harness.revoked(), users[..1]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
+async fn w4_a_ban_persists_when_the_site_changes_the_passkey() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey_of(passkey(1), 77);
@@ -161,7 +166,7 @@ async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
     let harness = Harness::new(Options { redis: Some(&redis), ..Options::with(&endpoint) }).await;
     assert_eq!(harness.admit(passkey(1)).await, Ok(user_id(77)));
     assert_eq!(harness.admit(passkey(2)).await, Ok(user_id(78)));
-    until("the write-backs", async || harness.counters().whitelist_adds.get() == 2).await;
+    until("the additions to the whitelist", async || harness.counters().whitelist_adds.get() == 2).await;
     harness.store.set_user_enabled(user_id(77), false).await.unwrap();
     until("the ban", async || harness.admit(passkey(1)).await == Err(Refusal::UserDisabled)).await;
     for number in [1, 2] {
@@ -169,17 +174,17 @@ async fn w4_a_ban_goes_on_when_the_site_gives_somebody_another_passkey() {
     }
     endpoint.accept_passkey_of(passkey(11), 77);
     endpoint.accept_passkey_of(passkey(12), 78);
-    assert!(harness.admit(passkey(11)).await.is_err(), "the ban goes on");
+    assert!(harness.admit(passkey(11)).await.is_err(), "the ban persists");
     assert_eq!(harness.admit(passkey(12)).await, Ok(user_id(78)), "and so does the account");
-    until("the ban to be known", async || harness.admit(passkey(11)).await == Err(Refusal::UserDisabled))
+    until("the ban in the gate", async || harness.admit(passkey(11)).await == Err(Refusal::UserDisabled))
         .await;
     for number in [1, 2] {
-        until("the old passkey to be unknown", async || {
+        until("the old passkey to be refused", async || {
             harness.admit(passkey(number)).await == Err(Refusal::UnknownPasskey)
         })
         .await;
         assert!(!harness.is_listed(passkey(number)).await);
     }
     assert_eq!(harness.admit(passkey(12)).await, Ok(user_id(78)));
-    assert_eq!(harness.store.count_users().await.unwrap(), 2, "nobody got a second account");
+    assert_eq!(harness.store.count_users().await.unwrap(), 2, "no second accounts");
 }

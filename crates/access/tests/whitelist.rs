@@ -1,4 +1,4 @@
-//! What every whitelist owes: the same cases on SQLite, PostgreSQL, MariaDB, a Redis and a cluster of three.
+//! Conformance suite of the whitelist, on SQLite, PostgreSQL, MariaDB, Redis and Redis Cluster.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -13,7 +13,7 @@ use access::{AccessError, Replaced, Whitelist};
 use place::{Place, build, passkey, passkeys, tidy};
 use testkit::RedisCluster;
 
-/// A test that is not listed is found by the compiler, as unused.
+/// The compiler reports an unlisted case as unused.
 macro_rules! everywhere {
     ($($case:ident),+ $(,)?) => {
         everywhere!(@ sqlite $($case)+);
@@ -44,16 +44,16 @@ macro_rules! everywhere {
 
 everywhere!(
     w2_passkeys_are_added_found_counted_and_removed,
-    w2_any_number_is_asked_about_at_once,
+    w2_any_number_of_passkeys_is_looked_up_in_one_call,
     w2_a_refresh_replaces_everything,
-    w2_one_step_back_and_forth,
-    w2_a_second_refresh_forgets_what_was_before_the_first,
+    w2_an_undo_can_be_undone,
+    w2_only_the_previous_set_is_kept,
     w2_readers_never_see_a_part_of_a_refresh,
-    w2_two_refreshes_at_once_do_not_mix,
+    w2_concurrent_refreshes_are_isolated,
     w2_an_empty_list_empties_the_whitelist_and_can_be_undone,
-    w2_what_is_abandoned_is_as_if_it_had_never_been,
-    w2_what_a_dead_builder_left_is_cleared_away,
-    w2_a_builder_taken_for_dead_cannot_make_its_rest_the_whitelist,
+    w2_an_abandoned_refresh_has_no_effect,
+    w2_an_unfinished_refresh_is_deleted,
+    w2_a_refresh_that_was_dropped_cannot_be_committed,
     w2_changes_after_a_refresh_go_to_the_new_set,
 );
 
@@ -66,7 +66,7 @@ async fn w2_passkeys_are_added_found_counted_and_removed(place: Place) {
     assert_eq!(whitelist.count().await.unwrap(), 0);
     assert_eq!(whitelist.contains(&[]).await.unwrap(), [false; 0]);
     assert_eq!(whitelist.add(&passkeys(1..4)).await.unwrap(), 3);
-    assert_eq!(whitelist.add(&passkeys(2..6)).await.unwrap(), 2, "two were there");
+    assert_eq!(whitelist.add(&passkeys(2..6)).await.unwrap(), 2, "two existed");
     assert_eq!(whitelist.add(&[]).await.unwrap(), 0);
     assert_eq!(whitelist.count().await.unwrap(), 5);
     let asked = [passkey(9), passkey(5), passkey(1), passkey(5)];
@@ -81,7 +81,7 @@ async fn w2_passkeys_are_added_found_counted_and_removed(place: Place) {
     assert_eq!(other.contains(&[upper]).await.unwrap(), [true]);
 }
 
-async fn w2_any_number_is_asked_about_at_once(place: Place) {
+async fn w2_any_number_of_passkeys_is_looked_up_in_one_call(place: Place) {
     let whitelist = place.open().await;
     let even: Vec<_> = (0..7000).filter(|number| number % 2 == 0).map(passkey).collect();
     assert_eq!(whitelist.add(&even).await.unwrap(), 3500);
@@ -97,16 +97,16 @@ async fn w2_a_refresh_replaces_everything(place: Place) {
     whitelist.add(&passkeys(0..10)).await.unwrap();
     let mut refresh = build(&*whitelist, &passkeys(5..3005), 1000).await;
     refresh.add(&passkeys(5..8)).await.unwrap();
-    assert_eq!(whitelist.count().await.unwrap(), 10, "nothing shows before the commit");
+    assert_eq!(whitelist.count().await.unwrap(), 10, "not visible before the commit");
     assert!(!holds(&*whitelist, 2000).await);
     let replaced = refresh.commit().await.unwrap();
-    assert_eq!(replaced, Replaced { before: 10, after: 3000 }, "twice is once");
+    assert_eq!(replaced, Replaced { before: 10, after: 3000 }, "duplicates are ignored");
     assert_eq!(whitelist.count().await.unwrap(), 3000);
     let asked = [passkey(0), passkey(5), passkey(3004), passkey(3005)];
     assert_eq!(whitelist.contains(&asked).await.unwrap(), [false, true, true, false]);
 }
 
-async fn w2_one_step_back_and_forth(place: Place) {
+async fn w2_an_undo_can_be_undone(place: Place) {
     let whitelist = place.open().await;
     assert_eq!(whitelist.undo().await.unwrap(), None, "there was never a refresh");
     whitelist.add(&passkeys(0..3)).await.unwrap();
@@ -121,18 +121,18 @@ async fn w2_one_step_back_and_forth(place: Place) {
     assert_eq!(place.stored().await, 8);
 }
 
-async fn w2_a_second_refresh_forgets_what_was_before_the_first(place: Place) {
+async fn w2_only_the_previous_set_is_kept(place: Place) {
     let whitelist = place.open().await;
     for (numbers, stored) in [(0..1000, 1000), (1000..3000, 3000), (3000..6000, 5000), (6000..6001, 3001)] {
         build(&*whitelist, &passkeys(numbers), 999).await.commit().await.unwrap();
         tidy(&*whitelist).await;
-        assert_eq!(place.stored().await, stored, "this one and the one before");
+        assert_eq!(place.stored().await, stored, "the current and the previous set");
     }
     assert_eq!(whitelist.undo().await.unwrap(), Some(Replaced { before: 1, after: 3000 }));
     assert!(holds(&*whitelist, 3000).await);
 }
 
-/// Two sets that share some passkeys are switched back and forth under the eyes of readers.
+/// Readers run while two sets with common passkeys are switched back and forth.
 async fn w2_readers_never_see_a_part_of_a_refresh(place: Place) {
     const REFRESHES: u32 = 12;
     let first: Vec<_> = passkeys(0..400);
@@ -150,7 +150,7 @@ async fn w2_readers_never_see_a_part_of_a_refresh(place: Place) {
                 let answers = whitelist.contains(&asked.concat()).await.unwrap();
                 let parts: Vec<&[bool]> = answers.chunks(10).collect();
                 for part in &parts {
-                    assert!(part.iter().all(|found| *found == part[0]), "half a set: {answers:?}");
+                    assert!(part.iter().all(|found| *found == part[0]), "a partial set: {answers:?}");
                 }
                 let (both, only_first, only_second, neither) =
                     (parts[0][0], parts[1][0], parts[2][0], parts[3][0]);
@@ -163,7 +163,7 @@ async fn w2_readers_never_see_a_part_of_a_refresh(place: Place) {
     }
     for round in 0..REFRESHES {
         let set = if round % 2 == 0 { &second } else { &first };
-        // At least one look falls into each refresh, however fast it is.
+        // At least one read during each refresh.
         let looks_before = looks.load(Ordering::Relaxed);
         let refresh = build(&*whitelist, set, 50).await;
         while looks.load(Ordering::Relaxed) == looks_before {
@@ -185,7 +185,7 @@ async fn w2_readers_never_see_a_part_of_a_refresh(place: Place) {
     }
 }
 
-async fn w2_two_refreshes_at_once_do_not_mix(place: Place) {
+async fn w2_concurrent_refreshes_are_isolated(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     one.add(&passkeys(0..5)).await.unwrap();
     let mut first = one.begin_refresh().await.unwrap();
@@ -211,11 +211,11 @@ async fn w2_an_empty_list_empties_the_whitelist_and_can_be_undone(place: Place) 
     assert_eq!((whitelist.count().await.unwrap(), holds(&*whitelist, 1).await), (0, false));
     assert_eq!(whitelist.undo().await.unwrap(), Some(Replaced { before: 0, after: 4 }));
     assert!(holds(&*whitelist, 1).await);
-    assert_eq!(whitelist.undo().await.unwrap(), None, "going back never leaves nobody");
+    assert_eq!(whitelist.undo().await.unwrap(), None, "an undo to an empty set is refused");
     assert_eq!(whitelist.count().await.unwrap(), 4);
 }
 
-async fn w2_what_is_abandoned_is_as_if_it_had_never_been(place: Place) {
+async fn w2_an_abandoned_refresh_has_no_effect(place: Place) {
     let whitelist = place.open().await;
     build(&*whitelist, &passkeys(0..3), 3).await.commit().await.unwrap();
     build(&*whitelist, &passkeys(1..4), 3).await.commit().await.unwrap();
@@ -226,8 +226,8 @@ async fn w2_what_is_abandoned_is_as_if_it_had_never_been(place: Place) {
     assert!(holds(&*whitelist, 0).await);
 }
 
-async fn w2_what_a_dead_builder_left_is_cleared_away(place: Place) {
-    let whitelist = place.open_impatient(place.short_silence()).await;
+async fn w2_an_unfinished_refresh_is_deleted(place: Place) {
+    let whitelist = place.open_with_idle_max(place.short_idle_max()).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
     let dead = build(&*whitelist, &passkeys(100..15_000), 15_000).await;
     drop(dead);
@@ -239,7 +239,7 @@ async fn w2_what_a_dead_builder_left_is_cleared_away(place: Place) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!((whitelist.count().await.unwrap(), place.stored().await), (3, 3));
-    // A patient process, whose builders take their time, leaves a living one alone.
+    // A process with a longer limit does not delete a refresh in progress.
     let patient = place.open().await;
     let mut alive = build(&*patient, &passkeys(5..9), 2).await;
     tidy(&*patient).await;
@@ -248,8 +248,8 @@ async fn w2_what_a_dead_builder_left_is_cleared_away(place: Place) {
     assert_eq!(alive.commit().await.unwrap(), Replaced { before: 3, after: 5 });
 }
 
-async fn w2_a_builder_taken_for_dead_cannot_make_its_rest_the_whitelist(place: Place) {
-    let whitelist = place.open_impatient(place.short_silence()).await;
+async fn w2_a_refresh_that_was_dropped_cannot_be_committed(place: Place) {
+    let whitelist = place.open_with_idle_max(place.short_idle_max()).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
     let mut slow = build(&*whitelist, &passkeys(10..20), 10).await;
     for _ in 0..1000 {
@@ -259,7 +259,7 @@ async fn w2_a_builder_taken_for_dead_cannot_make_its_rest_the_whitelist(place: P
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // It wakes up and goes on: what it has put in before is gone.
+    // It continues, but its earlier batches are deleted.
     let woken = slow.add(&passkeys(20..30)).await;
     assert!(matches!(woken, Ok(()) | Err(AccessError::RefreshLost)), "{woken:?}");
     let committed = slow.commit().await;
@@ -277,5 +277,5 @@ async fn w2_changes_after_a_refresh_go_to_the_new_set(place: Place) {
     assert_eq!(other.remove(&passkeys(2..6)).await.unwrap(), 1);
     assert_eq!(whitelist.count().await.unwrap(), 4);
     assert_eq!(whitelist.undo().await.unwrap(), Some(Replaced { before: 4, after: 3 }));
-    assert!(holds(&*other, 2).await, "what was replaced is as it was");
+    assert!(holds(&*other, 2).await, "the replaced set is unchanged");
 }

@@ -1,4 +1,4 @@
-//! Changes through [`Passkeys`], and what readers of the feed hear of them, on every database.
+//! The change feed of the whitelist, on every database.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -17,14 +17,14 @@ use place::{on_redis, passkey, passkeys};
 use testkit::{PostgresServer, RedisServer};
 
 on_every_database!(
-    w2_every_change_is_told_in_order,
-    w2_who_repeats_a_call_tells_it_again,
-    w2_a_reader_that_is_far_behind_asks_anew_about_everything,
-    w2_nothing_is_missed_while_many_write,
-    w2_a_refresh_from_text_is_all_or_nothing,
-    w2_a_refresh_in_many_pieces,
+    w2_changes_are_published_in_order,
+    w2_a_repeated_call_publishes_again,
+    w2_a_reader_that_is_far_behind_gets_replaced,
+    w2_no_change_of_concurrent_writers_is_missed,
+    w2_a_refresh_from_text_is_atomic,
+    w2_a_refresh_in_many_chunks,
     w1_upper_case_is_stored_in_lower_case,
-    w2_a_restored_database_is_noticed,
+    w2_a_restored_database_is_detected,
 );
 
 async fn open(fixture: &Fixture) -> (Passkeys, PasskeyFeed) {
@@ -44,7 +44,7 @@ async fn refresh(passkeys: &Passkeys, pieces: &[&[u8]], allow_empty: bool) -> Re
     upload.finish(allow_empty).await
 }
 
-async fn w2_every_change_is_told_in_order(fixture: Fixture) {
+async fn w2_changes_are_published_in_order(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     assert_eq!(feed.next_changes().await.unwrap(), []);
     whitelist.add(&passkeys(0..2)).await.unwrap();
@@ -53,10 +53,10 @@ async fn w2_every_change_is_told_in_order(fixture: Fixture) {
     let expected = [Added(passkey(0)), Added(passkey(1)), Removed(passkey(0))];
     assert_eq!(feed.next_changes().await.unwrap(), expected);
     assert_eq!(feed.next_changes().await.unwrap(), []);
-    assert_eq!(later.next_changes().await.unwrap(), [], "what was told before it was opened");
+    assert_eq!(later.next_changes().await.unwrap(), [], "published before it was opened");
     refresh(&whitelist, &[passkey(7).to_string().as_bytes()], false).await.unwrap();
     whitelist.add(&[passkey(8)]).await.unwrap();
-    // A refresh may have changed anything, whatever came after it.
+    // A refresh replaces all other changes of a poll.
     for feed in [&mut feed, &mut later] {
         assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
         assert_eq!(feed.next_changes().await.unwrap(), []);
@@ -66,20 +66,20 @@ async fn w2_every_change_is_told_in_order(fixture: Fixture) {
     assert_eq!(whitelist.contains(&passkeys(0..2)).await.unwrap(), [false, true]);
 }
 
-async fn w2_who_repeats_a_call_tells_it_again(fixture: Fixture) {
+async fn w2_a_repeated_call_publishes_again(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     assert_eq!(whitelist.remove(&[passkey(1)]).await.unwrap(), 0);
     assert_eq!(
         feed.next_changes().await.unwrap(),
         [Removed(passkey(1))],
-        "a process may have died before it told"
+        "the first process may have died before it published"
     );
     whitelist.add(&[]).await.unwrap();
     assert_eq!(whitelist.undo().await.unwrap(), None);
     assert_eq!(feed.next_changes().await.unwrap(), []);
 }
 
-async fn w2_a_reader_that_is_far_behind_asks_anew_about_everything(fixture: Fixture) {
+async fn w2_a_reader_that_is_far_behind_gets_replaced(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     let mut prompt = PasskeyFeed::open(&fixture.store().await).await.unwrap();
     for round in 0..11 {
@@ -88,13 +88,13 @@ async fn w2_a_reader_that_is_far_behind_asks_anew_about_everything(fixture: Fixt
     }
     assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
     assert_eq!(feed.next_changes().await.unwrap(), []);
-    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000, "it is bounded");
+    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000, "bounded");
     whitelist.remove(&passkeys(0..5000)).await.unwrap();
-    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced], "too many to be named");
+    assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced], "too many changes");
     assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000);
 }
 
-async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
+async fn w2_no_change_of_concurrent_writers_is_missed(fixture: Fixture) {
     const WRITERS: u64 = 4;
     const EACH: u64 = 25;
     let (_, mut feed) = open(&fixture).await;
@@ -107,12 +107,12 @@ async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
             }
         });
     }
-    let mut heard: BTreeMap<Passkey, u32> = BTreeMap::new();
+    let mut received: BTreeMap<Passkey, u32> = BTreeMap::new();
     loop {
         let is_over = writers.is_empty();
         for change in feed.next_changes().await.unwrap() {
             match change {
-                Added(passkey) => *heard.entry(passkey).or_default() += 1,
+                Added(passkey) => *received.entry(passkey).or_default() += 1,
                 other => panic!("{other:?}"),
             }
         }
@@ -123,11 +123,11 @@ async fn w2_nothing_is_missed_while_many_write(fixture: Fixture) {
             ended.unwrap();
         }
     }
-    assert_eq!(heard.len() as u64, WRITERS * EACH);
-    assert!(heard.values().all(|times| *times == 1), "each once: {heard:?}");
+    assert_eq!(received.len() as u64, WRITERS * EACH);
+    assert!(received.values().all(|times| *times == 1), "each once: {received:?}");
 }
 
-async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
+async fn w2_a_refresh_from_text_is_atomic(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
     feed.next_changes().await.unwrap();
@@ -139,7 +139,7 @@ async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
         error.to_string().starts_with("line 2 is not a passkey"),
         "the last line, without an end: {error}"
     );
-    let error = refresh(&whitelist, &[b"# nobody\n", b"\n"], false).await.unwrap_err();
+    let error = refresh(&whitelist, &[b"# empty\n", b"\n"], false).await.unwrap_err();
     assert!(matches!(error, AccessError::EmptyRefresh), "{error}");
     let mut after_an_error = whitelist.upload().await.unwrap();
     after_an_error.push(b"no\n").await.unwrap_err();
@@ -149,21 +149,21 @@ async fn w2_a_refresh_from_text_is_all_or_nothing(fixture: Fixture) {
     drop(whitelist.upload().await.unwrap());
     assert_eq!(feed.next_changes().await.unwrap(), []);
     assert_eq!(whitelist.contains(&passkeys(0..3)).await.unwrap(), [true; 3]);
-    let empty = refresh(&whitelist, &[b"# nobody\n"], true).await.unwrap();
+    let empty = refresh(&whitelist, &[b"# empty\n"], true).await.unwrap();
     assert_eq!(empty, Replaced { before: 3, after: 0 });
     whitelist.tidy().await.unwrap();
     assert_eq!(fixture::count(&mut fixture.raw().await, "whitelist_passkeys").await, 3);
 }
 
-async fn w2_a_refresh_in_many_pieces(fixture: Fixture) {
+async fn w2_a_refresh_in_many_chunks(fixture: Fixture) {
     let (whitelist, _) = open(&fixture).await;
     let text: String = (0..70_000).map(|number| format!("{number:016X}\r\n")).collect();
     let mut upload = whitelist.upload().await.unwrap();
-    let mut heard = 0;
+    let mut received = 0;
     for piece in text.as_bytes().chunks(100_003) {
         let so_far = upload.push(piece).await.unwrap();
-        assert!(so_far > heard, "progress");
-        heard = so_far;
+        assert!(so_far > received, "progress");
+        received = so_far;
     }
     assert_eq!(upload.finish(false).await.unwrap(), Replaced { before: 0, after: 70_000 });
     let asked =
@@ -182,7 +182,7 @@ async fn w1_upper_case_is_stored_in_lower_case(fixture: Fixture) {
     assert!(fixture::try_execute(&mut raw, wrong).await.is_err());
 }
 
-async fn w2_a_restored_database_is_noticed(fixture: Fixture) {
+async fn w2_a_restored_database_is_detected(fixture: Fixture) {
     let (whitelist, mut feed) = open(&fixture).await;
     whitelist.add(&passkeys(0..20)).await.unwrap();
     assert_eq!(feed.next_changes().await.unwrap().len(), 20);
@@ -193,7 +193,7 @@ async fn w2_a_restored_database_is_noticed(fixture: Fixture) {
 }
 
 #[tokio::test]
-async fn w2_a_set_in_redis_is_told_of_in_the_database() {
+async fn w2_changes_of_a_set_in_redis_are_published_in_the_database() {
     let (redis, fixture) = (RedisServer::start(), Fixture::sqlite());
     let store = fixture.store().await;
     let mut feed = PasskeyFeed::open(&store).await.unwrap();
@@ -207,7 +207,7 @@ async fn w2_a_set_in_redis_is_told_of_in_the_database() {
 }
 
 #[tokio::test]
-async fn w2_a_change_that_could_not_be_told_says_so_and_can_be_repeated() {
+async fn w2_an_unpublished_change_is_an_error_and_can_be_repeated() {
     let redis = RedisServer::start();
     let fixture = Fixture::Postgres(PostgresServer::shared().fresh_database());
     let store = fixture.store().await;
@@ -216,7 +216,7 @@ async fn w2_a_change_that_could_not_be_told_says_so_and_can_be_repeated() {
     fixture::execute(&mut raw, "ALTER TABLE passkey_changes RENAME TO hidden").await;
     let error = whitelist.remove(&[passkey(1)]).await.unwrap_err();
     assert!(matches!(error, AccessError::Unpublished(_)), "{error}");
-    assert!(error.to_string().contains("do the same once more"), "{error}");
+    assert!(error.to_string().contains("repeat the command"), "{error}");
     fixture::execute(&mut raw, "ALTER TABLE hidden RENAME TO passkey_changes").await;
     let mut feed = PasskeyFeed::open(&store).await.unwrap();
     whitelist.remove(&[passkey(1)]).await.unwrap();

@@ -1,4 +1,4 @@
-//! The whitelist in Redis as a site sees it, and what may go wrong there.
+//! The whitelist in Redis: the keys as a site sees them, and failures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixture;
@@ -12,7 +12,7 @@ use place::{build, on_redis, passkey, passkeys};
 use testkit::RedisServer;
 
 #[tokio::test]
-async fn w2_a_site_writes_and_reads_the_set_with_its_own_commands() {
+async fn w2_a_site_can_use_the_set_with_redis_commands() {
     let server = RedisServer::start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     let known = passkey(1).to_string();
@@ -20,7 +20,7 @@ async fn w2_a_site_writes_and_reads_the_set_with_its_own_commands() {
     assert_eq!(whitelist.contains(&passkeys(0..2)).await.unwrap(), [false, true]);
     whitelist.add(&[passkey(2)]).await.unwrap();
     assert_eq!(server.cli(&["SISMEMBER", "pt:passkeys", &passkey(2).to_string()]), "1");
-    // The refresh that the integration guide describes, by hand; ours can take it back.
+    // The manual refresh of the integration guide; it can be undone.
     server.cli(&["SADD", "pt:passkeys:new", &passkey(7).to_string()]);
     server.cli(&["RENAME", "pt:passkeys", "pt:passkeys:old"]);
     server.cli(&["RENAME", "pt:passkeys:new", "pt:passkeys"]);
@@ -29,14 +29,14 @@ async fn w2_a_site_writes_and_reads_the_set_with_its_own_commands() {
 }
 
 #[tokio::test]
-async fn w2_the_whitelist_never_expires_and_nothing_else_is_left() {
+async fn w2_the_whitelist_does_not_expire_and_a_refresh_leaves_no_other_keys() {
     let server = RedisServer::start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     build(&whitelist, &passkeys(0..10), 3).await.commit().await.unwrap();
     let refresh = build(&whitelist, &passkeys(5..20), 3).await;
     let building = server.cli(&["KEYS", "pt:passkeys:new:*"]);
     let ttl_s: i64 = server.cli(&["TTL", &building]).parse().unwrap();
-    assert!((1..=600).contains(&ttl_s), "a set that is being built expires: {ttl_s}");
+    assert!((1..=600).contains(&ttl_s), "a new set expires: {ttl_s}");
     refresh.commit().await.unwrap();
     assert_eq!(server.cli(&["TTL", "pt:passkeys"]), "-1");
     assert_eq!(server.cli(&["TTL", "pt:passkeys:old"]), "-1");
@@ -47,7 +47,7 @@ async fn w2_the_whitelist_never_expires_and_nothing_else_is_left() {
 }
 
 #[tokio::test]
-async fn w2_a_switch_whose_answer_got_lost_is_not_made_twice() {
+async fn w2_a_switch_whose_reply_is_lost_is_not_repeated() {
     let server = RedisServer::start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     whitelist.add(&passkeys(0..3)).await.unwrap();
@@ -71,7 +71,7 @@ async fn w2_a_switch_whose_answer_got_lost_is_not_made_twice() {
 }
 
 #[tokio::test]
-async fn w2_a_set_that_lost_a_part_is_refused() {
+async fn w2_an_incomplete_set_is_refused() {
     let server = RedisServer::start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     whitelist.add(&passkeys(0..3)).await.unwrap();
@@ -84,11 +84,11 @@ async fn w2_a_set_that_lost_a_part_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_kind_is_left_alone() {
+async fn a_key_of_another_type_is_not_changed() {
     let server = RedisServer::start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     server.cli(&["SET", "pt:passkeys", "mine"]);
-    assert!(whitelist.add(&[passkey(1)]).await.unwrap_err().is_retryable(), "an operator can put it right");
+    assert!(whitelist.add(&[passkey(1)]).await.unwrap_err().is_retryable(), "an operator can correct it");
     assert!(whitelist.contains(&[passkey(1)]).await.is_err());
     assert!(whitelist.undo().await.is_err());
     let refresh = build(&whitelist, &passkeys(0..3), 3).await;
@@ -98,7 +98,7 @@ async fn a_key_of_another_kind_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_full_or_gone_leaves_the_whitelist_as_it_was() {
+async fn a_full_or_unreachable_redis_leaves_the_whitelist_unchanged() {
     let mut server = RedisServer::builder().append_only(testkit::Fsync::Always).start();
     let whitelist = on_redis(&server.url(), "pt:passkeys");
     whitelist.add(&passkeys(0..3)).await.unwrap();

@@ -136,7 +136,7 @@ impl RedisSourceFollower {
     async fn first_scan(&mut self) -> Result<(), RedisError> {
         let listening = async { while self.listener.next().await != PubSubEvent::Subscribed {} };
         if tokio::time::timeout(START_TIMEOUT, listening).await.is_err() {
-            // Its error, if there is one, says more.
+            // Returns the more specific error of a failed connection.
             self.source.redis.query::<String>(&redis::cmd("PING")).await?;
             return Err(RedisError::Unavailable { reason: "subscribing timed out".to_owned() });
         }
@@ -230,7 +230,7 @@ impl RedisSourceFollower {
         None
     }
 
-    /// Handles a message and those that are ready behind it. True if a scan is due.
+    /// Handles a message and all that are ready. True if a scan is due.
     async fn receive_all(&mut self, message: PubSubEvent) -> bool {
         let mut is_scan_due = self.receive(message);
         while self.changed.len() < READ_AT_ONCE {

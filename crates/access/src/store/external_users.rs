@@ -4,7 +4,7 @@
 //!
 //! - A passkey gets one row, however many processes ask for it at the same time.
 //! - An id is not used twice, also not after a removal, unless the site itself assigns it again.
-//! - Existing rows are not changed, with one exception: an external user whom the site identifies by id, and who has
+//! - Existing rows are not changed, with one exception: an external user that the site identifies by id, and that has
 //!   another passkey now, keeps the row, and with it account and ban; the row gets the new passkey. Ids from
 //!   [`ExternalUserOptions::id_min`] on were assigned here, and do not identify a user of the site.
 

@@ -277,7 +277,7 @@ impl Verifier {
 
     /// The second source, for a passkey that the whitelist does not have or could not look up.
     fn ask_endpoint(&mut self, passkey: Passkey, whitelist_failed: bool) {
-        // Gone if `on_tick` has given it up.
+        // None if `on_tick` has dropped it.
         let Some(pending) = self.pending.get_mut(&passkey) else { return };
         pending.whitelist_failed = whitelist_failed;
         let from = pending.from;

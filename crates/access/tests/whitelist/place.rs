@@ -1,4 +1,4 @@
-//! A whitelist of one's own, wherever it is kept.
+//! A separate whitelist for each test, on each kind of storage.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,11 +11,11 @@ use testkit::{RedisCluster, RedisServer};
 
 use crate::fixture::{self, Fixture};
 
-/// Where a whitelist is; gone with the test.
+/// The storage, removed with the test.
 pub enum Place {
     Sql(Fixture),
     Redis(Box<RedisServer>),
-    /// Cases take turns on it, each with a key of its own.
+    /// Shared by the cases, each with its own key.
     Cluster(Arc<RedisCluster>, String),
 }
 
@@ -42,13 +42,13 @@ impl Place {
         Place::Cluster(Arc::clone(cluster), format!("pt:passkeys{case}"))
     }
 
-    /// The whitelist, as a process of its own has it.
+    /// As another process opens it.
     pub async fn open(&self) -> Arc<dyn Whitelist> {
-        self.open_impatient(Duration::from_secs(600)).await
+        self.open_with_idle_max(Duration::from_secs(600)).await
     }
 
-    /// The same, which takes builders for dead after this long.
-    pub async fn open_impatient(&self, idle_max: Duration) -> Arc<dyn Whitelist> {
+    /// With another limit for idle refreshes.
+    pub async fn open_with_idle_max(&self, idle_max: Duration) -> Arc<dyn Whitelist> {
         match self {
             Place::Sql(fixture) => Arc::new(SqlWhitelist::new(fixture.store().await).idle_max(idle_max)),
             Place::Redis(server) => Arc::new(on_redis(&server.url(), "pt:passkeys").idle_max(idle_max)),
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    /// How many passkeys are stored, in sets of any kind, by a look from outside.
+    /// Stored passkeys, in all sets.
     pub async fn stored(&self) -> u64 {
         match self {
             Place::Sql(fixture) => {
@@ -73,9 +73,8 @@ impl Place {
         }
     }
 
-    /// How long the longest silence of a builder may be in tests that wait for its end. SQL counts in seconds, and
-    /// clears away when it is asked to.
-    pub fn short_silence(&self) -> Duration {
+    /// A short limit for idle refreshes. SQL counts in whole seconds.
+    pub fn short_idle_max(&self) -> Duration {
         match self {
             Place::Sql(_) => Duration::ZERO,
             _ => Duration::from_millis(20),
@@ -83,7 +82,7 @@ impl Place {
     }
 }
 
-/// The members of the whitelist under this key and of all sets that belong to it.
+/// Members of the whitelist under this key, and of its other sets.
 fn members(cli: impl Fn(&[&str]) -> String, key: &str) -> u64 {
     let mut count = 0;
     for pattern in [key.to_owned(), format!("{key}:*"), format!("{{{key}}}:*")] {
@@ -118,7 +117,7 @@ pub fn passkeys(numbers: std::ops::Range<u64>) -> Vec<Passkey> {
     numbers.map(passkey).collect()
 }
 
-/// Builds a set in batches of so many.
+/// Builds a set in batches.
 pub async fn build(whitelist: &dyn Whitelist, passkeys: &[Passkey], batch: usize) -> Box<dyn Refresh> {
     let mut refresh = whitelist.begin_refresh().await.unwrap();
     for part in passkeys.chunks(batch) {
@@ -127,7 +126,6 @@ pub async fn build(whitelist: &dyn Whitelist, passkeys: &[Passkey], batch: usize
     refresh
 }
 
-/// Clears away all that can be.
 pub async fn tidy(whitelist: &dyn Whitelist) {
     while whitelist.tidy().await.unwrap() {}
 }

@@ -47,7 +47,7 @@ impl Verifier {
         }
     }
 
-    /// No source has the passkey, and all were asked.
+    /// Every source answered, and none has the passkey.
     pub(super) fn on_invalid(&mut self, passkey: Passkey) {
         if self.repeat_if_outdated(&passkey) {
             return;
@@ -60,7 +60,7 @@ impl Verifier {
         self.finish(&passkey);
     }
 
-    /// The endpoint's negative answer counts only if the other sources could be asked, too.
+    /// The endpoint's negative answer counts only if the other sources answered, too.
     pub(super) fn on_denied_by_endpoint(&mut self, passkey: Passkey) {
         if self.whitelist_failed(&passkey) {
             self.extend_if_from(&[Source::Whitelist], passkey);
@@ -86,8 +86,8 @@ impl Verifier {
         self.pending.get_mut(passkey).is_some_and(|pending| pending.whitelist_failed)
     }
 
-    /// Extends an expired positive answer if its source is unavailable now. Any other source was asked, and did not
-    /// confirm its answer.
+    /// Extends an expired positive answer if its source is unavailable now. Any other source has answered, and did not
+    /// confirm it.
     fn extend_if_from(&mut self, unavailable: &[Source], passkey: Passkey) {
         if self.settings.on_failure != OnVerifyFailure::KnownOnly {
             return;
@@ -183,7 +183,7 @@ impl Verifier {
             self.counters().external_users_created.increment();
         }
         if let Some(old) = external.old_passkey {
-            // On the whitelist it would admit a new user, to whom a ban of this one does not apply.
+            // On the whitelist it would admit a new user, without the ban of this one.
             self.answers.remove(&old);
             self.pending.mark_outdated(&old);
             self.remove_from_whitelist(old);

@@ -1,4 +1,4 @@
-//! Many rows at once in MariaDB and MySQL: as lists of values, some hundred in a statement.
+//! Bulk statements in MariaDB and MySQL: lists of values, some hundred per statement.
 
 use std::ops::DerefMut;
 
@@ -23,8 +23,7 @@ where
     async fn insert(&mut self, generation: i64, passkeys: &[Passkey]) -> Result<u64, sqlx::Error> {
         let mut inserted = 0;
         for batch in passkeys.chunks(PASSKEYS_PER_STATEMENT) {
-            // IGNORE: a passkey that is there already is no error; anything else that it would hide cannot be, since
-            // a passkey is what the table wants.
+            // IGNORE skips duplicates. It hides no other error: a passkey always fits the column.
             let mut insert =
                 QueryBuilder::<MySql>::new("INSERT IGNORE INTO whitelist_passkeys (generation, passkey) ");
             insert.push_values(batch, |mut row, passkey| {

@@ -1,4 +1,4 @@
-//! Many rows at once in PostgreSQL: as arrays.
+//! Bulk statements in PostgreSQL: arrays.
 
 use std::ops::DerefMut;
 

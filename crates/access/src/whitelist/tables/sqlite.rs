@@ -1,4 +1,4 @@
-//! Many rows at once in SQLite: as JSON, so that a statement costs one parameter and is parsed once.
+//! Bulk statements in SQLite: JSON, so that a statement has one parameter and is parsed once.
 
 use std::ops::DerefMut;
 
