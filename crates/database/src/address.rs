@@ -106,20 +106,20 @@ fn scheme_only(url: &str) -> String {
 }
 
 pub(crate) fn show_postgres(options: &PgConnectOptions) -> String {
-    let place = match options.get_socket() {
+    let host = match options.get_socket() {
         Some(socket) => socket.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
     let user = options.get_username();
-    format!("postgres://{user}@{place}/{}", options.get_database().unwrap_or(user))
+    format!("postgres://{user}@{host}/{}", options.get_database().unwrap_or(user))
 }
 
 pub(crate) fn show_mysql(options: &MySqlConnectOptions) -> String {
-    let place = match options.get_socket() {
+    let host = match options.get_socket() {
         Some(socket) => socket.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
-    format!("mysql://{}@{place}/{}", options.get_username(), options.get_database().unwrap_or_default())
+    format!("mysql://{}@{host}/{}", options.get_username(), options.get_database().unwrap_or_default())
 }
 
 #[cfg(test)]

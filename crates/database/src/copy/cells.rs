@@ -50,16 +50,16 @@ macro_rules! cell_row {
     ($row:ty, $text:ty) => {
         impl CellRow for $row {
             fn cells(&self, columns: &[Column]) -> Result<Vec<Cell>, sqlx::Error> {
-                let cell = |(place, column): (usize, &Column)| {
+                let cell = |(index, column): (usize, &Column)| {
                     Ok(match column.column_type {
                         ColumnType::Integer | ColumnType::Flag => {
-                            self.try_get::<Option<i64>, _>(place)?.map_or(Cell::Null, Cell::Integer)
+                            self.try_get::<Option<i64>, _>(index)?.map_or(Cell::Null, Cell::Integer)
                         }
                         ColumnType::Blob => {
-                            self.try_get::<Option<Vec<u8>>, _>(place)?.map_or(Cell::Null, Cell::Bytes)
+                            self.try_get::<Option<Vec<u8>>, _>(index)?.map_or(Cell::Null, Cell::Bytes)
                         }
                         ColumnType::Number | ColumnType::Text => {
-                            let text = self.try_get::<Option<$text>, _>(place)?;
+                            let text = self.try_get::<Option<$text>, _>(index)?;
                             text.map_or(Cell::Null, |text| Cell::Bytes(portable(text.into())))
                         }
                     })

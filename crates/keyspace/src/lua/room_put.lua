@@ -1,4 +1,4 @@
--- Writes one gateway's members of a room and renews its place among the gateways with members.
+-- Writes one gateway's members of a room and renews its entry in the set of gateways with members.
 --
 -- KEYS[1]  hash: the gateway's members by user id, and the version `v`
 -- KEYS[2]  sorted set: gateways with members in the room, by expiry (ms)

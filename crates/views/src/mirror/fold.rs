@@ -108,7 +108,7 @@ pub fn fold(
     now: UnixTime,
 ) -> Folded {
     let mut folded = Folded::default();
-    let mut places: HashMap<TorrentId, usize> = HashMap::new();
+    let mut positions: HashMap<TorrentId, usize> = HashMap::new();
     for arrival in arrivals {
         let entry = &arrival.entry;
         let Some(target) = target_of(entry, directory) else {
@@ -125,11 +125,11 @@ pub fn fold(
             folded.ahead += 1;
             continue;
         }
-        let place = *places.entry(target.torrent).or_insert_with(|| {
+        let position = *positions.entry(target.torrent).or_insert_with(|| {
             folded.torrents.push(TorrentWork { target, steps: Vec::new() });
             folded.torrents.len() - 1
         });
-        let work = &mut folded.torrents[place];
+        let work = &mut folded.torrents[position];
         if target.is_confirmed && !work.target.is_confirmed {
             work.target = target;
         }

@@ -138,7 +138,7 @@ impl Mirror {
         }
         let replies = self.redis().pipeline(&pipeline).await;
         let now = self.parts.clock.steady();
-        let mut frontier = None;
+        let mut first_unapplied = None;
         let mut overdue = Overdue::default();
         for ((torrent, peer), reply) in peers.iter().zip(replies) {
             let (info_hash, stored_text) = match read_reply::<(Option<String>, Option<String>)>(reply) {
@@ -155,7 +155,7 @@ impl Mirror {
                 else {
                     continue;
                 };
-                if !self.has_applied_until(deadline, &mut frontier).await? {
+                if !self.has_applied_until(deadline, &mut first_unapplied).await? {
                     overdue.deferred.push((*torrent, *peer));
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Heartbeats that change only a time, which is true of most entries, as plain commands.
+//! UserHeartbeats that change only a time, which is true of most entries, as plain commands.
 //!
 //! 1. The record of the torrent is read, unless this process has recently written this client ([`KnownClients`]).
 //! 2. If this client is the torrent's only one and its state is unchanged, the time in the list is raised (`ZADD XX
@@ -34,7 +34,7 @@ const UNCHANGED_BYTES: usize = 13;
 type Records = Vec<Option<Vec<u8>>>;
 
 /// The heartbeats of one user.
-struct Heartbeats<'a> {
+struct UserHeartbeats<'a> {
     user: usize,
     all: &'a UserChanges,
     /// Positions in `all` of heartbeats whose record must be read first.
@@ -66,7 +66,7 @@ impl RedisActivity {
         Ok(heartbeats.into_iter().filter_map(|heartbeat| heartbeat.into_task(&self.names)).collect())
     }
 
-    fn heartbeats<'a>(&self, users: &'a [UserChanges], window: &Window) -> Vec<Heartbeats<'a>> {
+    fn heartbeats<'a>(&self, users: &'a [UserChanges], window: &Window) -> Vec<UserHeartbeats<'a>> {
         let known_clients = self.known_clients.lock();
         let heartbeat = |(user, all): (usize, &'a UserChanges)| {
             let is_heartbeat = |position: &usize| all.changes[*position].report.is_heartbeat();
@@ -74,14 +74,14 @@ impl RedisActivity {
                 known_clients.contains(&all.passkey, &all.changes[*position], window.cutoff())
             };
             let (tried, unknown) = (0..all.changes.len()).filter(is_heartbeat).partition(is_known);
-            Heartbeats { user, all, unknown, tried, is_done: false }
+            UserHeartbeats { user, all, unknown, tried, is_done: false }
         };
         users.iter().enumerate().map(heartbeat).collect()
     }
 
     /// Step 1.
-    async fn read_unknown(&self, heartbeats: &mut [Heartbeats<'_>]) -> Result<(), ViewsError> {
-        let mut reading: Vec<&mut Heartbeats<'_>> =
+    async fn read_unknown(&self, heartbeats: &mut [UserHeartbeats<'_>]) -> Result<(), ViewsError> {
+        let mut reading: Vec<&mut UserHeartbeats<'_>> =
             heartbeats.iter_mut().filter(|heartbeat| !heartbeat.unknown.is_empty()).collect();
         let mut pipeline = Pipeline::new();
         for heartbeat in &reading {
@@ -99,9 +99,9 @@ impl RedisActivity {
     }
 
     /// Step 2.
-    async fn raise(&self, heartbeats: &mut [Heartbeats<'_>]) -> Result<(), ViewsError> {
+    async fn raise(&self, heartbeats: &mut [UserHeartbeats<'_>]) -> Result<(), ViewsError> {
         let mut pipeline = Pipeline::new();
-        let mut raising: Vec<(&mut Heartbeats<'_>, Vec<usize>)> = Vec::new();
+        let mut raising: Vec<(&mut UserHeartbeats<'_>, Vec<usize>)> = Vec::new();
         for heartbeat in heartbeats.iter_mut().filter(|heartbeat| !heartbeat.tried.is_empty()) {
             let counts = heartbeat.add_raises(&mut pipeline, &self.names);
             pipeline.add_command(heartbeat.read_command(&heartbeat.tried, &self.names));
@@ -125,7 +125,7 @@ impl RedisActivity {
     }
 }
 
-impl<'a> Heartbeats<'a> {
+impl<'a> UserHeartbeats<'a> {
     fn changes(&self, positions: &[usize]) -> impl Iterator<Item = &'a Change> {
         let all = self.all;
         positions.iter().map(|position| &all.changes[*position])

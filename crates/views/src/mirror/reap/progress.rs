@@ -18,18 +18,18 @@ impl Mirror {
     pub(super) async fn has_applied_until(
         &self,
         then: UnixTime,
-        frontier: &mut Option<u64>,
+        first_unapplied: &mut Option<u64>,
     ) -> Result<bool, ViewsError> {
         // Entry ids use the wall clock.
         let then_ms = u64::from(self.date_of(then).0) * 1000;
         if self.reaping.applied_ms.load(Ordering::Relaxed) > then_ms {
             return Ok(true);
         }
-        let reached = match *frontier {
+        let reached = match *first_unapplied {
             Some(reached) => reached,
             None => {
                 let reached = self.first_unapplied_ms().await?;
-                *frontier = Some(reached);
+                *first_unapplied = Some(reached);
                 reached
             }
         };
