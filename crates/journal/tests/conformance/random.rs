@@ -223,8 +223,8 @@ impl Driver {
     async fn forget(&mut self) -> &'static str {
         let Some((lane, group)) = self.any_group() else { return "nothing" };
         let consumer = self.any_consumer();
-        self.journal.forget_consumer(lane, group, consumer).await.unwrap();
-        "forget_consumer"
+        self.journal.delete_consumer(lane, group, consumer).await.unwrap();
+        "delete_consumer"
     }
 
     async fn compare_status(&self, when: &str) {

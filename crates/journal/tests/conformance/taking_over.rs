@@ -93,12 +93,12 @@ pub async fn j4_nothing_is_taken_over_from_an_unknown_consumer<F: Fixture>() {
 pub async fn a_consumer_with_pending_entries_is_not_deleted<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
     let given = read(&journal, Lane::Traffic, ("g", "c"), 2).await;
-    journal.forget_consumer(Lane::Traffic, "g", "c").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "c").await.unwrap();
     assert_eq!(pending(&journal, Lane::Traffic, "g").await, 2);
     assert_eq!(journal.consumers(Lane::Traffic, "g").await.unwrap().len(), 1);
     journal.acknowledge(Lane::Traffic, "g", &ids(&given)).await.unwrap();
-    journal.forget_consumer(Lane::Traffic, "g", "c").await.unwrap();
-    journal.forget_consumer(Lane::Traffic, "g", "never seen").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "c").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "never seen").await.unwrap();
     assert_eq!(journal.consumers(Lane::Traffic, "g").await.unwrap(), []);
     assert_eq!(numbers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await), [3]);
 }
