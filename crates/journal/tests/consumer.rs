@@ -38,7 +38,7 @@ async fn j5_a_bad_entry_becomes_a_dead_letter_and_blocks_nothing() {
     assert_eq!(dead_letters.len(), 3, "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("du: expected")), "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("passkey: expected")), "{reasons:?}");
-    assert!(reasons.contains(&"the view says no"), "{reasons:?}");
+    assert!(reasons.contains(&"the view rejects it"), "{reasons:?}");
     assert!(dead_letters.iter().all(|dead_letter| dead_letter.retry == 0 && dead_letter.group == GROUP));
     assert_eq!(rig.view.applied_uploads().len(), 17);
     running.stop().await;
@@ -57,7 +57,7 @@ async fn j5_malformed_entries_become_dead_letters_of_one_view_only() {
     let dead_letters = rig.dead_letters(Lane::Dead).await;
     assert_eq!(
         dead_letters.iter().map(|dead_letter| dead_letter.reason.as_str()).collect::<Vec<_>>(),
-        ["the view says no"]
+        ["the view rejects it"]
     );
     assert_eq!(running.counters.skipped(), 1);
     running.stop().await;
@@ -86,7 +86,8 @@ async fn j6_an_applied_dead_letter_is_deleted() {
     let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(1));
     rig.wait_for("the dead letter", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
     rig.view.accept(3);
-    rig.wait_for("the dead letter to be taken", async || rig.dead_letters(Lane::Dead).await.is_empty()).await;
+    rig.wait_for("the dead letter to be applied", async || rig.dead_letters(Lane::Dead).await.is_empty())
+        .await;
     assert_eq!(rig.view.applied_uploads(), [3]);
     assert!(rig.dead_letters(Lane::Failed).await.is_empty());
     running.stop().await;
@@ -100,7 +101,8 @@ async fn dead_letters_of_other_groups_are_left_and_those_without_a_group_are_app
     rig.append_to(Lane::Dead, &[of_another.to_fields(), entry(9)]).await;
     let running = rig.start("a", |_| {});
     rig.wait_for("the dead letter without a group", async || rig.view.applied_uploads() == [9]).await;
-    rig.wait_for("its dead letter to be gone", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
+    rig.wait_for("its dead letter to be deleted", async || rig.dead_letters(Lane::Dead).await.len() == 1)
+        .await;
     assert_eq!(rig.dead_letters(Lane::Dead).await[0].group, "another");
     running.stop().await;
 }
@@ -147,7 +149,7 @@ async fn a_store_that_is_down_creates_no_dead_letters() {
     rig.view.set_down(false);
     rig.wait_lag_0().await;
     assert_eq!(rig.view.applied_uploads(), (0..10).collect::<Vec<_>>());
-    assert!(rig.view.saw_retries(), "a batch that is tried again says so");
+    assert!(rig.view.saw_retries(), "a retried batch has is_retry");
     running.stop().await;
 }
 

@@ -60,7 +60,7 @@ async fn j1_events_of_many_full_batches_are_stored_once_in_order_before_their_ca
         let on_stored = move |is_stored: bool| {
             assert!(is_stored);
             let stored: &AtomicU64 = &watched.counters().stored;
-            assert!(stored.load(Ordering::Relaxed) > number, "told before it was stored");
+            assert!(stored.load(Ordering::Relaxed) > number, "called before it was stored");
             told.lock().unwrap().push(number);
         };
         queue.put(&event(number), Some(Box::new(on_stored)));

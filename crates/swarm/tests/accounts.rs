@@ -54,13 +54,13 @@ fn a_client_that_starts_from_zero_under_another_peer_id_begins_a_run() {
     let swarms = swarms();
     let first = Announce { key: ClientKey(5), event: AnnounceEvent::Started, ..announce_of(1, START) };
     let session = take(&swarms, &first).session;
-    assert_eq!(take(&swarms, &first).session, session, "said twice");
+    assert_eq!(take(&swarms, &first).session, session, "sent twice");
     let anew = Announce { peer_id: peer_id(77), now: START + Seconds(60), ..first };
     let outcome = take(&swarms, &anew);
     assert_eq!(deltas(outcome), (0, 0, 0));
     assert_eq!((outcome.session.client, swarms.totals().peers), (session.client, 1));
     assert_ne!(outcome.session.run, session.run);
-    assert_eq!(take(&swarms, &anew).session, outcome.session, "said twice");
+    assert_eq!(take(&swarms, &anew).session, outcome.session, "sent twice");
 }
 
 #[test]

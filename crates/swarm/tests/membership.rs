@@ -303,7 +303,7 @@ fn harvest(swarms: &Swarms, announces: u64, each: impl Fn(Announce) -> Vec<Annou
         };
         for announce in each(base) {
             let mut lists = PeerLists::default();
-            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is taken");
+            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is accepted");
             withheld += u64::from(outcome.list_withheld);
             seen.extend(numbers_of(&lists));
         }

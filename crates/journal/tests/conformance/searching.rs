@@ -49,7 +49,7 @@ async fn walk(journal: &Arc<dyn Journal>, filter: &EntryFilter, bounds: SearchBo
         searches += 1;
         match found.next {
             Some(next) => {
-                assert!(next < before, "it goes on");
+                assert!(next < before, "it continues");
                 before = next;
             }
             None => return (seen, searches),

@@ -84,7 +84,7 @@ pub async fn j4_deleted_entries_are_acknowledged_not_returned<F: Fixture>() {
 pub async fn j4_nothing_is_taken_over_from_an_unknown_consumer<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
     read(&journal, Lane::Traffic, ("g", "live"), ALL).await;
-    assert_eq!(journal.take_over(Lane::Traffic, "g", "stranger", "other", ALL).await.unwrap(), []);
+    assert_eq!(journal.take_over(Lane::Traffic, "g", "unknown", "other", ALL).await.unwrap(), []);
     assert_eq!(journal.take_over(Lane::Traffic, "g", "live", "other", 0).await.unwrap(), []);
     let consumers = journal.consumers(Lane::Traffic, "g").await.unwrap();
     assert_eq!(consumers.iter().find(|consumer| consumer.name == "live").unwrap().pending, 3);

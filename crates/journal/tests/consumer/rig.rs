@@ -1,5 +1,5 @@
 //! A journal in a file, a view that can be made to fail, and running consumers.
-#![allow(missing_docs, reason = "a test's own words")]
+#![allow(missing_docs, reason = "a test support module")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl View for TestView {
             let number = arrival.entry.uploaded_delta;
             *seen.attempts.entry(number).or_default() += 1;
             if seen.rejecting.contains(&number) {
-                rejected.push(Rejected { index, reason: "the view says no".to_owned() });
+                rejected.push(Rejected { index, reason: "the view rejects it".to_owned() });
             } else {
                 seen.applied.push(number);
             }

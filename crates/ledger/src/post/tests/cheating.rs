@@ -262,7 +262,7 @@ fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
             let first = random.usize(..2);
             for node in [first, 1 - first].into_iter().take(random.usize(1..=2)) {
                 site.read_some(node, &mut random);
-                site.hear(node, &announce);
+                site.receive(node, &announce);
             }
             if is_anew {
                 site.read_all();

@@ -43,7 +43,7 @@ impl Site {
         Site { nodes: (1..=nodes).map(node).collect(), log: Vec::new() }
     }
 
-    pub(super) fn hear(&mut self, node: usize, announce: &Announce) {
+    pub(super) fn receive(&mut self, node: usize, announce: &Announce) {
         let Node { id, swarms, .. } = &self.nodes[node];
         let outcome = swarms.announce(announce, &rules(), &mut PeerLists::default()).unwrap();
         self.log.push(written(*id, announce, &outcome));
@@ -233,13 +233,13 @@ impl Life {
     fn send(&mut self, sent: &[Sent]) {
         for word in sent {
             let now = UnixTime(self.at + word.after);
-            self.one.hear(0, &Announce { now, ..word.announce });
+            self.one.receive(0, &Announce { now, ..word.announce });
         }
         for (node, announce) in self.received_by_many(sent) {
             let written = self.many.log.len();
             let until = self.random.usize(self.many.nodes[node].read..=written);
             self.many.read(node, until);
-            self.many.hear(node, &announce);
+            self.many.receive(node, &announce);
         }
         self.many.read_all();
     }
@@ -298,7 +298,7 @@ pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Mult
     Multiplier { id: 1, terms }
 }
 
-fn books_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
+fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
     let mut state = AccountState::default();
     for batch in batches {
         assert_eq!(post_under(multipliers, &mut state, batch).rejected, []);
@@ -315,8 +315,8 @@ fn figures_of(state: &AccountState) -> crate::Figures {
 #[track_caller]
 fn assert_counted_once(life: &Life, batch: usize) {
     let multipliers = Multipliers::new([multiplier((150, 25), (0, None))]);
-    let by_many = figures_of(&books_of(&multipliers, life.many.arrivals().chunks(batch)));
-    let by_one = figures_of(&books_of(&multipliers, life.one.arrivals().chunks(batch)));
+    let by_many = figures_of(&state_of(&multipliers, life.many.arrivals().chunks(batch)));
+    let by_one = figures_of(&state_of(&multipliers, life.one.arrivals().chunks(batch)));
     assert_eq!((by_many.uploaded, by_many.downloaded), (by_one.uploaded, by_one.downloaded));
     assert_eq!(by_many.bonus_uploaded_x100, by_one.bonus_uploaded_x100);
     assert_eq!(by_many.bonus_downloaded_x100, by_one.bonus_downloaded_x100);
@@ -351,7 +351,7 @@ proptest! {
         let arrivals = Life::new(seed, nodes).live(20).many.arrivals();
         let mut shuffled = arrivals.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
-        let in_order = books_of(&multipliers, arrivals.chunks(1000));
-        prop_assert_eq!(tidied(books_of(&multipliers, shuffled.chunks(batch))), tidied(in_order));
+        let in_order = state_of(&multipliers, arrivals.chunks(1000));
+        prop_assert_eq!(tidied(state_of(&multipliers, shuffled.chunks(batch))), tidied(in_order));
     }
 }
