@@ -90,10 +90,11 @@ impl TimingWheel {
     ///
     /// A clock that stands still or steps back a little changes nothing.
     pub fn advance(&mut self, now: UnixTime, mut judge: impl FnMut(u32) -> Verdict) {
-        let turn = self.first.len() as u32;
+        let revolution = self.first.len() as u32;
         let came_back = self.checked_until.since(now) > STEP_BACK_MAX;
         // One revolution visits every bucket once: a clock that leaps ahead costs no more than that.
-        let buckets_to_visit = if came_back { turn } else { now.since(self.checked_until).0.min(turn) };
+        let buckets_to_visit =
+            if came_back { revolution } else { now.since(self.checked_until).0.min(revolution) };
         if buckets_to_visit == 0 {
             return;
         }

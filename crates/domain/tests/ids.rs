@@ -1,4 +1,4 @@
-//! Ids are strict to parse and plain to print.
+//! Parsing and formatting of ids.
 
 use domain::{ClientId, ClientKey, IdError, InfoHash, Passkey, PeerId, RunId, SessionId, UserId};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn user_ids_are_positive_and_fit_a_signed_column() {
     }
 }
 
-/// The clients that speak both write the same 32 bits in hexadecimal over HTTP and raw over UDP.
+/// Clients that support both write the same 32 bits in hexadecimal over HTTP and raw over UDP.
 #[test]
 fn the_key_of_an_http_announce_equals_that_of_a_udp_announce() {
     assert_eq!(ClientKey::from_http(b"1F2e3D4c"), ClientKey(0x1f2e_3d4c));
@@ -43,7 +43,7 @@ fn the_key_of_an_http_announce_equals_that_of_a_udp_announce() {
     assert_ne!(ClientKey::from_http(b"not hex!"), ClientKey::from_http(b"not hex?"));
 }
 
-/// Other nodes and later versions must derive the same ids from the same facts.
+/// Other nodes and later versions must derive the same ids from the same input.
 #[test]
 fn the_derivation_of_client_ids_is_fixed() {
     let user = UserId::new(7).unwrap();

@@ -6,10 +6,10 @@ use domain::wheel::{TimingWheel, Verdict};
 use domain::{Seconds, UnixTime};
 use proptest::prelude::*;
 
-/// An owner of slots beside its wheel, and the model that both are held against.
+/// An owner of slots with its wheel, and the model.
 struct Watched {
     wheel: TimingWheel,
-    /// What the owner of a real wheel keeps: the true deadline of each living slot.
+    /// The true deadline of each live slot.
     deadlines: Vec<Option<UnixTime>>,
     /// The latest deadline each slot ever had.
     latest: Vec<UnixTime>,
@@ -33,7 +33,7 @@ impl Watched {
     }
 
     fn heartbeat(&mut self, slot: u32, lives_for: Seconds) {
-        // A slot's deadlines are only ever pushed back, also from one tenant to the next: the wheel asks for that.
+        // A slot's deadlines only grow, also from one occupant to the next: the wheel requires that.
         let deadline = self.latest[slot as usize].max(self.now + lives_for);
         self.latest[slot as usize] = deadline;
         self.deadlines[slot as usize] = Some(deadline);
@@ -89,7 +89,7 @@ fn step(slots: u32) -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-    /// Short wheels make deadlines beyond the horizon, and leaps over whole turns, common.
+    /// Short wheels make deadlines beyond the horizon, and leaps over whole revolutions, common.
     #[test]
     fn expires_exactly_what_a_scan_would(
         horizon_s in 1..400_u32,
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// Millions of operations at the tracker's own proportions: many heartbeats, few deaths.
+/// Millions of operations in realistic proportions: many heartbeats, few expiries.
 #[test]
 fn agrees_with_the_model_over_millions_of_heartbeats() {
     const SLOTS: u32 = 20_000;
@@ -127,7 +127,7 @@ fn agrees_with_the_model_over_millions_of_heartbeats() {
     assert!(operations > 2_000_000);
 }
 
-/// The cost of an advance is what came up, not what is armed.
+/// The cost of an advance is what is due, not what is armed.
 #[test]
 fn looks_only_at_what_is_due() {
     let mut watched = Watched::new(100_000, 4096);
@@ -146,7 +146,7 @@ fn looks_only_at_what_is_due() {
 
 /// A machine that booted with tomorrow's date must not keep today's peers for a day.
 #[test]
-fn a_clock_that_leapt_ahead_and_came_back_keeps_nobody_alive() {
+fn a_clock_that_leapt_ahead_and_back_delays_no_expiry() {
     let start = UnixTime(1_700_000_000);
     let mut wheel = TimingWheel::new(start, 4096);
     wheel.advance(start + Seconds(86_400), |_| panic!("nothing is armed"));

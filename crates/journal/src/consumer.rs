@@ -284,7 +284,7 @@ impl Shared {
             let Ok(consumers) = self.journal.consumers(lane, &self.group()).await else { return };
             for consumer in consumers.iter().filter(|consumer| self.process.is_ours(&consumer.name)) {
                 // Those that remain are deleted after the next start.
-                let _ = self.journal.forget_consumer(lane, &self.group(), &consumer.name).await;
+                let _ = self.journal.delete_consumer(lane, &self.group(), &consumer.name).await;
             }
         }
     }

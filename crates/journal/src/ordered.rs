@@ -335,7 +335,7 @@ impl OrderedConsumer {
             is_empty = page.is_empty();
         }
         if self.process.was_ours(&from.name) || from.idle >= dead_after {
-            self.journal.forget_consumer(Lane::Traffic, group, &from.name).await?;
+            self.journal.delete_consumer(Lane::Traffic, group, &from.name).await?;
         }
         Ok(())
     }

@@ -187,7 +187,7 @@ pub trait Journal: Send + Sync + 'static {
     ) -> Result<Vec<Stored>, JournalError>;
 
     /// Deletes a consumer, unless it has pending entries.
-    async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError>;
+    async fn delete_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError>;
 
     /// Moves entries, each atomically: appended to `to`; in `from` acknowledged for `group` (if given), and deleted
     /// unless `from` is the traffic lane. An entry that is no longer in `from` (or, in the traffic lane, no longer

@@ -201,7 +201,7 @@ impl Journal for RedisJournal {
         entries.map_err(self.explain(lane, group))
     }
 
-    async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
+    async fn delete_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
         let mut call = scripts::DELETE_CONSUMER.call(&[self.key(lane)]);
         call.arg(group).arg(consumer);
         self.redis.query::<()>(&call).await.map_err(self.explain(lane, group))
@@ -221,10 +221,10 @@ impl Journal for RedisJournal {
             let mut call = scripts::TRANSFER.call(&[self.key(from), self.key(to)]);
             call.arg(group).arg(stays).arg(page.len());
             for dead_letter in page {
-                let words = self.args_of_dead_letter(&dead_letter.fields);
-                call.arg(dead_letter.id.to_string()).arg(words.len());
-                words.iter().for_each(|word| {
-                    call.arg(word);
+                let args = self.args_of_dead_letter(&dead_letter.fields);
+                call.arg(dead_letter.id.to_string()).arg(args.len());
+                args.iter().for_each(|arg| {
+                    call.arg(arg);
                 });
             }
             moved += self.redis.query::<u64>(&call).await.map_err(|trouble| {
@@ -337,14 +337,14 @@ impl RedisJournal {
     /// The arguments of a dead letter. One with thousands of fields, as only another program can have written, loses
     /// those in the middle: the first identify the entry, the last are ours.
     fn args_of_dead_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
-        let mut words: Vec<&[u8]> = reply::args_of(fields).collect();
-        if words.len() > ARGS_PER_DEAD_LETTER_MAX {
-            tracing::warn!(fields = words.len() / 2, "dead letter has too many fields to be moved whole");
+        let mut args: Vec<&[u8]> = reply::args_of(fields).collect();
+        if args.len() > ARGS_PER_DEAD_LETTER_MAX {
+            tracing::warn!(fields = args.len() / 2, "dead letter has too many fields to be moved whole");
             self.dead_letters_truncated.fetch_add(1, Ordering::Relaxed);
-            let last = words.split_off(words.len() - 20);
-            words.truncate(ARGS_PER_DEAD_LETTER_MAX - last.len());
-            words.extend(last);
+            let last = args.split_off(args.len() - 20);
+            args.truncate(ARGS_PER_DEAD_LETTER_MAX - last.len());
+            args.extend(last);
         }
-        words
+        args
     }
 }

@@ -87,7 +87,7 @@ impl RiskThrottle {
         self.reported.lock().len()
     }
 
-    /// Events not reported because of [`REPORT_EVERY`].
+    /// Events not reported because of `REPORT_EVERY`.
     pub fn unreported(&self) -> u64 {
         self.unreported.load(Ordering::Relaxed)
     }

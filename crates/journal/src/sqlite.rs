@@ -116,7 +116,9 @@ impl SqliteJournal {
         writing.transaction.commit().await.map_err(|error| match error {
             // The disk did not confirm: after a crash, the commit may turn out to be complete.
             sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => self.unanswered(error),
-            sqlx::Error::Database(ref said) if is_io_error(said.as_ref()) => self.unanswered(error),
+            sqlx::Error::Database(ref error_of_sqlite) if is_io_error(error_of_sqlite.as_ref()) => {
+                self.unanswered(error)
+            }
             error => self.explain(error),
         })
     }
@@ -242,7 +244,7 @@ impl Journal for SqliteJournal {
         self.take_pending(reader, from).await
     }
 
-    async fn forget_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
+    async fn delete_consumer(&self, lane: Lane, group: &str, consumer: &str) -> Result<(), JournalError> {
         self.remove_consumer(lane, group, consumer).await
     }
 

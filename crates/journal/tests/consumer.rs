@@ -1,4 +1,4 @@
-//! The consumer loop, on a journal in a real file, with a view that tests can make fail.
+//! The consumer loop, on a journal in a file, with a view that tests can make fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "consumer/operator.rs"]
@@ -24,7 +24,7 @@ async fn entries_reach_the_view_and_are_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j5_a_bad_entry_goes_to_the_letters_and_blocks_nobody() {
+async fn j5_a_bad_entry_becomes_a_dead_letter_and_blocks_nothing() {
     let rig = Rig::new().await;
     let mut entries: Vec<_> = (0..20).map(entry).collect();
     entries[7] = fields_with(7, "du", "-1");
@@ -38,15 +38,15 @@ async fn j5_a_bad_entry_goes_to_the_letters_and_blocks_nobody() {
     assert_eq!(dead_letters.len(), 3, "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("du: expected")), "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason.starts_with("passkey: expected")), "{reasons:?}");
-    assert!(reasons.contains(&"the view says no"), "{reasons:?}");
+    assert!(reasons.contains(&"the view rejects it"), "{reasons:?}");
     assert!(dead_letters.iter().all(|dead_letter| dead_letter.retry == 0 && dead_letter.group == GROUP));
     assert_eq!(rig.view.applied_uploads().len(), 17);
     running.stop().await;
 }
 
-/// Else every view would move_to_dead_letters the same entry.
+/// Otherwise every view would move the same entry to the dead letters.
 #[tokio::test(flavor = "multi_thread")]
-async fn j5_what_cannot_be_understood_is_buried_by_one_view_only() {
+async fn j5_malformed_entries_become_dead_letters_of_one_view_only() {
     let rig = Rig::new().await;
     rig.view.reject(2);
     rig.append(&[entry(1), fields_with(9, "du", "-1"), entry(2)]).await;
@@ -57,14 +57,14 @@ async fn j5_what_cannot_be_understood_is_buried_by_one_view_only() {
     let dead_letters = rig.dead_letters(Lane::Dead).await;
     assert_eq!(
         dead_letters.iter().map(|dead_letter| dead_letter.reason.as_str()).collect::<Vec<_>>(),
-        ["the view says no"]
+        ["the view rejects it"]
     );
     assert_eq!(running.counters.skipped(), 1);
     running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j6_letters_are_tried_again_and_given_up_in_the_end() {
+async fn j6_dead_letters_are_retried_and_finally_failed() {
     let rig = Rig::new().await;
     rig.view.reject(3);
     rig.append(&[entry(3), fields_with(4, "ts", "yesterday")]).await;
@@ -79,36 +79,38 @@ async fn j6_letters_are_tried_again_and_given_up_in_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j6_a_letter_that_is_taken_after_all_is_gone() {
+async fn j6_an_applied_dead_letter_is_deleted() {
     let rig = Rig::new().await;
     rig.view.reject(3);
     rig.append(&[entry(3)]).await;
     let running = rig.start("a", |settings| settings.retry_delay = domain::Seconds(1));
     rig.wait_for("the dead letter", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
     rig.view.accept(3);
-    rig.wait_for("the dead letter to be taken", async || rig.dead_letters(Lane::Dead).await.is_empty()).await;
+    rig.wait_for("the dead letter to be applied", async || rig.dead_letters(Lane::Dead).await.is_empty())
+        .await;
     assert_eq!(rig.view.applied_uploads(), [3]);
     assert!(rig.dead_letters(Lane::Failed).await.is_empty());
     running.stop().await;
 }
 
-/// Of a group that nobody knows, as a foreign program may write them, or of another view.
+/// Of an unknown group, as another program may write them, or of another view.
 #[tokio::test(flavor = "multi_thread")]
-async fn letters_of_others_are_left_alone_and_those_of_nobody_are_taken() {
+async fn dead_letters_of_other_groups_are_left_and_those_without_a_group_are_applied() {
     let rig = Rig::new().await;
     let of_another = DeadLetter { group: "another".to_owned(), ..dead_letter_of(entry(8)) };
     rig.append_to(Lane::Dead, &[of_another.to_fields(), entry(9)]).await;
     let running = rig.start("a", |_| {});
-    rig.wait_for("the one of nobody", async || rig.view.applied_uploads() == [9]).await;
-    rig.wait_for("its dead letter to be gone", async || rig.dead_letters(Lane::Dead).await.len() == 1).await;
+    rig.wait_for("the dead letter without a group", async || rig.view.applied_uploads() == [9]).await;
+    rig.wait_for("its dead letter to be deleted", async || rig.dead_letters(Lane::Dead).await.len() == 1)
+        .await;
     assert_eq!(rig.dead_letters(Lane::Dead).await[0].group, "another");
     running.stop().await;
 }
 
-/// What a dead consumer held is due in an hour, and so is what is new: neither keeps a due dead letter waiting, nor the dead
-/// consumers of the traffic lane from being found.
+/// The dead letters of a dead consumer are due in an hour, and so are new ones: neither delays a due dead letter, nor
+/// the search for dead consumers of the traffic lane.
 #[tokio::test(flavor = "multi_thread")]
-async fn j7_letters_that_wait_hold_up_nothing_else() {
+async fn j7_waiting_dead_letters_delay_nothing() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     let later = |number| DeadLetter { due_at: UnixTime(u32::MAX), ..dead_letter_of(entry(number)) };
@@ -135,7 +137,7 @@ async fn j7_letters_that_wait_hold_up_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_down_stops_everything_and_buries_nothing() {
+async fn a_store_that_is_down_creates_no_dead_letters() {
     let rig = Rig::new().await;
     rig.view.set_down(true);
     rig.append(&(0..10).map(entry).collect::<Vec<_>>()).await;
@@ -147,13 +149,13 @@ async fn a_store_that_is_down_stops_everything_and_buries_nothing() {
     rig.view.set_down(false);
     rig.wait_lag_0().await;
     assert_eq!(rig.view.applied_uploads(), (0..10).collect::<Vec<_>>());
-    assert!(rig.view.saw_retries(), "a batch that is tried again says so");
+    assert!(rig.view.saw_retries(), "a retried batch has is_retry");
     running.stop().await;
 }
 
-/// A view's store that chokes on one entry, without saying on which.
+/// A view whose store fails on one entry without identifying it.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_that_upsets_the_store_is_found_among_many() {
+async fn a_bad_entry_is_found_by_halving_the_batch() {
     let rig = Rig::new().await;
     rig.view.upset_by(37);
     rig.append(&(0..100).map(entry).collect::<Vec<_>>()).await;
@@ -184,9 +186,9 @@ async fn j4_several_consumers_share_the_work() {
     second.stop().await;
 }
 
-/// Killed while it held entries: another process takes them over once it has been silent for long, and fences it.
+/// Killed while it held entries: another process takes them over once it has been idle for long, and fences it.
 #[tokio::test(flavor = "multi_thread")]
-async fn j4_what_a_dead_consumer_held_is_taken_over() {
+async fn j4_entries_of_a_dead_consumer_are_taken_over() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     rig.append(&(0..30).map(entry).collect::<Vec<_>>()).await;
@@ -206,9 +208,9 @@ async fn j4_what_a_dead_consumer_held_is_taken_over() {
     running.stop().await;
 }
 
-/// Its own former self it takes for dead at once.
+/// Consumers of its own node's earlier process count as dead at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_process_does_not_wait_for_its_former_self() {
+async fn a_restarted_process_takes_over_its_own_entries_at_once() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
@@ -221,14 +223,14 @@ async fn a_restarted_process_does_not_wait_for_its_former_self() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_that_was_taken_for_dead_goes_on_under_another_name() {
+async fn a_fenced_consumer_continues_under_another_name() {
     let rig = Rig::new().await;
     let running = rig.start("a", |_| {});
     rig.append(&[entry(1)]).await;
     rig.wait_lag_0().await;
     rig.view.fence_all();
     rig.append(&[entry(2)]).await;
-    // Its entries are now somebody else's: here nobody's, until the process is found to be the former self of another.
+    // Its entries have been taken over by a process that stops, until an earlier process of the node is recognised.
     rig.wait_for("another name", async || running.counters.fenced() >= 1).await;
     rig.append(&[entry(3)]).await;
     rig.wait_for("the next entry", async || rig.view.applied_uploads().contains(&3)).await;
@@ -240,7 +242,7 @@ async fn a_consumer_that_was_taken_for_dead_goes_on_under_another_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j9_a_paused_view_takes_nothing_until_it_is_resumed() {
+async fn j9_a_paused_view_applies_nothing_until_resumed() {
     let rig = Rig::new().await;
     rig.journal.set_note(VIEW, Some("paused")).await.unwrap();
     let running = rig.start("a", |_| {});
@@ -273,9 +275,9 @@ async fn j9_more_consumers_and_larger_batches_take_effect_at_once() {
     running.stop().await;
 }
 
-/// A group that is gone begins again behind what its view has.
+/// A deleted group starts again after what its view has applied.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_group_begins_where_its_view_ended() {
+async fn a_new_group_starts_after_what_its_view_applied() {
     let rig = Rig::new().await;
     rig.append(&(0..10).map(entry).collect::<Vec<_>>()).await;
     let fifth = rig.journal.list(Lane::Traffic, journal::EntryId::ZERO, 5).await.unwrap()[4].id;

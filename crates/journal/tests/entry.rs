@@ -1,4 +1,4 @@
-//! Entries as they are written and as they are understood.
+//! Entries as written and as parsed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use domain::{
 use journal::{BadEntry, Fields, Totals, TrafficEntry};
 use proptest::prelude::*;
 
-/// J2, word for word.
+/// As in J2.
 const FOURTEEN: [&str; 14] = [
     "passkey",
     "infohash",
@@ -27,7 +27,7 @@ const FOURTEEN: [&str; 14] = [
     "interval",
     "min_interval",
 ];
-/// What our tracker writes behind them.
+/// What our tracker writes after them.
 const OURS: [&str; 9] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key", "steady"];
 
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
@@ -171,14 +171,14 @@ fn a_client_that_sent_no_key_has_none_in_its_entry() {
 }
 
 #[test]
-fn a_client_whose_counters_nobody_heard_has_none_in_its_entry() {
+fn a_client_with_unknown_counters_has_none_in_its_entry() {
     let session = SessionId { run: RunId::NONE, ..event().session };
     let fields = TrafficEntry::fields_of(&TrafficEvent { session, ..event() });
     assert!(["sid", "up", "down"].iter().all(|name| fields.get(name).is_none()));
 }
 
 #[test]
-fn j2_an_unknown_amount_left_is_too_much_for_any_torrent_and_fits_signed_integers() {
+fn j2_an_unknown_left_is_a_large_signed_integer() {
     let fields = TrafficEntry::fields_of(&TrafficEvent { left: None, ..event() });
     assert_eq!(fields.get("left").unwrap(), b"9223372036854775807");
     assert_eq!(TrafficEntry::parse(&fields).unwrap().left, None);
@@ -236,7 +236,7 @@ fn j2_unknown_fields_are_ignored() {
 }
 
 #[test]
-fn of_a_field_that_comes_twice_the_first_counts() {
+fn of_a_repeated_field_the_first_counts() {
     let mut pairs = foreign();
     pairs.push(("du".to_owned(), b"99".to_vec()));
     pairs.push(("port".to_owned(), b"nonsense".to_vec()));
@@ -244,7 +244,7 @@ fn of_a_field_that_comes_twice_the_first_counts() {
 }
 
 #[test]
-fn j2_a_missing_field_is_named() {
+fn j2_a_missing_field_is_reported() {
     for field in FOURTEEN {
         let outcome = parse_without(&[field]);
         match field {
@@ -284,7 +284,7 @@ fn assert_malformed(field: &str, value: &[u8]) {
 }
 
 #[test]
-fn j5_numbers_that_are_none_are_refused() {
+fn j5_invalid_numbers_are_refused() {
     let numbers =
         ["port", "du", "dd", "left", "ts", "dt", "interval", "min_interval", "up", "down", "user", "steady"];
     let strange: [&[u8]; 14] = [
@@ -336,7 +336,7 @@ fn j5_each_number_has_its_own_limit() {
 }
 
 #[test]
-fn j5_other_fields_that_are_none_are_refused() {
+fn j5_other_invalid_fields_are_refused() {
     let forty = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d";
     for field in ["infohash", "peer_id"] {
         assert_malformed(field, b"");
@@ -373,7 +373,7 @@ fn j5_other_fields_that_are_none_are_refused() {
 }
 
 #[test]
-fn j2_the_family_has_to_fit_the_address() {
+fn j2_the_family_must_match_the_address() {
     let with = |ip: &str, family: &str| {
         let mut pairs = foreign();
         pairs[4].1 = ip.into();
@@ -383,7 +383,7 @@ fn j2_the_family_has_to_fit_the_address() {
     assert_eq!(with("203.0.113.9", "IPv6"), Err(BadEntry::WrongFamily));
     assert_eq!(with("2001:db8::1", "IPv4"), Err(BadEntry::WrongFamily));
     assert_eq!(with("2001:db8::1", "IPv6").unwrap().ip, "2001:db8::1".parse::<IpAddr>().unwrap());
-    // An IPv4 client on a socket for both: either family is true of it.
+    // An IPv4 client on a dual-stack socket: either family is valid.
     for family in ["IPv4", "IPv6"] {
         let entry = with("::ffff:203.0.113.9", family).unwrap();
         assert_eq!(entry.ip, IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9)));
@@ -422,7 +422,7 @@ fn an_empty_passkey_needs_a_user() {
 }
 
 #[test]
-fn no_passkey_stands_in_an_error() {
+fn errors_contain_no_passkey() {
     let secret = "0123456789abcdeg";
     for value in [secret.to_owned(), secret.repeat(5), format!("+{secret}")] {
         let error = parse_with("passkey", &value).unwrap_err();
@@ -431,7 +431,7 @@ fn no_passkey_stands_in_an_error() {
         }
         assert!(error.to_string().contains(&format!("{} bytes", value.len())), "{error}");
     }
-    // Nor where another field is wrong.
+    // Nor if another field is wrong.
     for field in FOURTEEN.into_iter().filter(|field| !["passkey", "dt"].contains(field)) {
         for error in [parse_with(field, "?").unwrap_err(), parse_without(&[field]).unwrap_err()] {
             assert!(!format!("{error} {error:?}").contains("01234567"), "{error:?}");
@@ -545,9 +545,9 @@ proptest! {
         prop_assert_eq!(entry, expected);
     }
 
-    /// One field holds anything at all: the entry is understood, or that field is named.
+    /// With any value in one field the entry is parsed, or the error names that field.
     #[test]
-    fn j5_any_value_in_a_field_is_taken_or_named(
+    fn j5_any_value_in_a_field_is_parsed_or_reported(
         field in proptest::sample::select([&FOURTEEN[..], &OURS[..]].concat()),
         value in prop_oneof![
             any::<Vec<u8>>(),
@@ -566,7 +566,7 @@ proptest! {
     }
 
     #[test]
-    fn j5_no_fields_at_all_make_reading_panic(pairs: Vec<(Vec<u8>, Vec<u8>)>, names in proptest::sample::subsequence(
+    fn j5_parsing_never_panics(pairs: Vec<(Vec<u8>, Vec<u8>)>, names in proptest::sample::subsequence(
         [&FOURTEEN[..], &OURS[..]].concat(), 0..21), values: Vec<Vec<u8>>) {
         let _ = TrafficEntry::parse(&pairs.into_iter().collect());
         let _ = TrafficEntry::parse(&names.into_iter().zip(values).collect());

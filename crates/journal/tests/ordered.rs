@@ -1,4 +1,4 @@
-//! The consumer that minds the order: one process at a time, oldest first, whatever was left behind.
+//! The ordered consumer: one process at a time, oldest entries first.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn entry(number: u64) -> Fields {
     .collect()
 }
 
-/// Remembers the order.
+/// Records the order.
 #[derive(Default)]
 struct Recorder {
     seen: Mutex<Vec<u64>>,
@@ -62,12 +62,12 @@ impl View for Recorder {
     }
 }
 
-/// A turn that the test gives and takes.
+/// A lease that the test grants and revokes.
 #[derive(Default)]
-struct Given(AtomicBool);
+struct TestLease(AtomicBool);
 
 #[async_trait]
-impl LeaderLease for Given {
+impl LeaderLease for TestLease {
     async fn take(&self) -> Result<bool, JournalError> {
         Ok(self.is_held())
     }
@@ -87,7 +87,7 @@ struct Rig {
 }
 
 struct Running {
-    turn: Arc<Given>,
+    lease: Arc<TestLease>,
     stop: watch::Sender<bool>,
     _settings: watch::Sender<ConsumerSettings>,
     task: JoinHandle<()>,
@@ -107,7 +107,7 @@ impl Rig {
         self.journal.append(Lane::Traffic, &entries, &token).await.unwrap();
     }
 
-    fn start(&self, node: &str, has_turn: bool) -> Running {
+    fn start(&self, node: &str, has_lease: bool) -> Running {
         let settings = ConsumerSettings {
             group: GROUP.to_owned(),
             consumers: 1,
@@ -122,16 +122,16 @@ impl Rig {
         };
         let (settings, seen) = watch::channel(settings);
         let (stop, stopped) = watch::channel(false);
-        let turn = Arc::new(Given(AtomicBool::new(has_turn)));
+        let lease = Arc::new(TestLease(AtomicBool::new(has_lease)));
         let parts = OrderedParts {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             view: Arc::clone(&self.view) as Arc<dyn View>,
-            lease: Arc::clone(&turn) as Arc<dyn LeaderLease>,
+            lease: Arc::clone(&lease) as Arc<dyn LeaderLease>,
             clock: Arc::new(domain::clock::SystemClock),
             process: ProcessName::new(node, 1),
         };
         let consumer = OrderedConsumer::new(parts, seen, stopped);
-        Running { turn, stop, _settings: settings, task: tokio::spawn(consumer.run()) }
+        Running { lease, stop, _settings: settings, task: tokio::spawn(consumer.run()) }
     }
 
     async fn wait_until_seen(&self, count: usize) {
@@ -184,7 +184,7 @@ async fn what_several_consumers_left_behind_comes_first_and_oldest_first() {
     let rig = Rig::new().await;
     rig.append(0..9).await;
     rig.journal.ensure_group(Lane::Traffic, GROUP, StartAt::Beginning).await.unwrap();
-    // In turn, as two processes do that both believe it is their turn.
+    // Alternating, as two processes do that both consider themselves the leader.
     for round in 0..3 {
         let name = if round == 1 { "b.1.ordered.0" } else { "c.1.ordered.0" };
         let read = rig.journal.read(Lane::Traffic, GROUP, name, 3, Duration::ZERO).await.unwrap();
@@ -198,13 +198,13 @@ async fn what_several_consumers_left_behind_comes_first_and_oldest_first() {
 }
 
 #[tokio::test]
-async fn an_entry_that_somebody_else_was_given_meanwhile_comes_before_later_ones() {
+async fn an_earlier_entry_of_another_consumer_comes_first() {
     let rig = Rig::new().await;
     let running = rig.start("a", true);
     rig.append(0..5).await;
     rig.wait_until_acknowledged().await;
     rig.view.is_down.store(true, Ordering::SeqCst);
-    // While the view is down, the consumer holds at most one batch; somebody else is given what follows.
+    // While the view is down, the consumer holds at most one batch; what follows is delivered to another.
     rig.append(5..6).await;
     let is_held = async {
         while rig.journal.status(Lane::Traffic).await.unwrap().groups[0].pending == 0 {
@@ -223,22 +223,22 @@ async fn an_entry_that_somebody_else_was_given_meanwhile_comes_before_later_ones
 }
 
 #[tokio::test]
-async fn one_process_works_at_a_time_and_a_pause_holds_for_all() {
+async fn one_process_applies_at_a_time_and_a_pause_stops_all() {
     let rig = Rig::new().await;
     let (first, second) = (rig.start("a", true), rig.start("b", false));
     rig.append(0..30).await;
     rig.wait_until_acknowledged().await;
-    // It has to be seen that nobody has the turn before anything new is written.
-    first.turn.0.store(false, Ordering::SeqCst);
+    // It must be visible that no process holds the lease before anything new is written.
+    first.lease.0.store(false, Ordering::SeqCst);
     first.stop().await;
     rig.append(30..60).await;
-    assert_eq!(rig.view.seen.lock().len(), 30, "nobody has the turn");
+    assert_eq!(rig.view.seen.lock().len(), 30, "no process holds the lease");
     rig.journal.set_note("mirror", Some("paused")).await.unwrap();
     let paused = rig.start("c", true);
     paused.stop().await;
     assert_eq!(rig.view.seen.lock().len(), 30, "paused");
     rig.journal.set_note("mirror", None).await.unwrap();
-    second.turn.0.store(true, Ordering::SeqCst);
+    second.lease.0.store(true, Ordering::SeqCst);
     rig.wait_until_acknowledged().await;
     assert_eq!(*rig.view.seen.lock(), (0..60).collect::<Vec<_>>());
     second.stop().await;

@@ -1,4 +1,4 @@
-//! The queue and the task that stores what is in it, on a real journal.
+//! The queue and the flusher, on a real journal.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -47,7 +47,7 @@ async fn stored_numbers(journal: &SqliteJournal) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn j1_events_of_many_full_batches_are_stored_once_in_order_and_their_waiters_told_after() {
+async fn j1_events_of_many_full_batches_are_stored_once_in_order_before_their_callbacks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let journal = Arc::new(SqliteJournal::open(&path, Arc::new(SystemClock)).await.unwrap());
@@ -60,7 +60,7 @@ async fn j1_events_of_many_full_batches_are_stored_once_in_order_and_their_waite
         let on_stored = move |is_stored: bool| {
             assert!(is_stored);
             let stored: &AtomicU64 = &watched.counters().stored;
-            assert!(stored.load(Ordering::Relaxed) > number, "told before it was stored");
+            assert!(stored.load(Ordering::Relaxed) > number, "called before it was stored");
             told.lock().unwrap().push(number);
         };
         queue.put(&event(number), Some(Box::new(on_stored)));

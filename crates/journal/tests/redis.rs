@@ -1,4 +1,4 @@
-//! The journal on one Redis: the duties of every journal.
+//! The conformance suite on one Redis.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use testkit::RedisServer;
 #[macro_use]
 mod conformance;
 
-/// Names of its own on a server that all tests share.
+/// Unique names on a server that all tests share.
 struct Names(BaseNames);
 
 fn server() -> &'static RedisServer {

@@ -1,4 +1,4 @@
-//! The journal on a cluster of three masters: the duties of every journal, and masters and slots that move.
+//! The conformance suite on a cluster of three masters, and failovers and moving slots.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use testkit::{RedisCluster, RedisServer};
 #[macro_use]
 mod conformance;
 
-/// Names of its own, and so a slot of its own, on a cluster that all tests share.
+/// Unique names, and so a slot of its own, on a cluster that all tests share.
 struct Names(BaseNames);
 
 fn cluster() -> &'static RedisCluster {
@@ -42,7 +42,7 @@ fn open(cluster: &RedisCluster, names: &BaseNames) -> Arc<dyn Journal> {
 
 conformance_suite!(Names);
 
-/// Which of the three began with the stream, by the way the slots were dealt out.
+/// The master that initially owns the stream's slot.
 fn first_master_of(stream: &str) -> usize {
     usize::from(slot_of(stream.as_bytes())) * 3 / 16384
 }
@@ -79,7 +79,7 @@ async fn append_and_read(journal: Arc<dyn Journal>, batches: u64) -> Vec<EntryId
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn appends_and_reads_follow_a_slot_that_moves() {
+async fn appends_and_reads_follow_a_moving_slot() {
     let cluster = RedisCluster::start();
     let names = BaseNames::default();
     let journal = open(&cluster, &names);
@@ -113,14 +113,14 @@ async fn appends_and_reads_follow_a_slot_that_moves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn appends_go_on_when_a_replica_takes_over() {
+async fn appends_continue_after_a_failover() {
     let quick = RedisServer::builder().directive("repl-diskless-sync-delay 0");
     let mut cluster = RedisCluster::start_with(&quick, 1);
     let names = BaseNames::default();
     let journal = open(&cluster, &names);
     append_and_read(journal.clone(), 10).await;
     let master = first_master_of(&names.stream);
-    // Replication is not ours to guarantee: wait until the replica has it all.
+    // The journal does not guarantee replication: wait until the replica has everything.
     assert_eq!(cluster.node(master).cli(&["WAIT", "1", "10000"]), "1");
     cluster.node_mut(master).kill();
     let entries = conformance::entries(100..110);
@@ -130,7 +130,7 @@ async fn appends_go_on_when_a_replica_takes_over() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(conformance::PATIENCE * 2, appending).await.expect("nobody took over");
+    tokio::time::timeout(conformance::PATIENCE * 2, appending).await.expect("no replica took over");
     let stored = conformance::all(&journal, Lane::Traffic).await;
     assert_eq!(conformance::numbers(&stored), (0..110).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! What `WAIT` adds: a batch counts as stored once replicas have it, and a failover loses none that was confirmed.
+//! `WAIT`: a batch counts as stored once replicas have it, and a failover loses no confirmed batch.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use journal::{AppendToken, EntryId, Fields, Journal, JournalError, Lane, RedisJo
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings, slot_of};
 use testkit::{RedisBuilder, RedisCluster, RedisServer, eventually};
 
-/// Longer than anything here takes; a test that waits this long has failed.
+/// Upper bound; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ONE: Replicas = Replicas { count: 1, timeout: Duration::from_millis(300) };
 
@@ -40,7 +40,7 @@ fn too_few(journal: &RedisJournal) -> u64 {
     journal.bounds_hit().too_few_replicas
 }
 
-async fn append_patiently(journal: &RedisJournal, of: std::ops::Range<u64>, number: u64) -> u32 {
+async fn append_with_retries(journal: &RedisJournal, of: std::ops::Range<u64>, number: u64) -> u32 {
     let batch = entries(of);
     let mut failures = 0;
     while let Err(error) = journal.append(Lane::Traffic, &batch, &token(number)).await {
@@ -73,28 +73,28 @@ async fn j3_a_batch_waits_for_its_replica_and_is_stored_once() {
     assert_eq!(master.cli(&["XLEN", "tracker:traffic"]), "10", "found stored, it was only waited for again");
 
     let replica = quick().directive(&format!("replicaof 127.0.0.1 {}", master.port())).start();
-    append_patiently(&journal, 0..10, 1).await;
+    append_with_retries(&journal, 0..10, 1).await;
     assert_eq!(replica.cli(&["XLEN", "tracker:traffic"]), "10");
-    assert_eq!(append_patiently(&journal, 10..20, 2).await, 0, "the replica is there");
+    assert_eq!(append_with_retries(&journal, 10..20, 2).await, 0, "the replica is there");
     assert_eq!(replica.cli(&["XLEN", "tracker:traffic"]), "20");
 
-    // A replica that hangs is none. What it was not told yet is waited for, not stored again.
+    // A suspended replica does not confirm. The missing batch is waited for, not stored again.
     replica.freeze();
     let error = journal.append(Lane::Traffic, &entries(20..30), &token(3)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
     replica.thaw();
-    append_patiently(&journal, 20..30, 3).await;
+    append_with_retries(&journal, 20..30, 3).await;
     assert_eq!(stored(&journal).await, (0..30).collect::<Vec<_>>());
 }
 
-/// The replica does not hear of a batch that the master has stored; then the master dies. The batch was never
-/// confirmed, so it comes again, and the new master, which knows nothing of it, stores it.
+/// The replica does not receive a batch that the master has stored; then the master dies. The batch was never
+/// confirmed, so it is sent again, and the new master stores it.
 #[tokio::test(flavor = "multi_thread")]
-async fn j3_what_a_failover_lost_before_it_was_confirmed_is_appended_anew() {
+async fn j3_a_batch_lost_by_a_failover_is_appended_again() {
     let mut cluster = RedisCluster::start_with(&quick(), 2);
     let url = format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port());
     let journal = open(&url, Mode::Cluster);
-    append_patiently(&journal, 0..10, 1).await;
+    append_with_retries(&journal, 0..10, 1).await;
     let master = usize::from(slot_of(b"tracker:traffic")) * 3 / 16384;
     let replicas = [3 + master, 6 + master];
     for replica in replicas {
@@ -110,8 +110,8 @@ async fn j3_what_a_failover_lost_before_it_was_confirmed_is_appended_anew() {
     cluster.node_mut(master).kill();
     replicas.iter().for_each(|replica| cluster.node(*replica).thaw());
 
-    let again = tokio::time::timeout(PATIENCE * 2, append_patiently(&journal, 10..20, 2)).await;
-    assert!(again.expect("nobody took over") > 0);
-    tokio::time::timeout(PATIENCE, append_patiently(&journal, 20..30, 3)).await.unwrap();
+    let again = tokio::time::timeout(PATIENCE * 2, append_with_retries(&journal, 10..20, 2)).await;
+    assert!(again.expect("no replica took over") > 0);
+    tokio::time::timeout(PATIENCE, append_with_retries(&journal, 20..30, 3)).await.unwrap();
     assert_eq!(stored(&journal).await, (0..30).collect::<Vec<_>>());
 }

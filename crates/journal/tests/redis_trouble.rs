@@ -1,4 +1,4 @@
-//! The journal on a Redis in trouble: errors tell the truth, nothing is lost, nothing is stored twice.
+//! The journal on a failing Redis: errors are classified correctly, nothing is lost, nothing is stored twice.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use testkit::{Fsync, RedisSentinel, RedisServer};
 mod cutting_proxy;
 use cutting_proxy::CuttingProxy;
 
-/// Longer than anything here takes.
+/// Upper bound.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn open_with(url: &str, change: impl FnOnce(&mut RedisSettings)) -> Arc<RedisJournal> {
@@ -41,8 +41,8 @@ async fn numbers(journal: &RedisJournal) -> Vec<u64> {
     stored.iter().map(|stored| number(&stored.fields)).collect()
 }
 
-/// Tries until it works, as the tracker does.
-async fn append_patiently(journal: &RedisJournal, entries: &[Fields], number: u64) {
+/// Retries until it succeeds, as the tracker does.
+async fn append_with_retries(journal: &RedisJournal, entries: &[Fields], number: u64) {
     let trying = async {
         while let Err(error) = journal.append(Lane::Traffic, entries, &token(number)).await {
             assert!(error.is_retryable(), "{error}");
@@ -53,10 +53,10 @@ async fn append_patiently(journal: &RedisJournal, entries: &[Fields], number: u6
 }
 
 #[tokio::test]
-async fn a_wrong_typed_key_loses_nothing_and_says_what_to_do() {
+async fn a_key_of_the_wrong_type_loses_nothing_and_names_the_remedy() {
     let server = RedisServer::start();
     let journal = open(&server.url());
-    server.cli(&["SET", "tracker:traffic", "somebody else's"]);
+    server.cli(&["SET", "tracker:traffic", "another value"]);
     let refused = [
         journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap_err(),
         journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap_err(),
@@ -79,7 +79,7 @@ async fn a_wrong_typed_key_loses_nothing_and_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_letter_that_cannot_be_written_is_not_acknowledged() {
+async fn a_dead_letter_that_cannot_be_written_is_not_acknowledged() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
@@ -111,9 +111,9 @@ async fn a_letter_that_cannot_be_written_is_not_acknowledged() {
     assert_eq!(server.cli(&["XLEN", "tracker:traffic:dlq"]), "3");
 }
 
-/// More fields than a script can hand over at once, as only another program writes them.
+/// More fields than a script can pass at once, as only another program writes them.
 #[tokio::test]
-async fn a_letter_with_thousands_of_fields_still_moves() {
+async fn a_dead_letter_with_thousands_of_fields_is_moved() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     let fields: Fields = (0..9000).map(|number| (format!("name{number}"), "value")).collect();
@@ -128,7 +128,7 @@ async fn a_letter_with_thousands_of_fields_still_moves() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_to_be_nobody_there() {
+async fn an_unreachable_redis_is_reported_as_unreachable() {
     let port = testkit::ports::free_port();
     let journal = open(&format!("redis://127.0.0.1:{port}"));
     let error = journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap_err();
@@ -137,9 +137,9 @@ async fn nobody_there_is_said_to_be_nobody_there() {
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
 }
 
-/// The answer that said WRONGTYPE got lost: the batch must not be taken for stored.
+/// The WRONGTYPE reply was lost: the batch must not count as stored.
 #[tokio::test]
-async fn a_batch_refused_without_anybody_hearing_it_is_stored_later() {
+async fn a_batch_whose_error_reply_was_lost_is_stored_later() {
     let server = RedisServer::start();
     let proxy = CuttingProxy::start(server.port());
     let journal = open(&format!("redis://127.0.0.1:{}", proxy.port()));
@@ -150,12 +150,12 @@ async fn a_batch_refused_without_anybody_hearing_it_is_stored_later() {
     let error = journal.append(Lane::Traffic, &batch(1..4), &token(2)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
     server.cli(&["RENAME", "aside", "tracker:traffic"]);
-    append_patiently(&journal, &batch(1..4), 2).await;
+    append_with_retries(&journal, &batch(1..4), 2).await;
     assert_eq!(numbers(&journal).await, [0, 1, 2, 3]);
 }
 
 #[tokio::test]
-async fn a_batch_whose_answer_was_cut_off_is_not_stored_twice() {
+async fn a_batch_whose_reply_was_lost_is_not_stored_twice() {
     let server = RedisServer::start();
     let proxy = CuttingProxy::start(server.port());
     let journal = open(&format!("redis://127.0.0.1:{}", proxy.port()));
@@ -171,13 +171,13 @@ async fn a_batch_whose_answer_was_cut_off_is_not_stored_twice() {
             Err(error) => panic!("{error}"),
         }
         assert!(!proxy.is_about_to_cut());
-        append_patiently(&journal, &entries, number + 1).await;
+        append_with_retries(&journal, &entries, number + 1).await;
     }
     assert!(lost >= 10, "only {lost} answers were lost");
     assert_eq!(numbers(&journal).await, (0..200).collect::<Vec<_>>());
 }
 
-/// The first attempt is still on its way when the second has been stored, and arrives after it.
+/// The first attempt is still in flight when the second has been stored, and arrives after it.
 #[tokio::test]
 async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
     let server = RedisServer::start();
@@ -190,33 +190,33 @@ async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
         let line = status.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
         line.map_or(0, |line| line.split(',').next().unwrap().parse::<u32>().unwrap())
     };
-    append_patiently(&journal, &batch(0..1), 1).await;
+    append_with_retries(&journal, &batch(0..1), 1).await;
     for number in 1..4 {
         let entries = batch(number * 10..number * 10 + 10);
         let release = proxy.hold_next_request();
         let error = journal.append(Lane::Traffic, &entries, &token(number + 1)).await.unwrap_err();
         assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
-        append_patiently(&journal, &entries, number + 1).await;
+        append_with_retries(&journal, &entries, number + 1).await;
         let before = transactions();
         release.send(()).unwrap();
         testkit::eventually("the late transaction", PATIENCE, || (transactions() > before).then_some(()));
-        // The watch has not been spoilt for the batches that follow.
-        append_patiently(&journal, &batch(number * 10..number * 10 + 10), number + 1).await;
+        // The watch still works for the following batches.
+        append_with_retries(&journal, &batch(number * 10..number * 10 + 10), number + 1).await;
     }
     let expected: Vec<u64> = std::iter::once(0).chain(10..40).collect();
     assert_eq!(numbers(&journal).await, expected);
 }
 
-/// The first attempt sits in a server that stands still, and is run after the second was sent.
+/// The first attempt is queued in a suspended server, and executed after the second was sent.
 #[tokio::test]
-async fn a_batch_stuck_in_a_frozen_server_is_not_stored_twice() {
+async fn a_batch_queued_in_a_suspended_server_is_not_stored_twice() {
     let server = RedisServer::start();
     let impatient = |settings: &mut RedisSettings| {
         settings.response_timeout = Duration::from_millis(150);
         settings.connect_timeout = Duration::from_millis(150);
     };
     let journal = open_with(&server.url(), impatient);
-    append_patiently(&journal, &batch(0..1), 1).await;
+    append_with_retries(&journal, &batch(0..1), 1).await;
     for number in 1..6 {
         let entries = batch(number * 100..number * 100 + 100);
         server.freeze();
@@ -225,16 +225,16 @@ async fn a_batch_stuck_in_a_frozen_server_is_not_stored_twice() {
             assert!(error.is_retryable(), "{error}");
         }
         server.thaw();
-        append_patiently(&journal, &entries, number + 1).await;
+        append_with_retries(&journal, &entries, number + 1).await;
     }
-    // Whatever was still on its way has been run before this is answered.
+    // All requests in flight have been executed before this reply.
     server.cli(&["PING"]);
     let expected: Vec<u64> = std::iter::once(0).chain((1..6).flat_map(|n| n * 100..n * 100 + 100)).collect();
     assert_eq!(numbers(&journal).await, expected);
 }
 
 #[tokio::test]
-async fn a_read_only_redis_is_waited_for() {
+async fn a_read_only_redis_is_retryable() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     journal.append(Lane::Traffic, &batch(0..2), &token(1)).await.unwrap();
@@ -253,7 +253,7 @@ async fn a_read_only_redis_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_full_redis_takes_nothing_and_says_what_to_raise() {
+async fn a_full_redis_stores_nothing_and_names_the_setting() {
     let server = RedisServer::builder().memory_bytes_max(4 << 20).start();
     let journal = open(&server.url());
     let large: Vec<Fields> = (0..100).map(|_| [("x", "y".repeat(2000))].into_iter().collect()).collect();
@@ -267,7 +267,7 @@ async fn a_full_redis_takes_nothing_and_says_what_to_raise() {
     };
     assert!(error.is_retryable() && error.to_string().contains("raise maxmemory"), "{error}");
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().length, stored * 100);
-    // Reading, acknowledging, deleting and trimming go on: they are what makes room.
+    // Reading, acknowledging, deleting and trimming still work: they free memory.
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     journal.append(Lane::Failed, &batch(0..3), &token(1)).await.unwrap();
@@ -285,7 +285,7 @@ async fn a_full_redis_takes_nothing_and_says_what_to_raise() {
 }
 
 #[tokio::test]
-async fn a_group_destroyed_under_a_waiting_reader_is_missed() {
+async fn a_group_deleted_during_a_read_is_reported() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
@@ -302,9 +302,9 @@ async fn a_group_destroyed_under_a_waiting_reader_is_missed() {
     assert!(journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap());
 }
 
-/// A reader waits longer than an answer may usually take.
+/// A reader waits longer than the response timeout.
 #[tokio::test]
-async fn a_waiting_reader_is_not_cut_off_by_the_response_timeout() {
+async fn a_waiting_reader_outlives_the_response_timeout() {
     let server = RedisServer::start();
     let journal = open_with(&server.url(), |settings| settings.response_timeout = Duration::from_millis(300));
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
@@ -331,7 +331,7 @@ async fn j3_entries_of_other_producers_are_read_as_they_are() {
     assert_eq!(read[1].id, EntryId { ms: 9_999_999_999_999, seq: 7 });
     let pairs: Vec<_> = read[1].fields.iter().collect();
     assert_eq!(pairs, [(&b"odd"[..], &b"\xff\x00\r\n"[..]), (&b"odd"[..], &b"twice"[..])]);
-    // Ours go on behind an id from the future.
+    // Our entries follow an id from the future.
     journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap();
     let next = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
     assert!(next[0].id > read[1].id);
@@ -354,10 +354,10 @@ async fn a_group_of_another_program_holds_trimming_back() {
     assert_eq!(numbers(&journal).await, (2..10).collect::<Vec<_>>());
 }
 
-/// Kills of the process lose nothing that was confirmed, with `appendfsync everysec` too.
+/// A kill loses no confirmed batch.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_redis_comes_back_with_every_batch_once() {
-    // With one sync a second, Redis answers before it writes whenever the disk is slow, and a kill loses what was answered.
+    // With one sync per second, Redis replies before it writes if the disk is slow, and a kill loses confirmed entries.
     let mut server = RedisServer::builder().append_only(Fsync::Always).start();
     let journal = open(&server.url());
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
@@ -365,7 +365,7 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
         let journal = journal.clone();
         tokio::spawn(async move {
             for number in 0..600 {
-                append_patiently(&journal, &batch(number * 10..(number + 1) * 10), number + 1).await;
+                append_with_retries(&journal, &batch(number * 10..(number + 1) * 10), number + 1).await;
             }
         })
     };
@@ -378,7 +378,7 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
                     Ok(read) => seen.extend(read.into_iter().map(|stored| stored.id)),
                     Err(error) => {
                         assert!(error.is_retryable(), "{error}");
-                        // What was delivered and never arrived is pending: a consumer takes it over from itself.
+                        // Entries whose delivery was lost are pending: a consumer takes them over from itself.
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
                 }
@@ -399,9 +399,9 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
     assert_eq!(numbers(&journal).await, (0..6000).collect::<Vec<_>>());
 }
 
-/// Redis 7.0 does not write to its log of commands how many entries a group has read.
+/// Redis 7.0 does not log how many entries a group has read.
 #[tokio::test(flavor = "multi_thread")]
-async fn j7_what_is_unread_is_right_after_a_restart_of_redis() {
+async fn j7_unread_is_correct_after_a_restart_of_redis() {
     let mut server = RedisServer::builder().append_only(Fsync::Always).start();
     let journal = open(&server.url());
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
@@ -428,7 +428,7 @@ async fn tls_and_an_acl_user() {
     let journal = open(&url);
     journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
     assert_eq!(numbers(&journal).await, [0, 1, 2]);
-    // Whoever is not known to the system's authorities is not talked to.
+    // A certificate unknown to the system's authorities is rejected.
     let error = open(&server.url()).append(Lane::Traffic, &batch(3..4), &token(2)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
     let error = open(&url.replace("s3cret", "wrong")).status(Lane::Traffic).await.unwrap_err();
@@ -443,15 +443,15 @@ async fn a_failover_is_followed() {
     let url = format!("redis+sentinel://127.0.0.1:{}/{}", group.sentinel_port(), group.master_name());
     let journal = open(&url);
     journal.append(Lane::Traffic, &batch(0..10), &token(1)).await.unwrap();
-    // The replica must have it before the master changes: replication is not ours to guarantee.
-    // (`WAIT` is not enough: a replica that is synchronising anew has acknowledged it, and lost it for a moment.)
+    // The replica must have it before the failover: the journal does not guarantee replication. (`WAIT` is not enough:
+    // a replica that is resynchronising has acknowledged it, and lost it for a moment.)
     testkit::eventually("the replica to have it", PATIENCE, || {
         let replica = group.server_mut(1);
         let is_up = replica.cli(&["INFO", "replication"]).contains("master_link_status:up");
         (is_up && replica.cli(&["XLEN", "tracker:traffic"]) == "10").then_some(())
     });
     tokio::task::block_in_place(|| group.kill_master());
-    append_patiently(&journal, &batch(10..20), 2).await;
+    append_with_retries(&journal, &batch(10..20), 2).await;
     assert_eq!(group.master().cli(&["XLEN", "tracker:traffic"]), "20");
     assert_eq!(numbers(&journal).await, (0..20).collect::<Vec<_>>());
 }

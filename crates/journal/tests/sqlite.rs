@@ -1,4 +1,4 @@
-//! The journal in SQLite: the duties of every journal, and what is particular to a file.
+//! The conformance suite on SQLite.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;

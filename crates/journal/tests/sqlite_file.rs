@@ -1,4 +1,4 @@
-//! What is particular to a journal in a file: its clock, its neighbours, and what a disk can do to it.
+//! Specific to a journal in a file: clock, concurrent processes, disk failures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -40,7 +40,7 @@ impl File {
         SqliteJournal::open(&self.path(), clock).await.unwrap()
     }
 
-    /// A journal on a single connection, so that a test can turn its screws.
+    /// A journal on a single connection, so that a test can change its settings.
     async fn open_single(&self) -> (SqliteJournal, SqliteDatabase) {
         let options = SqliteOptions { connections_max: 1, ..SqliteOptions::default() };
         let database = SqliteDatabase::open(&self.path(), options).await.unwrap();
@@ -48,7 +48,7 @@ impl File {
         (journal, database)
     }
 
-    /// A connection that knows nothing of this crate.
+    /// A connection outside of this crate.
     async fn raw(&self) -> SqliteConnection {
         SqliteConnectOptions::new().filename(self.path()).connect().await.unwrap()
     }
@@ -77,7 +77,7 @@ async fn ids(journal: &SqliteJournal, lane: Lane) -> Vec<EntryId> {
 }
 
 #[tokio::test]
-async fn ids_say_the_millisecond_and_the_number_within() {
+async fn ids_contain_millisecond_and_sequence() {
     let (file, clock) = (File::new(), ManualClock::at(NOW));
     let journal = file.open_at(Arc::new(clock.clone())).await;
     journal.append(Lane::Dead, &[entry("a"), entry("b")], &token(1)).await.unwrap();
@@ -88,7 +88,7 @@ async fn ids_say_the_millisecond_and_the_number_within() {
 }
 
 #[tokio::test]
-async fn ids_grow_when_the_clock_steps_back() {
+async fn ids_rise_when_the_clock_steps_back() {
     let file = File::new();
     let journal = file.open_at(Arc::new(ManualClock::at(NOW))).await;
     journal.append(Lane::Dead, &[entry("a")], &token(1)).await.unwrap();
@@ -103,7 +103,7 @@ async fn ids_grow_when_the_clock_steps_back() {
 }
 
 #[tokio::test]
-async fn ids_grow_from_a_clock_that_stands_at_zero() {
+async fn ids_rise_from_a_clock_at_zero() {
     let file = File::new();
     let journal = file.open_at(Arc::new(ManualClock::at(UnixTime(0)))).await;
     journal.append(Lane::Traffic, &vec![Fields::new(); 3], &token(1)).await.unwrap();
@@ -111,9 +111,9 @@ async fn ids_grow_from_a_clock_that_stands_at_zero() {
     assert_eq!(ids(&journal, Lane::Traffic).await, expected);
 }
 
-/// More entries than a millisecond has numbers for: they go on in the next.
+/// More entries than a millisecond has sequence numbers: they continue in the next.
 #[tokio::test]
-async fn a_full_millisecond_flows_over_into_the_next() {
+async fn a_full_millisecond_continues_in_the_next() {
     let file = File::new();
     let journal = file.open_at(Arc::new(ManualClock::at(NOW))).await;
     journal.append(Lane::Traffic, &[entry("a")], &token(1)).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_full_millisecond_flows_over_into_the_next() {
 }
 
 #[tokio::test]
-async fn a_group_may_begin_behind_entries_that_are_yet_to_come() {
+async fn a_group_may_start_after_future_entries() {
     let (file, clock) = (File::new(), ManualClock::at(NOW));
     let journal = file.open_at(Arc::new(clock.clone())).await;
     let start = EntryId { ms: u64::from(NOW.0) * 1_000, seq: 1 };
@@ -137,7 +137,7 @@ async fn a_group_may_begin_behind_entries_that_are_yet_to_come() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_may_open_a_new_file_at_once() {
+async fn a_new_file_may_be_opened_concurrently() {
     let file = File::new();
     let (first, second, third) = tokio::join!(file.open(), file.open(), file.open());
     for (number, journal) in (1..).zip([&first, &second, &third]) {
@@ -164,7 +164,7 @@ async fn a_full_disk_loses_nothing_and_passes() {
         assert!(error.is_retryable());
         assert_eq!(texts(&journal, Lane::Traffic).await, ["before"]);
     }
-    // What needs no room still works.
+    // What needs no space still works.
     assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap().len(), 1);
 
     sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&database.pool).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_file_that_is_read_only_for_now_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_neighbour_that_does_not_stop_writing_is_named() {
+async fn a_process_that_does_not_stop_writing_is_reported() {
     let file = File::new();
     let journal = file.open().await;
     journal.append(Lane::Traffic, &[entry("a")], &token(1)).await.unwrap();
@@ -196,7 +196,7 @@ async fn a_neighbour_that_does_not_stop_writing_is_named() {
     execute(&mut neighbour, "BEGIN IMMEDIATE").await;
     let error = journal.append(Lane::Traffic, &[entry("b")], &token(2)).await.unwrap_err();
     assert!(matches!(&error, JournalError::Unavailable { reason } if reason.contains("busy")), "{error}");
-    // Looking needs no turn.
+    // Reading needs no lock.
     assert_eq!(texts(&journal, Lane::Traffic).await, ["a"]);
     execute(&mut neighbour, "COMMIT").await;
     journal.append(Lane::Traffic, &[entry("b")], &token(2)).await.unwrap();
@@ -204,7 +204,7 @@ async fn a_neighbour_that_does_not_stop_writing_is_named() {
 }
 
 #[tokio::test]
-async fn a_damaged_entry_is_named_and_holds_up_what_is_behind_it() {
+async fn a_damaged_entry_is_reported_and_blocks_those_after_it() {
     let file = File::new();
     let journal = file.open().await;
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
@@ -246,7 +246,7 @@ async fn a_missing_table_is_damage_not_panic() {
     assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
 }
 
-/// A server that nobody uses must let the disk sleep: waiting reads only look.
+/// An idle server must not write to the disk: waiting reads are read-only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiting_read_does_not_write() {
     let file = File::new();
@@ -263,7 +263,7 @@ async fn a_waiting_read_does_not_write() {
 }
 
 #[tokio::test]
-async fn producers_of_long_ago_are_forgotten() {
+async fn old_producers_are_dropped() {
     const STARTS: u64 = 1_050;
     let file = File::new();
     let journal = file.open().await;
@@ -312,7 +312,7 @@ async fn what_a_killed_process_was_promised_is_there_and_whole() {
     }
 }
 
-/// Sends each batch as one that does not know whether it arrived would: from the last that is there.
+/// Sends each batch as if the reply had been lost: from the last one stored.
 async fn write_for_ever(path: PathBuf) {
     let journal = SqliteJournal::open(&path, Arc::new(SystemClock)).await.unwrap();
     let mut number = (journal.status(Lane::Traffic).await.unwrap().appended / BATCH).max(1);
@@ -326,7 +326,7 @@ async fn write_for_ever(path: PathBuf) {
     }
 }
 
-/// Lets a writer promise so many batches, then kills it. Returns the number of the last one it promised.
+/// Lets a writer confirm so many batches, then kills it. Returns the number of the last confirmed one.
 fn run_and_kill(file: &File, promises: usize) -> u64 {
     let mut writer = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "what_a_killed_process_was_promised_is_there_and_whole", "--nocapture"])
@@ -343,7 +343,7 @@ fn run_and_kill(file: &File, promises: usize) -> u64 {
 }
 
 #[tokio::test]
-async fn a_closed_journal_says_so() {
+async fn a_closed_journal_returns_an_error() {
     let file = File::new();
     let journal = file.open().await;
     journal.close().await;

@@ -131,8 +131,8 @@ pub(crate) async fn save(
 }
 
 async fn save_runs(transaction: &mut SqlTransaction, changes: &Changes) -> Result<(), sqlx::Error> {
-    let gone = Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_cells(client, key)));
-    transaction.write_many(&DELETE_RUNS, &gone).await?;
+    let removed = Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_cells(client, key)));
+    transaction.write_many(&DELETE_RUNS, &removed).await?;
     let runs = Rows::new(changes.runs.iter().map(|(client, run)| run_cells(client, run)));
     transaction.write_many(&SAVE_RUNS, &runs).await?;
     let removed_clients = Rows::new(changes.removed_clients.iter().map(client_key_cells));

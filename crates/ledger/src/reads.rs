@@ -178,11 +178,12 @@ impl Ledger {
         let rows: Vec<AccountRow> = read(&self.database, &GONE_ACCOUNTS_AFTER, &cells).await?;
         let accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let next = accounts.last().map(|(key, _)| *key).filter(|_| rows.len() >= PAGE_ROWS_MAX as usize);
-        let gone = accounts.iter().filter_map(|(key, account)| match hit_and_run_status(account, policy) {
-            HitAndRunStatus::HitAndRun { since } => Some((*key, since)),
-            HitAndRunStatus::Clear | HitAndRunStatus::Owing { .. } => None,
-        });
-        Ok(HitAndRunPage { hit_and_runs: gone.collect(), next })
+        let hit_and_runs =
+            accounts.iter().filter_map(|(key, account)| match hit_and_run_status(account, policy) {
+                HitAndRunStatus::HitAndRun { since } => Some((*key, since)),
+                HitAndRunStatus::Clear | HitAndRunStatus::Owing { .. } => None,
+            });
+        Ok(HitAndRunPage { hit_and_runs: hit_and_runs.collect(), next })
     }
 
     /// The clients of a user on a torrent with their runs, most recently seen first.

@@ -68,14 +68,14 @@ impl Settling {
                 position += 1;
                 continue;
             }
-            let Some((gone, gone_part)) = self.stretches.remove(position) else { break };
+            let Some((removed, removed_part)) = self.stretches.remove(position) else { break };
             let (successor, part) = &mut self.stretches[position];
             // One run for both: which node reported the counters does not matter within a joined stretch.
-            self.count -= gone.runs.len() + successor.runs.len() - 1;
+            self.count -= removed.runs.len() + successor.runs.len() - 1;
             self.settled.until = self.settled.until.max(successor.last);
-            part.moved = part.moved.plus(gone_part.moved).plus(part.bridge.unwrap_or_default().granted);
-            part.bridge = gone_part.bridge;
-            *successor = joined(&gone, successor);
+            part.moved = part.moved.plus(removed_part.moved).plus(part.bridge.unwrap_or_default().granted);
+            part.bridge = removed_part.bridge;
+            *successor = joined(&removed, successor);
         }
     }
 
@@ -98,10 +98,10 @@ impl Settling {
     fn join_runs_of_newest(&mut self) {
         let Some((newest, _)) = self.stretches.back_mut() else { return };
         while self.count > RUNS_MAX
-            && let Some(gone_until) = join_two_of_a_node(&mut newest.runs)
+            && let Some(removed_until) = join_two_of_a_node(&mut newest.runs)
         {
             self.count -= 1;
-            self.settled.until = self.settled.until.max(gone_until);
+            self.settled.until = self.settled.until.max(removed_until);
         }
     }
 }
@@ -141,15 +141,15 @@ fn join_two_of_a_node(runs: &mut Vec<Run>) -> Option<UnixTime> {
         runs[position + 1..].iter().any(|later| later.key.node == run.key.node)
     };
     let (oldest, _) = runs.iter().enumerate().find(has_successor)?;
-    let gone = runs.remove(oldest);
-    let successor = runs[oldest..].iter_mut().find(|later| later.key.node == gone.key.node)?;
-    successor.low = successor.low.min(gone.low);
-    successor.high = successor.high.max(gone.high);
-    successor.first = successor.first.min(gone.first);
-    successor.last = successor.last.max(gone.last);
-    successor.first_id = successor.first_id.min(gone.first_id);
-    successor.last_id = successor.last_id.max(gone.last_id);
-    successor.stopped = successor.stopped.max(gone.stopped);
-    successor.reported = successor.reported.with(gone.reported);
-    Some(gone.last)
+    let removed = runs.remove(oldest);
+    let successor = runs[oldest..].iter_mut().find(|later| later.key.node == removed.key.node)?;
+    successor.low = successor.low.min(removed.low);
+    successor.high = successor.high.max(removed.high);
+    successor.first = successor.first.min(removed.first);
+    successor.last = successor.last.max(removed.last);
+    successor.first_id = successor.first_id.min(removed.first_id);
+    successor.last_id = successor.last_id.max(removed.last_id);
+    successor.stopped = successor.stopped.max(removed.stopped);
+    successor.reported = successor.reported.with(removed.reported);
+    Some(removed.last)
 }

@@ -1,4 +1,4 @@
-//! L6 with the database killed under it: nothing is lost, nothing counts twice, and nothing is the entries' fault.
+//! L6 with a killed database: nothing is lost, nothing counts twice, and no entry is rejected.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "the support is shared")]
@@ -19,10 +19,10 @@ use support::{Place, apply, batch, everything, figures, open};
 const SIZE: Size = Size { nodes: 2, users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 40 };
 const CONSUMERS: usize = 3;
 const KILLS: u32 = 4;
-/// Nothing takes this long.
+/// Upper bound.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Applies all it is given, over and over again where it must, until the killing is over and everything is applied.
+/// Applies all its batches, with retries, until the kills are over and everything is applied.
 async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) {
     for chunk in share.chunks(23) {
         let mut is_retry = false;
@@ -38,7 +38,7 @@ async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: D
             is_retry = true;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        // Slow enough that the killing meets work under way.
+        // Slow enough that kills hit running work.
         tokio::time::sleep(pace).await;
     }
 }
@@ -53,7 +53,7 @@ async fn survive(place: Place, mut kill_and_restart: impl FnMut() + Send + 'stat
     let watched = Arc::clone(&is_working);
     let killer = tokio::task::spawn_blocking(move || {
         let met = kill_often(&mut kill_and_restart, &watched);
-        // The server lives as long as this does.
+        // Keeps the server alive.
         (kill_and_restart, met)
     });
     let share = arrivals.len().div_ceil(CONSUMERS);
@@ -70,7 +70,7 @@ async fn survive(place: Place, mut kill_and_restart: impl FnMut() + Send + 'stat
     check(&ledger, &world).await;
 }
 
-/// Kills at moments that nobody plans. Says how many of them came while there was work.
+/// Kills at random times. Returns how many of them hit running work.
 fn kill_often(kill_and_restart: &mut impl FnMut(), is_working: &AtomicBool) -> u32 {
     let mut random = fastrand::Rng::with_seed(21);
     let mut met = 0;

@@ -33,7 +33,7 @@ async fn assert_credited(ledger: &Ledger, world: &World) {
     }
 }
 
-/// What the state come to when everything comes in order, once, on SQLite.
+/// The state if everything is applied in order, once, on SQLite.
 async fn in_order(world: &World) -> (Place, Ledger) {
     let place = Place::sqlite();
     let ledger = open(&place).await;
@@ -43,7 +43,7 @@ async fn in_order(world: &World) -> (Place, Ledger) {
     (place, ledger)
 }
 
-async fn any_order_and_many_consumers_at_once_give_the_same_books(place: Place) {
+async fn any_order_and_many_consumers_at_once_give_the_same_state(place: Place) {
     let world = simulate(11, SIZE);
     let arrivals = shuffled(&world, 11);
     let ledger = Arc::new(open(&place).await);
@@ -55,7 +55,7 @@ async fn any_order_and_many_consumers_at_once_give_the_same_books(place: Place) 
             let (ledger, share) = (Arc::clone(&ledger), share.to_vec());
             tokio::spawn(async move {
                 for chunk in share.chunks(37) {
-                    // None of them may ever be in another's way for good.
+                    // No deadlocks.
                     assert_eq!(apply(&ledger, &format!("c{number}"), chunk).await, []);
                 }
             })
@@ -73,7 +73,7 @@ async fn any_order_and_many_consumers_at_once_give_the_same_books(place: Place) 
     assert_eq!(ledger.counts().applied, world.arrivals.len() as u64);
 }
 
-async fn l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again(place: Place) {
+async fn l6_a_batch_whose_commit_reply_was_lost_is_not_applied_again(place: Place) {
     let world = simulate(12, SIZE);
     let ledger = open(&place).await;
     for chunk in world.arrivals.chunks(101) {
@@ -89,13 +89,13 @@ async fn l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again(place: Pla
     );
 }
 
-async fn l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir(place: Place) {
+async fn l6_entries_applied_by_a_dead_consumer_are_left_out_after_the_takeover(place: Place) {
     let world = simulate(13, SIZE);
     let ledger = open(&place).await;
     let (applied, unapplied) = world.arrivals.split_at(world.arrivals.len() / 2);
     apply(&ledger, "dead", applied).await;
     ledger.fence("dead").await.unwrap();
-    // All of it is still pending: nothing was acknowledged. It comes in other pieces.
+    // All of it is still pending: nothing was acknowledged. It is delivered in other batches.
     let pending: Vec<Arrival> = applied.iter().chain(unapplied).copied().collect();
     for chunk in pending.chunks(77) {
         let taken = Batch { taken_from: Some("dead"), ..batch("successor", chunk) };
@@ -106,7 +106,7 @@ async fn l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir(place: Plac
     assert_eq!(ledger.counts().repeated, applied.len() as u64);
 }
 
-async fn l6_an_heir_that_dies_in_turn_leaves_no_gap(place: Place) {
+async fn l6_a_second_takeover_leaves_no_gap(place: Place) {
     let world = simulate(14, SIZE);
     let ledger = open(&place).await;
     apply(&ledger, "first", &world.arrivals).await;
@@ -154,7 +154,7 @@ async fn l6_a_fenced_consumer_applies_nothing_any_more(place: Place) {
     let applied = busy.await.unwrap();
     assert!(applied >= 3);
     assert_eq!(everything(&ledger, SIZE.users, SIZE.torrents).await, before);
-    // Nor after it was forgotten, nor under a name that never was.
+    // Nor after it was forgotten, nor under an unknown name.
     ledger.forget("zombie").await.unwrap();
     ledger.fence("never seen").await.unwrap_err();
     ledger.fence("unseen").await.unwrap();
@@ -164,7 +164,7 @@ async fn l6_a_fenced_consumer_applies_nothing_any_more(place: Place) {
     }
 }
 
-async fn l6_work_that_is_broken_off_at_any_moment_is_done_once(place: Place) {
+async fn l6_cancelled_batches_are_applied_once(place: Place) {
     let world = simulate(16, SIZE);
     let ledger = Arc::new(open(&place).await);
     let mut random = fastrand::Rng::with_seed(16);
@@ -175,7 +175,7 @@ async fn l6_work_that_is_broken_off_at_any_moment_is_done_once(place: Place) {
                 let (ledger, chunk) = (Arc::clone(&ledger), chunk.to_vec());
                 async move { ledger.apply(&Batch { is_retry, ..batch("a", &chunk) }).await }
             });
-            // Breaks it off, or lets it finish, as it happens.
+            // Cancels it, or lets it finish, at random.
             let patience = Duration::from_micros(random.u64(100..30_000) * if is_retry { 10 } else { 1 });
             let handle = work.abort_handle();
             match tokio::time::timeout(patience, work).await {
@@ -198,28 +198,28 @@ async fn l6_work_that_is_broken_off_at_any_moment_is_done_once(place: Place) {
     );
 }
 
-async fn l6_a_dead_letter_is_applied_once_wherever_it_turns_up(place: Place) {
+async fn l6_a_dead_letter_is_applied_once_under_any_id(place: Place) {
     let world = simulate(18, SIZE);
     let ledger = open(&place).await;
-    let as_letters = |shift: u64| -> Vec<Arrival> {
+    let as_dead_letters = |shift: u64| -> Vec<Arrival> {
         let moved = |arrival: &Arrival| Arrival {
             id: EntryId { ms: arrival.id.ms + shift, ..arrival.id },
             ..*arrival
         };
         world.arrivals.iter().map(moved).collect()
     };
-    let letters = as_letters(1_000_000_000);
-    for (number, chunk) in letters.chunks(90).enumerate() {
+    let dead_letters = as_dead_letters(1_000_000_000);
+    for (number, chunk) in dead_letters.chunks(90).enumerate() {
         let from_dlq = Batch { lane: Lane::Dead, ..batch("a", chunk) };
         assert_eq!(ledger.apply(&from_dlq).await.unwrap(), []);
-        // Its consumer dies before the letters are deleted; its successor does not say whose they were.
+        // Its consumer dies before the dead letters are deleted; the next one does not set `taken_from`.
         if number == 1 {
             let again = Batch { lane: Lane::Dead, ..batch("successor", chunk) };
             assert_eq!(ledger.apply(&again).await.unwrap(), []);
         }
     }
-    // An operator sends them all again while they are being applied: they get other places.
-    for chunk in as_letters(2_000_000_000).chunks(90) {
+    // An operator replays them all while they are being applied: they get other ids.
+    for chunk in as_dead_letters(2_000_000_000).chunks(90) {
         let again = Batch { lane: Lane::Dead, ..batch("b", chunk) };
         assert_eq!(ledger.apply(&again).await.unwrap(), []);
     }
@@ -231,7 +231,7 @@ async fn l6_a_dead_letter_is_applied_once_wherever_it_turns_up(place: Place) {
     );
 }
 
-async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place) {
+async fn a_deleted_group_starts_after_the_last_applied_entry(place: Place) {
     let world = simulate(17, SIZE);
     let ledger = open(&place).await;
     assert_eq!(ledger.resume_after().await.unwrap(), None);
@@ -240,7 +240,7 @@ async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place
     apply(&ledger, "b", early).await;
     let last = late.last().unwrap().id;
     assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
-    // Taking older ones does not take it back; nor does forgetting, nor do letters count.
+    // Applying older ones does not lower it; nor does forgetting, nor do dead letters count.
     apply(&ledger, "a", &[]).await;
     ledger.forget("a").await.unwrap();
     let letter = Arrival { id: EntryId { ms: u64::MAX / 4, seq: 0 }, ..early[0] };
@@ -249,8 +249,9 @@ async fn a_lost_group_begins_behind_the_last_entry_that_was_applied(place: Place
     assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
 }
 
-/// An operator may replay a letter while it is being applied: it comes again, under another id, to anybody.
-async fn l6_a_letter_that_was_moved_counts_once(place: Place) {
+/// An operator may replay a dead letter while it is being applied: it is delivered again, under another id, to any
+/// consumer.
+async fn l6_a_moved_dead_letter_counts_once(place: Place) {
     let world = simulate(18, SIZE);
     let ledger = open(&place).await;
     let (first, rest) = world.arrivals.split_first().unwrap();
@@ -269,13 +270,13 @@ async fn l6_a_letter_that_was_moved_counts_once(place: Place) {
 }
 
 on_every_database!(
-    l6_a_letter_that_was_moved_counts_once,
-    any_order_and_many_consumers_at_once_give_the_same_books,
-    l6_a_batch_whose_commit_nobody_heard_of_is_not_applied_again,
-    l6_what_a_dead_consumer_had_applied_is_left_out_by_its_heir,
-    l6_an_heir_that_dies_in_turn_leaves_no_gap,
+    l6_a_moved_dead_letter_counts_once,
+    any_order_and_many_consumers_at_once_give_the_same_state,
+    l6_a_batch_whose_commit_reply_was_lost_is_not_applied_again,
+    l6_entries_applied_by_a_dead_consumer_are_left_out_after_the_takeover,
+    l6_a_second_takeover_leaves_no_gap,
     l6_a_fenced_consumer_applies_nothing_any_more,
-    l6_work_that_is_broken_off_at_any_moment_is_done_once,
-    l6_a_dead_letter_is_applied_once_wherever_it_turns_up,
-    a_lost_group_begins_behind_the_last_entry_that_was_applied,
+    l6_cancelled_batches_are_applied_once,
+    l6_a_dead_letter_is_applied_once_under_any_id,
+    a_deleted_group_starts_after_the_last_applied_entry,
 );

@@ -1,4 +1,4 @@
-//! Why an account is what it is: its parts come to it, to the byte, on each database.
+//! The parts of an account add up to it exactly, on each database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "the support is shared")]
@@ -19,7 +19,7 @@ use support::simulator::{BEGIN, SPAN_MAX, Size, World, arrivals_of, entry, simul
 use support::{Known, Place, Risks, apply, key, open, open_with};
 
 const SIZE: Size = Size { nodes: 2, users: 3, torrents: 2, clients_per_account: 3, announces_per_client: 25 };
-/// Clients with more runs than are kept.
+/// Clients with more runs than are stored.
 const LONG: Size =
     Size { nodes: 1, users: 1, torrents: 1, clients_per_account: 2, announces_per_client: 700 };
 const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");
@@ -29,7 +29,7 @@ async fn explanation(ledger: &Ledger, owner: u64, on: u64) -> Explanation {
     ledger.explain(key(owner, on), 100).await.unwrap().unwrap()
 }
 
-/// What the parts come to, with the rest or without.
+/// The sum of the parts, with or without the rest.
 fn contribution(explanation: &Explanation) -> Moved {
     explanation.clients.iter().map(|client| client.contribution()).fold(NONE, Moved::with)
 }
@@ -61,7 +61,7 @@ async fn l6_the_parts_of_an_explanation_sum_to_the_account(place: Place) {
     let ledger = Arc::new(open(&place).await);
     let mut arrivals = world.arrivals.clone();
     fastrand::Rng::with_seed(31).shuffle(&mut arrivals);
-    // At every moment, also while entries are applied.
+    // At any time, also while entries are applied.
     let is_over = Arc::new(AtomicBool::new(false));
     let asking = tokio::spawn({
         let (ledger, is_over) = (Arc::clone(&ledger), Arc::clone(&is_over));
@@ -92,7 +92,7 @@ async fn l6_the_parts_of_an_explanation_sum_to_the_account(place: Place) {
     assert_explained(&ledger, &world).await;
 }
 
-async fn l6_what_was_put_away_is_known_as_a_sum(place: Place) {
+async fn l6_settled_runs_are_known_as_a_sum(place: Place) {
     let world = simulate(34, LONG);
     let ledger = open(&place).await;
     for chunk in world.arrivals.chunks(200) {
@@ -132,8 +132,8 @@ fn slow() -> LedgerSettings {
     LedgerSettings { ceiling: RateCeiling { bytes_per_s: 10 }, ..LedgerSettings::default() }
 }
 
-/// A client that a tracker forgot twice, and that moved more than can be plausible once; one that began anew; and one of
-/// another producer.
+/// A client whose state a tracker lost twice, and that once moved more than is plausible; one that restarted; and one
+/// of another producer.
 fn story() -> Vec<TrafficEntry> {
     vec![
         ours(7, (1, 1), 0, 100),
@@ -149,7 +149,7 @@ fn story() -> Vec<TrafficEntry> {
     ]
 }
 
-async fn an_explanation_tells_what_was_bridged_withheld_and_brought_by_others(place: Place) {
+async fn an_explanation_contains_bridged_withheld_and_foreign_bytes(place: Place) {
     let ledger = open_with(&place, slow(), Known::default(), support::clock(), Risks::default()).await;
     assert_eq!(ledger.explain(key(1, 1), 100).await.unwrap(), None);
     apply(&ledger, "a", &arrivals_of(story())).await;
@@ -174,17 +174,17 @@ async fn an_explanation_tells_what_was_bridged_withheld_and_brought_by_others(pl
     assert_eq!(bridges, [None, Some((up(250), up(0))), Some((up(200), up(400)))]);
     assert_eq!((anew.stretches[1].bridge, anew.contribution()), (None, moved(30)));
 
-    // Of those that are not listed, only what they come to is reported.
+    // Of unlisted clients only the sum is returned.
     let cut = ledger.explain(key(1, 1), 2).await.unwrap().unwrap();
     assert_eq!((cut.clients.len(), cut.is_cut, cut.rest), (2, true, moved(30)));
     drop(ledger);
 
-    // Another ceiling changes nothing of what was credited, but how it would be today.
+    // Another ceiling does not change what was credited, only how it would be credited today.
     let ledger = open(&place).await;
     assert_eq!(explanation(&ledger, 1, 1).await.rest, moved(-400));
 }
 
-async fn what_forgotten_clients_brought_is_the_rest(place: Place) {
+async fn the_contribution_of_deleted_clients_is_the_rest(place: Place) {
     let late = ManualClock::at(UnixTime(BEGIN + SPAN_MAX));
     let ledger = open_with(&place, slow(), Known::default(), late.clone(), Risks::default()).await;
     apply(&ledger, "a", &arrivals_of(story())).await;
@@ -199,7 +199,7 @@ async fn what_forgotten_clients_brought_is_the_rest(place: Place) {
 
 on_every_database!(
     l6_the_parts_of_an_explanation_sum_to_the_account,
-    l6_what_was_put_away_is_known_as_a_sum,
-    an_explanation_tells_what_was_bridged_withheld_and_brought_by_others,
-    what_forgotten_clients_brought_is_the_rest,
+    l6_settled_runs_are_known_as_a_sum,
+    an_explanation_contains_bridged_withheld_and_foreign_bytes,
+    the_contribution_of_deleted_clients_is_the_rest,
 );

@@ -1,14 +1,15 @@
-//! One client, and a tracker that dies and comes back all the while, with what its journal has kept or with nothing: the
-//! real swarms of each life, and what the ledger makes of their words.
+//! One client, and a tracker that is restarted repeatedly, with the contents of the journal or with nothing: the real
+//! swarms of each process, and the resulting ledger.
 //!
-//! Redis is away now and then. Then a life begins without knowing anybody, its words wait, and die with it; or they are
-//! stored, and it learns what former lives had heard. Whoever begins, completes or leaves is answered once that is
-//! stored, and says it again until it is; heartbeats are answered at once, and totals make up for those that are lost.
+//! Redis is unavailable at times. Then a process starts without state, and its queued entries are lost with it; or they
+//! are stored, and it restores what earlier processes received. `started`, `completed` and `stopped` are answered once
+//! stored, and repeated until answered; heartbeats are answered at once, and totals make up for those that are lost.
 //!
 //! # Deliberately absent
 //!
-//! A client that begins, moves something, leaves and begins anew in the next life of the tracker, the last two within one
-//! second: entries tell no more than seconds, and it cannot be reported from one that two nodes heard begin at once.
+//! A client that starts, moves something, stops and restarts in the next process of the tracker, the last two within
+//! one second: entries have a resolution of one second, so it cannot be distinguished from a client that began on two
+//! nodes at once.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write;
@@ -38,25 +39,24 @@ const RULES: Rules = Rules {
     credit_upload_without_leechers: true,
 };
 
-/// Between two things that a client does by itself.
+/// Time between two steps of a client.
 const BETWEEN_STEPS_MS: u64 = 400;
 
-/// How many histories are tried.
+/// Number of histories.
 const HISTORIES: u64 = 400;
 
-/// An entry of the journal.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     node: u64,
     session: SessionId,
-    heard: RemoteAnnounce,
+    remote: RemoteAnnounce,
 }
 
-/// A tracker from its start to its end.
+/// A tracker process.
 struct Life {
     node: u64,
     swarms: Swarms,
-    /// What waits for the journal.
+    /// Entries not yet stored.
     queue: Vec<Word>,
     /// How much of the journal it has read.
     read: usize,
@@ -95,12 +95,12 @@ impl World {
         let _ = writeln!(self.story, "{:>7} {what}", self.now_ms - BEGIN_MS);
     }
 
-    /// Time passes, and things happen.
+    /// Advances time with random failures.
     fn pass(&mut self) {
         let longest_ms = if self.random.bool() { 50 } else { 900 };
         self.now_ms += self.random.u64(..longest_ms);
         match self.random.u8(..20) {
-            // It comes back sooner than it goes.
+            // Recovery is more likely than failure.
             0..4 if !self.is_journal_there || self.random.u8(..4) == 0 => {
                 self.is_journal_there = !self.is_journal_there;
                 self.tell(if self.is_journal_there { "journal there" } else { "journal away" });
@@ -116,7 +116,7 @@ impl World {
 
     fn kill(&mut self) {
         let Some(mut life) = self.life.take() else { return };
-        // Some of it may have got through.
+        // Some of it may have been stored.
         if self.is_journal_there {
             let stored = self.random.usize(..=life.queue.len());
             self.journal.extend(life.queue.drain(..stored));
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// Words are stored, and those of others read, if the journal is there; neither of it at once.
+    /// Stores queued entries and reads those of others, if the journal is available; neither immediately.
     fn store_and_read(&mut self) {
         if !self.is_journal_there {
             return;
@@ -158,18 +158,18 @@ impl World {
         for word in self.journal.iter().skip(life.read).take(count) {
             life.read += 1;
             if word.node != life.node {
-                life.swarms.apply_remote(&word.heard, now, &RULES);
+                life.swarms.apply_remote(&word.remote, now, &RULES);
             }
         }
     }
 
-    /// Says something to whoever lives; whether it was answered.
+    /// Sends an announce to the running process; true if it was answered.
     fn say(&mut self, client: &Client, event: AnnounceEvent, totals: (u64, u64), v6: bool) -> bool {
         let now = self.now();
         let Some(life) = &mut self.life else { return false };
         let announce = client.announce(event, totals, v6, now);
         let outcome = life.swarms.announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
-        let heard = RemoteAnnounce {
+        let remote = RemoteAnnounce {
             info_hash: TORRENT,
             user: announce.user,
             peer_id: announce.peer_id,
@@ -184,14 +184,14 @@ impl World {
             silence_max: Seconds(0),
             totals: Some(RemoteTotals { run: outcome.session.run, uploaded: totals.0, downloaded: totals.1 }),
         };
-        let word = Word { node: life.node, session: outcome.session, heard };
+        let word = Word { node: life.node, session: outcome.session, remote };
         life.queue.push(word);
         let node = life.node;
         self.tell(&format!("  to {node}: {event:?} {} run {} v6 {v6}", totals.0, outcome.session.run.0));
         if event == AnnounceEvent::None {
             return true;
         }
-        // It is answered once it is stored, if that is soon enough, and if nobody dies.
+        // Answered once stored, if that is soon enough, and if the process is not killed.
         let is_stored = self.is_journal_there && self.random.u8(..10) > 0;
         if is_stored && let Some(life) = &mut self.life {
             self.journal.append(&mut life.queue);
@@ -235,7 +235,7 @@ impl Client {
         }
     }
 
-    /// Says it until it is answered; over both families at once, if it has both.
+    /// Repeats until answered; over both families at once, if it has both.
     fn insist(&self, world: &mut World, event: AnnounceEvent) {
         loop {
             world.pass();
@@ -245,13 +245,13 @@ impl Client {
         }
     }
 
-    /// Over IPv6 the totals; over IPv4 perhaps older ones.
+    /// Over IPv6 the current totals; over IPv4 perhaps older ones.
     fn say(&self, world: &mut World, event: AnnounceEvent, older: u64) -> bool {
         let (newer, older) = ((self.uploaded, 0), (older, 0));
         if !self.is_dual {
             return world.say(self, event, newer, false);
         }
-        // Neither is sent to a life that began after the other was sent.
+        // Neither is sent to a process that started after the other was sent.
         let life = world.lives;
         if world.random.bool() {
             let answered = world.say(self, event, newer, true);
@@ -316,16 +316,16 @@ impl Client {
     }
 }
 
-/// The runs that the ledger makes of these words.
+/// The runs of these entries.
 fn runs_of(journal: &[Word]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (id, word) in journal.iter().enumerate() {
-        let totals = word.heard.totals.unwrap();
+        let totals = word.remote.totals.unwrap();
         let counters = Counters { uploaded: totals.uploaded, downloaded: totals.downloaded };
         let key = RunKey { run: word.session.run, node: word.node };
-        let is_stop = word.heard.event == AnnounceEvent::Stopped;
+        let is_stop = word.remote.event == AnnounceEvent::Stopped;
         let id = EntryId { ms: 1, seq: id as u64 };
-        let report = Report { counters, at: word.heard.at, id, is_stop, reported: Reported::NONE };
+        let report = Report { counters, at: word.remote.at, id, is_stop, reported: Reported::NONE };
         match runs.iter_mut().find(|run| run.key == key) {
             Some(run) => run.add(&report),
             None => runs.push(Run::starting(key, &report)),
@@ -334,7 +334,7 @@ fn runs_of(journal: &[Word]) -> Vec<Run> {
     runs
 }
 
-/// What is credited of one history, what was moved, and how it went.
+/// Credited and moved bytes of one history, and its log.
 fn credited_and_moved(seed: u64) -> (u128, u128, String) {
     let mut world = World::new(seed);
     world.begin();
@@ -368,7 +368,7 @@ fn credited_and_moved(seed: u64) -> (u128, u128, String) {
 }
 
 #[test]
-fn l6_no_byte_is_lost_or_doubled_over_the_lives_of_a_tracker() {
+fn l6_no_byte_is_lost_or_doubled_over_restarts_of_a_tracker() {
     for seed in 0..HISTORIES {
         let (credited, moved, story) = credited_and_moved(seed);
         assert_eq!(credited, moved, "seed {seed}\n{story}");

@@ -1,4 +1,4 @@
-//! What the site asks of the ledger, on each database.
+//! Queries of the ledger, on each database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(dead_code, reason = "the support is shared")]
@@ -25,7 +25,7 @@ fn of_user(owner: u64, at: u32) -> TrafficEntry {
 
 async fn the_accounts_on_a_torrent_come_newest_first_page_by_page(place: Place) {
     let ledger = open_with(&place, boundless(), Known::default(), clock(), Risks::default()).await;
-    // Two by two they were heard of at the same moment.
+    // Pairs were last seen at the same time.
     let mut entries: Vec<TrafficEntry> =
         (1..=9).map(|owner| of_user(owner, 100 * (owner as u32 / 2))).collect();
     entries.push(entry(1, 2, PEER, UnixTime(BEGIN + 5000), AnnounceEvent::None, 0));
@@ -60,7 +60,7 @@ async fn the_accounts_on_a_torrent_come_newest_first_page_by_page(place: Place) 
 }
 
 /// Regression: ending a multiplier removed its row, and no entry could be explained any more.
-async fn what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ended(place: Place) {
+async fn the_credit_of_an_entry_is_known_after_a_multiplier_was_ended(place: Place) {
     let hands = ManualClock::at(UnixTime(BEGIN + 150));
     let ledger = open_with(&place, boundless(), Known::default(), hands, Risks::default()).await;
     let reported = async |at: u32| {
@@ -98,7 +98,7 @@ async fn all_users_come_by_number_and_all_hit_and_runs_are_those_of_each_user(pl
         downloaded_delta: downloaded,
         ..entry(owner, on, PEER, UnixTime(BEGIN + at), AnnounceEvent::None, 5)
     };
-    // User 2 is still there; user 3 left two torrents.
+    // User 2 is still active; user 3 left two torrents.
     let entries = vec![
         took(1, 1, 50, 499),
         took(2, 1, 99_500, 900),
@@ -130,5 +130,5 @@ async fn all_users_come_by_number_and_all_hit_and_runs_are_those_of_each_user(pl
 on_every_database!(
     all_users_come_by_number_and_all_hit_and_runs_are_those_of_each_user,
     the_accounts_on_a_torrent_come_newest_first_page_by_page,
-    what_an_entry_was_credited_can_be_told_also_after_a_multiplier_was_ended,
+    the_credit_of_an_entry_is_known_after_a_multiplier_was_ended,
 );

@@ -55,11 +55,11 @@ async fn l1_users_and_torrents_are_found_by_passkey_and_infohash(place: Place) {
     known.torrents.insert(info_hash(1), torrent(1));
     let ledger = open_with(&place, boundless(), known, clock(), Risks::default()).await;
     let by_passkey = TrafficEntry { passkey: Some(passkey), user: None, torrent: None, ..moving(0, 10, 1) };
-    let stranger: Passkey = "fedcba9876543210".parse().unwrap();
-    let of_nobody = TrafficEntry { passkey: Some(stranger), ..by_passkey };
+    let unknown_passkey: Passkey = "fedcba9876543210".parse().unwrap();
+    let of_unknown_user = TrafficEntry { passkey: Some(unknown_passkey), ..by_passkey };
     let of_nothing = TrafficEntry { info_hash: info_hash(99), ..by_passkey };
     let gone_torrent = TrafficEntry { torrent: None, info_hash: info_hash(98), ..ours(5, 1, 9) };
-    let arrivals = arrivals_of(vec![by_passkey, of_nobody, of_nothing, gone_torrent, moving(9, 5, 5)]);
+    let arrivals = arrivals_of(vec![by_passkey, of_unknown_user, of_nothing, gone_torrent, moving(9, 5, 5)]);
     let rejected = apply(&ledger, "a", &arrivals).await;
     let reasons: Vec<_> = rejected.iter().map(|r| (r.index, r.reason.as_str())).collect();
     let unknown = |number| format!("no torrent has the infohash {}", info_hash(number));
@@ -67,7 +67,7 @@ async fn l1_users_and_torrents_are_found_by_passkey_and_infohash(place: Place) {
         reasons,
         [(1, "no user has this passkey"), (2, unknown(99).as_str()), (3, unknown(98).as_str())]
     );
-    // The rest is applied, and what was rejected is applied when it comes again and can be.
+    // The rest is applied, and a rejected entry is applied when it comes again and is valid.
     assert_eq!((figures(&ledger, 1).await.uploaded, figures(&ledger, 1).await.downloaded), (15, 6));
     assert_eq!(ledger.counts().rejected, 3);
     let now_known = TrafficEntry { user: Some(user(1)), ..arrivals[1].entry };
@@ -88,13 +88,13 @@ async fn l2_sums_are_exact_far_beyond_64_bits(place: Place) {
     let of_torrent = ledger.torrent(torrent(1)).await.unwrap().unwrap();
     assert_eq!(of_torrent, sums);
     assert_eq!(account(&ledger, 1, 1).await.figures, sums);
-    // Counters at their limit, too.
+    // Also counters at their limit.
     let arrivals = arrivals_of(vec![ours(60, 1, 0), ours(70, 1, u64::MAX)]);
     apply(&ledger, "a", &arrivals).await;
     assert_eq!(figures(&ledger, 1).await.uploaded, expected + u128::from(u64::MAX));
 }
 
-/// At a moment at which the clients of short tests are still there.
+/// At a time at which the clients of short tests have not expired.
 async fn open_soon(place: &Place) -> ledger::Ledger {
     let clock = ManualClock::at(UnixTime(BEGIN + 500));
     open_with(place, LedgerSettings::default(), Known::default(), clock, Risks::default()).await
@@ -125,8 +125,8 @@ async fn l3_l4_l5_states_times_and_completion_survive_a_restart(place: Place) {
         (Some(UnixTime(BEGIN)), Some(UnixTime(BEGIN + 300)))
     );
     assert_eq!((seeding.client(), seeding.peer_id), ("-TR3000-".to_owned(), Some(PEER)));
-    let goodbye = arrivals_of(vec![foreign(400, AnnounceEvent::Stopped, 0)]);
-    apply(&ledger, "b", &goodbye).await;
+    let stop = arrivals_of(vec![foreign(400, AnnounceEvent::Stopped, 0)]);
+    apply(&ledger, "b", &stop).await;
     let gone = account(&ledger, 1, 1).await;
     assert!(!gone.is_seeding() && gone.is_completed());
     assert_eq!((gone.figures.seeding_s, gone.figures.completed_count), (200, 1));
@@ -201,7 +201,7 @@ async fn multipliers_count_apart_and_from_their_start_until_their_end(place: Pla
     assert!(matches!(backwards, Err(LedgerError::EndsBeforeItStarts)));
 }
 
-async fn a_multiplier_that_another_process_adds_holds_within_a_second(place: Place) {
+async fn a_multiplier_added_by_another_process_is_in_force_within_a_second(place: Place) {
     let hands = clock();
     let ledger = open_with(&place, boundless(), Known::default(), hands.clone(), Risks::default()).await;
     let other = open(&place).await;
@@ -220,7 +220,7 @@ async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
     let done = arrivals_of(vec![
         foreign(0, AnnounceEvent::Completed, 0),
         foreign(100, AnnounceEvent::Stopped, 0),
-        // Never leeched, and there.
+        // Never leeched, and active.
         TrafficEntry { torrent: Some(torrent(2)), ..foreign(0, AnnounceEvent::None, 0) },
     ]);
     apply(&ledger, "a", &done).await;
@@ -230,7 +230,7 @@ async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
         (owing[0].0.torrent, owing[0].2),
         (torrent(1), HitAndRunStatus::HitAndRun { since: UnixTime(BEGIN + 100) })
     );
-    // Coming back makes it owed again, and being there for long enough clears it.
+    // Returning makes it owed again, and enough active time clears it.
     let on = arrivals_of(vec![foreign(110, AnnounceEvent::Started, 0), foreign(150, AnnounceEvent::None, 0)]);
     apply(&ledger, "a", &on).await;
     let owing = ledger.hit_and_runs(user(1), &policy).await.unwrap();
@@ -239,7 +239,7 @@ async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
     assert_eq!(ledger.hit_and_runs(user(1), &policy).await.unwrap(), []);
 }
 
-async fn a4_a_client_is_gone_once_its_own_interval_and_the_grace_have_passed(place: Place) {
+async fn a4_a_client_expires_after_its_own_interval_and_the_grace(place: Place) {
     let clock = ManualClock::at(UnixTime(BEGIN));
     let ledger =
         open_with(&place, LedgerSettings::default(), Known::default(), clock.clone(), Risks::default()).await;
@@ -291,7 +291,7 @@ async fn accounts_come_in_pages_and_sessions_with_their_runs(place: Place) {
     );
 }
 
-async fn clients_that_are_long_gone_are_forgotten_and_their_bytes_stay(place: Place) {
+async fn clients_are_deleted_after_the_retention_and_their_bytes_stay(place: Place) {
     let hands = ManualClock::at(UnixTime(BEGIN));
     let ledger =
         open_with(&place, LedgerSettings::default(), Known::default(), hands.clone(), Risks::default()).await;
@@ -307,14 +307,14 @@ async fn clients_that_are_long_gone_are_forgotten_and_their_bytes_stay(place: Pl
     let left = account(&ledger, 1, 1).await;
     assert_eq!((left.seeding_clients, left.figures.uploaded), (1, 4));
     assert_eq!(ledger.sessions_of(user(1), torrent(1)).await.unwrap().len(), 1);
-    // A replay of what was forgotten is refused, not credited again.
+    // A replay of deleted entries is rejected, not credited again.
     let again = apply(&ledger, "b", &arrivals_of(vec![ours(60, 1, 9), ours(0, 1, 5)])).await;
     assert_eq!(again.len(), 2);
     assert!(again[0].reason.contains("30 days"), "{again:?}");
     assert_eq!(figures(&ledger, 1).await.uploaded, 4);
 }
 
-async fn forgotten_consumers_are_dropped_after_the_same_time(place: Place) {
+async fn forgotten_consumers_are_deleted_after_the_retention(place: Place) {
     let hands = ManualClock::at(UnixTime(BEGIN + 1000));
     let ledger =
         open_with(&place, LedgerSettings::default(), Known::default(), hands.clone(), Risks::default()).await;
@@ -323,7 +323,7 @@ async fn forgotten_consumers_are_dropped_after_the_same_time(place: Place) {
     ledger.forget("a").await.unwrap();
     hands.advance(Seconds(31 * 24 * 3600));
     ledger.prune(hands.now()).await.unwrap();
-    // Its name may be used again, and where to resume is still known.
+    // Its name may be used again, and the resume position is still known.
     assert_eq!(ledger.resume_after().await.unwrap(), Some(arrivals[0].id));
     let later = TrafficEntry { at: hands.now(), ..moving(0, 5, 0) };
     apply(&ledger, "a", &arrivals_of(vec![later])).await;
@@ -349,7 +349,7 @@ async fn many_processes_that_open_an_empty_database_at_once_agree(place: Place) 
     assert_eq!(figures(&open(&place).await, 1).await.uploaded, 60);
 }
 
-/// Writes into the tables behind the ledger's back.
+/// Writes to the tables directly.
 async fn damage(place: &Place, sql: &'static str) {
     match Database::open(&place.url).await.unwrap() {
         Database::Sqlite(file) => drop(sqlx::query(sql).execute(&file.pool).await.unwrap()),
@@ -358,7 +358,7 @@ async fn damage(place: &Place, sql: &'static str) {
     }
 }
 
-async fn a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other(place: Place) {
+async fn a_malformed_row_rejects_only_its_entry(place: Place) {
     let ledger = open(&place).await;
     let two = vec![moving(0, 10, 1), TrafficEntry { user: Some(user(2)), ..moving(1, 10, 1) }];
     apply(&ledger, "a", &arrivals_of(two.clone())).await;
@@ -374,7 +374,7 @@ async fn a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other(plac
     assert_eq!(figures(&ledger, 2).await.uploaded, 20);
 }
 
-async fn a_multiplier_that_cannot_be_read_is_left_out(place: Place) {
+async fn a_malformed_multiplier_is_ignored(place: Place) {
     let ledger = open(&place).await;
     let kept = ledger.add_multiplier(terms(Scope::Site, 200, 100, (0, None))).await.unwrap();
     damage(&place, "INSERT INTO ledger_multipliers (scope, subject, upload_percent, download_percent, starts_at, note) VALUES ('galaxy', 0, 900, 0, 0, '')").await;
@@ -383,7 +383,7 @@ async fn a_multiplier_that_cannot_be_read_is_left_out(place: Place) {
     assert_eq!(figures(&ledger, 1).await.credited_uploaded(), 20);
 }
 
-async fn l6_a_damaged_account_of_what_was_applied_stops_its_consumer_and_loses_nothing(place: Place) {
+async fn l6_a_damaged_consumer_row_stops_its_consumer_and_loses_nothing(place: Place) {
     let ledger = open(&place).await;
     let arrivals = arrivals_of(vec![moving(0, 10, 10)]);
     apply(&ledger, "a", &arrivals).await;
@@ -402,7 +402,7 @@ async fn names_that_are_none_are_refused(place: Place) {
     apply(&ledger, &"x".repeat(200), &arrivals).await;
 }
 
-async fn a_peer_that_vanished_no_longer_seeds_and_earns_no_time(place: Place) {
+async fn an_expired_peer_no_longer_seeds_and_earns_no_time(place: Place) {
     let ledger = open(&place).await;
     let vanished = TrafficEntry {
         cause: Cause::Timeout,
@@ -419,8 +419,8 @@ async fn a_peer_that_vanished_no_longer_seeds_and_earns_no_time(place: Place) {
     assert_eq!(sessions[0].1.runs[0].last, UnixTime(BEGIN + 60));
 }
 
-/// What three nodes wrote of the same announces, each before it had heard of the others.
-fn heard_by_three() -> Vec<TrafficEntry> {
+/// Entries of three nodes for the same announces, each before replication.
+fn from_three_nodes() -> Vec<TrafficEntry> {
     let word = |at: u32, event, left, uploaded, since: (u32, u64)| {
         (1..=3).map(move |node| TrafficEntry {
             node: Some(NodeId::starting(UnixTime(BEGIN), &node.to_string(), 0)),
@@ -428,7 +428,7 @@ fn heard_by_three() -> Vec<TrafficEntry> {
             left: Some(left),
             since_last: Some(Seconds(since.0)),
             uploaded_delta: since.1,
-            // Of a new client each node gives its run a number; later they have agreed on one.
+            // Each node numbers the run of a new client; later they have agreed on one.
             ..ours(at, if at == 0 { node as u32 + 6 } else { 7 }, uploaded)
         })
     };
@@ -437,10 +437,10 @@ fn heard_by_three() -> Vec<TrafficEntry> {
     begun.chain(completed).chain(word(400, AnnounceEvent::None, 0, 5000, (300, 4000))).collect()
 }
 
-async fn l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once(place: Place) {
+async fn l2_l4_l5_an_announce_to_three_nodes_at_once_counts_once(place: Place) {
     let ledger = open(&place).await;
     ledger.add_multiplier(terms(Scope::Site, 150, 100, (0, None))).await.unwrap();
-    let arrivals = arrivals_of(heard_by_three());
+    let arrivals = arrivals_of(from_three_nodes());
     apply(&ledger, "a", &arrivals[..5]).await;
     let sessions = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
     drop(ledger);
@@ -456,7 +456,7 @@ async fn l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once(place: 
     assert_eq!(ledger.torrent(torrent(1)).await.unwrap(), Some(sums));
 }
 
-/// The tables as they were before runs kept what was reported.
+/// The tables before runs had reported sums.
 async fn open_as_it_was(place: &Place) {
     let first =
         |all: &Migrator| Migrator { migrations: all.migrations[..1].to_vec().into(), ..Migrator::DEFAULT };
@@ -466,15 +466,15 @@ async fn open_as_it_was(place: &Place) {
     database::migrate(&Database::open(&place.url).await.unwrap(), migrations).await.unwrap();
 }
 
-async fn a_database_from_before_runs_kept_what_was_told_goes_on(place: Place) {
+async fn a_database_without_reported_sums_is_upgraded(place: Place) {
     open_as_it_was(&place).await;
-    // The first two words of three nodes, of which two have posted what they heard.
+    // The first two reports of three nodes, of which two have been posted.
     damage(&place, "INSERT INTO ledger_clients VALUES (1, 1, -8, 1, 1794000100, 0, 0, 0)").await;
     damage(&place, "INSERT INTO ledger_runs VALUES (1, 1, -8, 7, 1, 0, 1000, 0, 0, 1794000000, 1794000100, 0), (1, 1, -8, 7, 2, 0, 1000, 0, 0, 1794000000, 1794000100, 0)").await;
     let ledger = open(&place).await;
     let sessions = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
     assert!(sessions[0].1.runs.iter().all(|run| run.reported.is_none()), "{sessions:?}");
-    apply(&ledger, "a", &arrivals_of(heard_by_three())[6..]).await;
+    apply(&ledger, "a", &arrivals_of(from_three_nodes())[6..]).await;
     let sums = figures(&ledger, 1).await;
     assert_eq!((sums.uploaded, sums.seeding_s), (4000, 300));
     assert_eq!((sums.leeching_s, sums.completed_count), (0, 0));
@@ -485,24 +485,24 @@ async fn a_database_from_before_runs_kept_what_was_told_goes_on(place: Place) {
 }
 
 on_every_database!(
-    l2_l4_l5_an_announce_that_three_nodes_heard_at_once_counts_once,
-    a_database_from_before_runs_kept_what_was_told_goes_on,
+    l2_l4_l5_an_announce_to_three_nodes_at_once_counts_once,
+    a_database_without_reported_sums_is_upgraded,
     l1_users_and_torrents_are_found_by_passkey_and_infohash,
     l2_sums_are_exact_far_beyond_64_bits,
     l3_l4_l5_states_times_and_completion_survive_a_restart,
     a_client_without_a_known_left_leeches,
     j8_claims_beyond_the_ceiling_are_reported_and_not_credited,
     multipliers_count_apart_and_from_their_start_until_their_end,
-    a_multiplier_that_another_process_adds_holds_within_a_second,
+    a_multiplier_added_by_another_process_is_in_force_within_a_second,
     hit_and_runs_are_listed_until_enough_was_seeded,
-    a4_a_client_is_gone_once_its_own_interval_and_the_grace_have_passed,
+    a4_a_client_expires_after_its_own_interval_and_the_grace,
     accounts_come_in_pages_and_sessions_with_their_runs,
-    clients_that_are_long_gone_are_forgotten_and_their_bytes_stay,
-    forgotten_consumers_are_dropped_after_the_same_time,
+    clients_are_deleted_after_the_retention_and_their_bytes_stay,
+    forgotten_consumers_are_deleted_after_the_retention,
     many_processes_that_open_an_empty_database_at_once_agree,
-    a_row_that_cannot_be_read_is_the_entrys_failure_and_harms_no_other,
-    a_multiplier_that_cannot_be_read_is_left_out,
-    l6_a_damaged_account_of_what_was_applied_stops_its_consumer_and_loses_nothing,
+    a_malformed_row_rejects_only_its_entry,
+    a_malformed_multiplier_is_ignored,
+    l6_a_damaged_consumer_row_stops_its_consumer_and_loses_nothing,
     names_that_are_none_are_refused,
-    a_peer_that_vanished_no_longer_seeds_and_earns_no_time,
+    an_expired_peer_no_longer_seeds_and_earns_no_time,
 );

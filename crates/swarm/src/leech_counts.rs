@@ -98,7 +98,7 @@ impl LeechCounts {
         *self.part_of(user).lock().entry(user).or_insert(0) += 1;
     }
 
-    pub(crate) fn give_back(&self, user: UserId) {
+    pub(crate) fn release(&self, user: UserId) {
         let mut part = self.part_of(user).lock();
         match part.get_mut(&user) {
             Some(taken) if *taken > 1 => *taken -= 1,

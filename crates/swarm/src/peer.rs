@@ -262,11 +262,11 @@ impl Peer {
     /// The client had stopped before it returned: the address of the other family is invalid if its last announce was
     /// before the stop. True if it was.
     pub(crate) fn clear_stale_other_family(&mut self, stop: UnixTime) -> bool {
-        let forgets = self.last_over(!self.last_was_v6()).is_some_and(|last| last <= stop);
-        if forgets {
+        let is_stale = self.last_over(!self.last_was_v6()).is_some_and(|last| last <= stop);
+        if is_stale {
             self.packed.set_other_family_s(None);
         }
-        forgets
+        is_stale
     }
 
     pub(crate) fn last_was_v6(&self) -> bool {

@@ -122,10 +122,10 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
         *place = index;
     }
     let mut given = 0;
-    for turn in 0..span.places {
-        let drawn = turn + random.u32(..(span.places - turn) as u32) as usize;
-        places.swap(turn, drawn);
-        let Some(member) = span.member::<REPEATABLE>(candidates, places[turn] as usize) else { continue };
+    for step in 0..span.places {
+        let drawn = step + random.u32(..(span.places - step) as u32) as usize;
+        places.swap(step, drawn);
+        let Some(member) = span.member::<REPEATABLE>(candidates, places[step] as usize) else { continue };
         given += usize::from(requester.append(member, lists));
         if given == wanted {
             return;

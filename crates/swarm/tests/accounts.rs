@@ -48,23 +48,23 @@ fn counters_that_go_backwards_start_a_new_session_and_credit_nothing() {
     assert_eq!(outcome_later.session, outcome.session);
 }
 
-/// Its goodbye came under a peer id that was not known here, so its former self is still there, with nothing moved.
+/// Its `stopped` had a peer id that was unknown here, so the earlier peer is still present, with nothing moved.
 #[test]
-fn a_client_that_begins_under_another_peer_id_begins_a_session_also_from_zero() {
+fn a_client_that_starts_from_zero_under_another_peer_id_begins_a_run() {
     let swarms = swarms();
     let first = Announce { key: ClientKey(5), event: AnnounceEvent::Started, ..announce_of(1, START) };
     let session = take(&swarms, &first).session;
-    assert_eq!(take(&swarms, &first).session, session, "said twice");
+    assert_eq!(take(&swarms, &first).session, session, "sent twice");
     let anew = Announce { peer_id: peer_id(77), now: START + Seconds(60), ..first };
     let outcome = take(&swarms, &anew);
     assert_eq!(deltas(outcome), (0, 0, 0));
     assert_eq!((outcome.session.client, swarms.totals().peers), (session.client, 1));
     assert_ne!(outcome.session.run, session.run);
-    assert_eq!(take(&swarms, &anew).session, outcome.session, "said twice");
+    assert_eq!(take(&swarms, &anew).session, outcome.session, "sent twice");
 }
 
 #[test]
-fn a_client_that_begins_under_another_peer_id_with_counters_that_went_on_goes_on() {
+fn a_client_whose_counters_continue_under_another_peer_id_continues() {
     let swarms = swarms();
     let first = Announce { key: ClientKey(5), uploaded: 100, downloaded: 7, ..announce_of(1, START) };
     let session = take(&swarms, &first).session;
@@ -116,7 +116,7 @@ fn a_late_stop_of_the_old_peer_id_leaves_the_new_one_in_the_swarm() {
 }
 
 #[test]
-fn an_address_of_the_other_family_is_forgotten_when_it_falls_silent() {
+fn an_address_of_the_other_family_expires() {
     let swarms = swarms();
     let over_v4 = announce_of(1, START);
     take(&swarms, &over_v4);
@@ -153,10 +153,10 @@ fn a_dual_stack_client_is_one_peer_with_two_addresses_and_counts_once() {
     assert_eq!((lists.v4.len(), lists.v6.len()), (6, 18), "both addresses are handed out");
 }
 
-/// Found by thinking: the two requests of a dual-stack client carry slightly different counters and may arrive in
-/// either order. Taken for a restart, the later one would set the baseline back and credit the difference twice.
+/// The two requests of a dual-stack client have slightly different counters and may arrive in either order. Treated as
+/// a restart, the later one would lower the baseline and credit the difference twice.
 #[test]
-fn the_slower_twin_of_a_dual_stack_announce_does_not_set_the_baseline_back() {
+fn the_older_half_of_a_dual_stack_announce_does_not_lower_the_baseline() {
     let swarms = swarms();
     let over_v4 = announce_of(1, START);
     take(&swarms, &over_v4);
@@ -229,16 +229,16 @@ fn j8_a_claim_beyond_the_ceiling_is_credited_up_to_it_in_a_new_run() {
     assert_eq!(outcome.implausible, Some(Claim { uploaded: 1_000_000, downloaded: 500 }));
     assert_eq!(outcome.session.client, before.session.client);
     assert_ne!(outcome.session.run, before.session.run);
-    // What comes after is judged from there.
+    // The next announce is measured from there.
     let now = now + Seconds(90);
     let later = take_by(&Announce { uploaded: 1_000_700, downloaded: 500, now, ..first });
     assert_eq!((deltas(later), later.implausible), ((700, 0, 90), None));
     assert_eq!(later.session, outcome.session);
 }
 
-/// A client may stop and begin again within a second, under the same key and with its counters at zero.
+/// A client may stop and restart within a second, under the same key and with counters at zero.
 #[test]
-fn a_client_that_begins_anew_is_the_same_client_in_another_run() {
+fn a_restarted_client_is_the_same_client_in_another_run() {
     let swarms = swarms();
     let first = Announce { key: ClientKey(9), ..announce_of(1, START) };
     let run = take(&swarms, &first).session;
@@ -249,7 +249,7 @@ fn a_client_that_begins_anew_is_the_same_client_in_another_run() {
 }
 
 #[test]
-fn j8_a_completion_counts_once_however_often_it_is_told() {
+fn j8_a_completion_counts_once_however_often_it_is_sent() {
     let swarms = swarms();
     let first = announce_of(1, START);
     take(&swarms, &first);
@@ -271,13 +271,13 @@ fn leecher_of(number: u64, at: u32) -> Announce {
 }
 
 #[test]
-fn upload_without_a_leecher_of_another_user_is_remarked_and_credited() {
+fn upload_without_a_leecher_of_another_user_is_reported_and_credited() {
     let swarms = swarms();
     take(&swarms, &seeder_of(1, 0, 0));
     let claimed = take(&swarms, &seeder_of(1, 1800, 5 * MIB));
     assert_eq!((claimed.upload_without_leechers, claimed.uploaded_delta), (5 * MIB, 5 * MIB));
     assert_eq!(claimed.uncredited_upload, 0);
-    // A leecher of the same user proves nothing, whether it stays or leaves.
+    // A leecher of the same user does not count, whether it stays or leaves.
     let own = Announce { user: user(1), ..leecher_of(2, 1900) };
     take(&swarms, &own);
     assert_eq!(take(&swarms, &seeder_of(1, 3600, 6 * MIB)).upload_without_leechers, MIB);
@@ -298,7 +298,7 @@ fn upload_with_a_leecher_of_another_user_at_any_moment_since_is_fine() {
     take(&swarms, &Announce { event: AnnounceEvent::Completed, left: Some(0), ..leecher_of(3, 3710) });
     assert_eq!(take(&swarms, &seeder_of(1, 5400, 3 * MIB)).upload_without_leechers, 0, "it completed since");
     assert_eq!(take(&swarms, &seeder_of(1, 7200, 4 * MIB)).upload_without_leechers, MIB);
-    // A partial seeder wants no more, but has not everything: it counts as a leecher.
+    // A partial seeder is not complete: it counts as a leecher.
     take(&swarms, &Announce { left: Some(1), ..leecher_of(4, 7300) });
     assert_eq!(take(&swarms, &seeder_of(1, 9000, 5 * MIB)).upload_without_leechers, 0);
     expire(&swarms, START + Seconds(9000 + 700));
@@ -306,9 +306,9 @@ fn upload_with_a_leecher_of_another_user_at_any_moment_since_is_fine() {
     assert_eq!(take(&swarms, &seeder_of(1, 9900, 6 * MIB)).upload_without_leechers, 0, "it expired since");
 }
 
-/// What was before this process, or while other nodes could not be remote, is not known here.
+/// Announces before this process, or while replication was interrupted, are unknown here.
 #[test]
-fn upload_since_a_moment_that_is_not_known_is_not_remarked() {
+fn upload_in_an_unknown_period_is_not_reported() {
     let swarms = swarms();
     take(&swarms, &seeder_of(1, 0, 0));
     swarms.hold_remote_peers(true);

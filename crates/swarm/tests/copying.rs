@@ -1,4 +1,4 @@
-//! Swarms survive being bytes.
+//! Swarms round-trip through bytes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -63,7 +63,7 @@ fn populated() -> Swarms {
 }
 
 #[test]
-fn everything_comes_back_and_goes_on_as_before() {
+fn everything_is_restored_and_continues() {
     let before = populated();
     let (after, report) = restored(&copy_of(&before));
     assert_eq!(report, Restored { swarms: 10, peers: 50, left_out: 0 });
@@ -92,7 +92,7 @@ fn everything_comes_back_and_goes_on_as_before() {
 }
 
 #[test]
-fn t3_deadlines_come_back_and_what_is_overdue_is_found_at_once() {
+fn t3_deadlines_are_restored_and_overdue_peers_expire_at_once() {
     let (after, _) = restored(&copy_of(&populated()));
     let mut departed = expire(&after, START + Seconds(2425));
     departed.sort_by_key(|departure| departure.last_announce);
@@ -101,7 +101,7 @@ fn t3_deadlines_come_back_and_what_is_overdue_is_found_at_once() {
 }
 
 #[test]
-fn what_is_there_already_stays() {
+fn existing_peers_are_unchanged() {
     let copies = copy_of(&populated());
     let (after, _) = restored(&copies);
     take(

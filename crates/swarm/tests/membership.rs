@@ -1,4 +1,4 @@
-//! Who is in a swarm, who is given whom, and who is gone.
+//! Membership, peer selection and expiry.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn seeders_are_given_leechers_only() {
 }
 
 #[test]
-fn nobody_is_given_their_own_peers() {
+fn no_user_gets_their_own_peers() {
     let swarms = swarms();
     fill(&swarms, 3, 3);
     for client in 0..4 {
@@ -60,7 +60,7 @@ fn a_user_may_run_only_so_many_clients_on_a_torrent() {
 }
 
 #[test]
-fn low_ports_are_counted_but_never_handed_out() {
+fn low_ports_are_counted_but_never_returned() {
     let swarms = swarms();
     for (number, port) in [(1, 0), (2, 80), (3, 1023), (4, 1024)] {
         take(&swarms, &Announce { port, ..announce_of(number, START) });
@@ -71,7 +71,7 @@ fn low_ports_are_counted_but_never_handed_out() {
 }
 
 #[test]
-fn a_udp_asker_is_given_its_own_family_only() {
+fn a_udp_client_gets_its_own_family_only() {
     let swarms = swarms();
     fill(&swarms, 0, 30);
     for number in 31..=60 {
@@ -88,9 +88,9 @@ fn a_udp_asker_is_given_its_own_family_only() {
     assert_eq!((v6.v4.len(), v6.v6.len() / 18), (0, 20));
 }
 
-/// A few peers of the rarer family, in a crowd too large to be shuffled, are found all the same.
+/// A few peers of the rarer family among too many candidates to be shuffled are found nevertheless.
 #[test]
-fn a_udp_asker_of_the_rarer_family_is_not_starved_by_a_large_crowd() {
+fn a_udp_client_of_the_rarer_family_gets_peers_in_a_large_swarm() {
     let swarms = swarms();
     for number in 1..=390 {
         take(&swarms, &Announce { wanted: 0, ..announce_of(number, START) });
@@ -107,7 +107,7 @@ fn a_udp_asker_of_the_rarer_family_is_not_starved_by_a_large_crowd() {
     assert_eq!(given.len(), 10);
 }
 
-/// Crowds of three sizes: shuffled, at the border, and drawn from.
+/// Candidates of three sizes: shuffled, at the border, and drawn from.
 #[test]
 fn the_choice_is_uniform() {
     for crowd in [60_u64, 200, 1000] {
@@ -125,11 +125,11 @@ fn the_choice_is_uniform() {
             let mut unique = numbers.clone();
             unique.sort_unstable();
             unique.dedup();
-            assert_eq!(unique.len(), 50, "nobody twice");
+            assert_eq!(unique.len(), 50, "no peer twice");
             pairs += u32::from(numbers.contains(&10) && numbers.contains(&11));
             numbers.into_iter().for_each(|number| *seen.entry(number).or_default() += 1);
         }
-        // Each peer is chosen with probability 50 / crowd: chi squared over the crowd, far from its tail.
+        // Each peer is chosen with probability 50 / candidates: chi squared, far from its tail.
         let expected = f64::from(rounds) * 50.0 / crowd as f64;
         let spread = expected * (1.0 - 50.0 / crowd as f64);
         let chi_squared: f64 =
@@ -137,7 +137,7 @@ fn the_choice_is_uniform() {
         let freedom = crowd as f64 - 1.0;
         let deviation = (chi_squared - freedom).abs() / (2.0 * freedom).sqrt();
         assert!(deviation < 5.0, "crowd {crowd}: chi squared {chi_squared}, {deviation} deviations off");
-        // Neighbours are not chosen together more often than strangers are.
+        // Adjacent peers are not chosen together more often than others.
         let pair_chance = 50.0 * 49.0 / (crowd as f64 * (crowd as f64 - 1.0));
         let pairs_expected = f64::from(rounds) * pair_chance;
         let pair_deviation = (f64::from(pairs) - pairs_expected).abs() / pairs_expected.sqrt();
@@ -146,7 +146,7 @@ fn the_choice_is_uniform() {
 }
 
 #[test]
-fn t3_silent_peers_are_gone_after_interval_and_grace() {
+fn t3_silent_peers_expire_after_interval_and_grace() {
     let swarms = swarms();
     fill(&swarms, 2, 2);
     take(&swarms, &Announce { now: START + Seconds(1800), uploaded: 9, ..announce_of(4, START) });
@@ -161,9 +161,9 @@ fn t3_silent_peers_are_gone_after_interval_and_grace() {
     assert_eq!(swarms.totals().peers, 0);
 }
 
-/// A slot that was vacated is still watched by the wheel when its next tenant moves in.
+/// A released slot is still armed in the wheel when it is reused.
 #[test]
-fn the_tenant_of_a_reused_slot_lives_as_long_as_anyone() {
+fn a_peer_in_a_reused_slot_expires_as_usual() {
     let swarms = swarms();
     take(&swarms, &announce_of(1, START));
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..announce_of(1, START + Seconds(5)) });
@@ -190,7 +190,7 @@ fn a_removed_torrent_or_user_takes_its_peers_along() {
     swarms.remove_torrent(&TORRENT, |_| departed += 1);
     assert_eq!((departed, swarms.totals().peers), (11, 0));
     assert_eq!(swarms.scrape(&TORRENT), SwarmCounts::default());
-    assert!(expire(&swarms, START + Seconds(9999)).is_empty(), "nobody leaves twice");
+    assert!(expire(&swarms, START + Seconds(9999)).is_empty(), "no peer leaves twice");
     fill(&swarms, 1, 0);
     assert_eq!(swarms.scrape(&TORRENT).seeders, 1, "a torrent may come back");
 }
@@ -226,7 +226,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
-    /// Random histories against a map that is scanned whole: counts and lists are those of the live_peers peers.
+    /// Random histories against a naive model: counts and lists are those of the live peers.
     #[test]
     fn swarms_agree_with_a_naive_model(steps in prop::collection::vec(step(), 1..200)) {
         let swarms = swarms();
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// One user with as many peer ids as they like, on a swarm that no single list names whole.
+/// One user with any number of peer ids, on a swarm larger than one list.
 fn harvest(swarms: &Swarms, announces: u64, each: impl Fn(Announce) -> Vec<Announce>) -> (usize, u64) {
     let (mut seen, mut withheld) = (std::collections::BTreeSet::new(), 0);
     let rules = swarm::Rules { peer_ids_per_hour_max: 0, ..RULES };
@@ -303,7 +303,7 @@ fn harvest(swarms: &Swarms, announces: u64, each: impl Fn(Announce) -> Vec<Annou
         };
         for announce in each(base) {
             let mut lists = PeerLists::default();
-            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is taken");
+            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is accepted");
             withheld += u64::from(outcome.list_withheld);
             seen.extend(numbers_of(&lists));
         }
@@ -321,7 +321,7 @@ fn left(announce: Announce) -> Announce {
 
 /// A new peer id for each announce revealed a swarm of 95 peers in 45 announces.
 #[test]
-fn inventing_peer_ids_reveals_hardly_more_than_one_list() {
+fn many_peer_ids_reveal_hardly_more_than_one_list() {
     let swarms = swarms();
     fill(&swarms, 30, 65);
     let (seen, withheld) = harvest(&swarms, 45, |announce| vec![joined(announce), left(announce)]);
@@ -329,7 +329,7 @@ fn inventing_peer_ids_reveals_hardly_more_than_one_list() {
     assert_eq!(withheld, 45 - 3 * 5, "three lists for each client that the user may run");
 }
 
-/// Neither the second address family nor `completed`, which are answered with peers early, gets around the budget.
+/// Neither the second address family nor `completed`, which get peers early, circumvents the budget.
 #[test]
 fn the_exemptions_from_min_interval_reveal_hardly_more_than_one_list() {
     let swarms = swarms();
@@ -365,7 +365,7 @@ fn every_client_of_a_user_that_starts_is_given_peers_over_both_families_and_when
 }
 
 #[test]
-fn lists_come_back_with_min_interval_and_to_a_client_that_keeps_to_it_they_never_end() {
+fn clients_that_respect_min_interval_always_get_lists() {
     let swarms = swarms();
     fill(&swarms, 0, 60);
     let (_, withheld) = harvest(&swarms, 20, |announce| vec![joined(announce), left(announce)]);
@@ -389,7 +389,7 @@ fn a_user_may_use_only_so_many_peer_ids_on_a_torrent_within_an_hour() {
     let mut lists = PeerLists::default();
     for number in 1..=30 {
         assert_eq!(u64::from(take(&swarms, &client(number, 0)).peer_ids), number);
-        // The same client over its other family, or paused and started again, is no further peer id.
+        // The same client over its other family, or restarted, is not a further peer id.
         take(&swarms, &left(client(number, 1)));
         take(&swarms, &client(number, 2));
         take(&swarms, &left(client(number, 3)));

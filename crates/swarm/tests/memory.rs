@@ -1,4 +1,4 @@
-//! What swarms cost in memory, told by the allocator itself.
+//! Memory of swarms, measured at the allocator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -11,12 +11,12 @@ use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Bytes that this thread has allocated so far. Other tests run on threads of their own.
+/// Bytes that this thread has allocated so far. Other tests run on other threads.
 fn allocated() -> u64 {
     allocatedp::read().unwrap().get()
 }
 
-/// Bytes that this thread allocated and did not give back. May lie below zero: it also frees what others allocated.
+/// Bytes that this thread allocated and did not free. May be negative: it also frees what others allocated.
 fn held() -> u64 {
     allocated().wrapping_sub(deallocatedp::read().unwrap().get())
 }
@@ -39,7 +39,7 @@ fn fill(swarms: &Swarms, count: u64, per_torrent: u64, lists: &mut PeerLists) {
     }
 }
 
-/// Heartbeats, a change of role, a client that leaves and one that takes its place: all that goes on all day.
+/// Heartbeats, a change of role, a client that leaves and one that replaces it.
 #[test]
 fn an_announce_in_steady_state_allocates_nothing() {
     let swarms = swarms();

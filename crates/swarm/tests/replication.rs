@@ -1,4 +1,4 @@
-//! What other nodes remote becomes the same swarms, in whatever order it arrives.
+//! Remote announces lead to the same swarms, in whatever order they arrive.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -18,8 +18,8 @@ fn totals(run: u32, uploaded: u64) -> Option<RemoteTotals> {
     Some(RemoteTotals { run: RunId(run), uploaded, downloaded: uploaded / 2 })
 }
 
-/// A leecher's heartbeat over IPv4, as another node remote it.
-fn heard_of(number: u64, at: UnixTime) -> RemoteAnnounce {
+/// A leecher's heartbeat over IPv4, received by another node.
+fn remote_announce_of(number: u64, at: UnixTime) -> RemoteAnnounce {
     let announce = announce_of(number, at);
     RemoteAnnounce {
         info_hash: TORRENT,
@@ -53,17 +53,17 @@ fn only_peer(swarms: &Swarms) -> PeerInfo {
 }
 
 #[test]
-fn a_peer_heard_elsewhere_is_handed_out() {
+fn a_remote_peer_is_returned() {
     let swarms = swarms();
-    assert_eq!(apply_remote(&swarms, &heard_of(1, START)), RemoteOutcome::Applied);
+    assert_eq!(apply_remote(&swarms, &remote_announce_of(1, START)), RemoteOutcome::Applied);
     let (_, lists) = take_with_peers(&swarms, &announce_of(2, START));
     assert_eq!(lists.v4, [10, 0, 0, 1, 0x1a, 0xe1]);
 }
 
 #[test]
-fn an_announce_goes_on_with_the_run_that_another_node_began() {
+fn an_announce_continues_the_run_of_another_node() {
     let swarms = swarms();
-    apply_remote(&swarms, &RemoteAnnounce { totals: totals(77, 1000), ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: totals(77, 1000), ..remote_announce_of(1, START) });
     let announce = Announce { uploaded: 1500, downloaded: 500, ..announce_of(1, START + Seconds(900)) };
     let outcome = take(&swarms, &announce);
     assert_eq!((outcome.session.run, outcome.uploaded_delta), (RunId(77), 500));
@@ -71,11 +71,11 @@ fn an_announce_goes_on_with_the_run_that_another_node_began() {
 }
 
 #[test]
-fn j3_a_client_that_only_another_producer_knew_starts_where_it_is_first_heard_here() {
+fn j3_a_client_of_another_producer_starts_at_its_first_counters_here() {
     let swarms = swarms();
-    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..remote_announce_of(1, START) });
     assert_eq!(expire(&swarms, START + Seconds(2405))[0].session.run, RunId::NONE);
-    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..heard_of(1, START + Seconds(3000)) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: None, ..remote_announce_of(1, START + Seconds(3000)) });
     let first = take(&swarms, &Announce { uploaded: 5000, ..announce_of(1, START + Seconds(3100)) });
     assert_eq!((first.uploaded_delta, first.since_last), (0, Seconds(100)));
     assert_ne!(first.session.run, RunId::NONE);
@@ -87,19 +87,23 @@ fn j3_a_client_that_only_another_producer_knew_starts_where_it_is_first_heard_he
 fn a_client_is_found_by_its_key_under_another_peer_id() {
     let swarms = swarms();
     let key = ClientKey(5);
-    apply_remote(&swarms, &RemoteAnnounce { key, ..heard_of(1, START) });
-    apply_remote(&swarms, &RemoteAnnounce { key, peer_id: peer_id(99), ..heard_of(1, START + Seconds(10)) });
+    apply_remote(&swarms, &RemoteAnnounce { key, ..remote_announce_of(1, START) });
+    apply_remote(
+        &swarms,
+        &RemoteAnnounce { key, peer_id: peer_id(99), ..remote_announce_of(1, START + Seconds(10)) },
+    );
     assert_eq!(only_peer(&swarms).peer_id, peer_id(99));
-    // A late goodbye of its former self is not its own.
-    let goodbye = RemoteAnnounce { key, event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(11)) };
-    assert_eq!(apply_remote(&swarms, &goodbye), RemoteOutcome::Late);
+    // A late `stopped` under the earlier peer id is not its own.
+    let stop =
+        RemoteAnnounce { key, event: AnnounceEvent::Stopped, ..remote_announce_of(1, START + Seconds(11)) };
+    assert_eq!(apply_remote(&swarms, &stop), RemoteOutcome::Late);
     assert_eq!(only_peer(&swarms).peer_id, peer_id(99));
 }
 
 #[test]
-fn the_slower_half_of_an_announce_to_two_nodes_is_no_restart() {
+fn the_older_half_of_an_announce_to_two_nodes_is_not_a_restart() {
     let swarms = swarms();
-    apply_remote(&swarms, &RemoteAnnounce { totals: totals(7, 1000), ..heard_of(1, START) });
+    apply_remote(&swarms, &RemoteAnnounce { totals: totals(7, 1000), ..remote_announce_of(1, START) });
     let slower =
         take(&swarms, &Announce { uploaded: 900, downloaded: 450, ..announce_of(1, START + Seconds(2)) });
     assert_eq!((slower.uploaded_delta, slower.session.run), (0, RunId(7)));
@@ -107,15 +111,18 @@ fn the_slower_half_of_an_announce_to_two_nodes_is_no_restart() {
     let began_anew = RemoteAnnounce {
         event: AnnounceEvent::Started,
         totals: totals(8, 0),
-        ..heard_of(1, START + Seconds(3))
+        ..remote_announce_of(1, START + Seconds(3))
     };
     apply_remote(&swarms, &began_anew);
     assert_eq!(only_peer(&swarms).uploaded, 0);
 }
 
 #[test]
-fn two_nodes_that_hear_a_new_client_at_once_agree_on_its_run() {
-    let (one, other) = (heard_of(1, START), RemoteAnnounce { totals: totals(3, 0), ..heard_of(1, START) });
+fn two_nodes_with_a_new_client_at_once_agree_on_its_run() {
+    let (one, other) = (
+        remote_announce_of(1, START),
+        RemoteAnnounce { totals: totals(3, 0), ..remote_announce_of(1, START) },
+    );
     for order in [[one, other], [other, one]] {
         let swarms = swarms();
         for remote in &order {
@@ -126,18 +133,18 @@ fn two_nodes_that_hear_a_new_client_at_once_agree_on_its_run() {
 }
 
 #[test]
-fn t3_a_peer_heard_elsewhere_expires_a_little_later_so_that_its_own_node_says_so() {
+fn t3_a_remote_peer_expires_later_so_that_its_own_node_reports_it() {
     let swarms = swarms();
-    apply_remote(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &remote_announce_of(1, START));
     assert!(expire(&swarms, START + Seconds(2404)).is_empty());
     let departed = expire(&swarms, START + Seconds(2405));
     assert_eq!((departed.len(), departed[0].last_announce), (1, START));
 }
 
 #[test]
-fn t3_nobody_heard_elsewhere_falls_silent_while_nothing_is_heard_from_there() {
+fn t3_remote_peers_do_not_expire_while_replication_is_interrupted() {
     let swarms = swarms();
-    apply_remote(&swarms, &heard_of(1, START));
+    apply_remote(&swarms, &remote_announce_of(1, START));
     let late = START + RULES.silence_max + Seconds(60);
     swarms.hold_remote_peers(true);
     swarms.expire(late, &RULES, |departure| panic!("{departure:?}"));
@@ -148,10 +155,10 @@ fn t3_nobody_heard_elsewhere_falls_silent_while_nothing_is_heard_from_there() {
 }
 
 #[test]
-fn who_was_heard_elsewhere_a_moment_ago_is_given_peers_all_the_same() {
+fn a_recent_remote_peer_gets_peers() {
     let swarms = swarms();
-    apply_remote(&swarms, &heard_of(1, START));
-    apply_remote(&swarms, &heard_of(2, START));
+    apply_remote(&swarms, &remote_announce_of(1, START));
+    apply_remote(&swarms, &remote_announce_of(2, START));
     let mut lists = PeerLists::default();
     let outcome = swarms.announce(&announce_of(2, START + Seconds(1)), &RULES, &mut lists).unwrap();
     assert!(!outcome.too_soon && !lists.v4.is_empty());
@@ -172,14 +179,14 @@ fn a_client_with_two_keys_is_one_client_on_every_node() {
 }
 
 #[test]
-fn t3_a_timeout_counts_only_if_nobody_heard_the_peer_since_the_silence_began() {
+fn t3_a_timeout_counts_only_without_an_announce_since_the_silence_began() {
     let swarms = swarms();
-    apply_remote(&swarms, &heard_of(1, START + Seconds(10)));
+    apply_remote(&swarms, &remote_announce_of(1, START + Seconds(10)));
     let timeout = |since_last| RemoteAnnounce {
         event: AnnounceEvent::Stopped,
         cause: Cause::Timeout,
         since_last: Some(Seconds(since_last)),
-        ..heard_of(1, START + Seconds(2405))
+        ..remote_announce_of(1, START + Seconds(2405))
     };
     assert_eq!(apply_remote(&swarms, &timeout(2400)), RemoteOutcome::Late);
     assert_eq!(apply_remote(&swarms, &timeout(2395)), RemoteOutcome::Applied);
@@ -187,40 +194,42 @@ fn t3_a_timeout_counts_only_if_nobody_heard_the_peer_since_the_silence_began() {
 }
 
 #[test]
-fn a_goodbye_that_overtook_its_announce_leaves_no_ghost() {
+fn a_stop_that_arrives_before_its_announce_leaves_no_peer() {
     let swarms = swarms();
-    let goodbye = RemoteAnnounce { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(5)) };
-    assert_eq!(apply_remote(&swarms, &goodbye), RemoteOutcome::Late);
-    assert_eq!(apply_remote(&swarms, &heard_of(1, START)), RemoteOutcome::Late);
+    let stop = RemoteAnnounce { event: AnnounceEvent::Stopped, ..remote_announce_of(1, START + Seconds(5)) };
+    assert_eq!(apply_remote(&swarms, &stop), RemoteOutcome::Late);
+    assert_eq!(apply_remote(&swarms, &remote_announce_of(1, START)), RemoteOutcome::Late);
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..announce_of(2, START + Seconds(5)) });
-    assert_eq!(apply_remote(&swarms, &heard_of(2, START + Seconds(4))), RemoteOutcome::Late);
+    assert_eq!(apply_remote(&swarms, &remote_announce_of(2, START + Seconds(4))), RemoteOutcome::Late);
     assert_eq!(swarms.totals().peers, 0);
-    // Whoever comes back is welcome.
-    assert_eq!(apply_remote(&swarms, &heard_of(1, START + Seconds(5))), RemoteOutcome::Applied);
+    // A returning client is added again.
+    assert_eq!(apply_remote(&swarms, &remote_announce_of(1, START + Seconds(5))), RemoteOutcome::Applied);
 }
 
 #[test]
-fn what_lies_ahead_or_is_overdue_or_has_no_room_stays_out() {
+fn future_overdue_and_excess_announces_are_ignored() {
     let swarms = swarms();
-    let at = |at| swarms.apply_remote(&heard_of(1, at), START, &RULES);
+    let at = |at| swarms.apply_remote(&remote_announce_of(1, at), START, &RULES);
     assert_eq!(at(START + Seconds(61)), RemoteOutcome::Ahead);
     assert_eq!(at(START - Seconds(2400)), RemoteOutcome::Overdue);
     assert_eq!(at(START - Seconds(2399)), RemoteOutcome::Applied);
     for client in 0..16 {
-        let outcome =
-            apply_remote(&swarms, &RemoteAnnounce { peer_id: peer_id(100 + client), ..heard_of(2, START) });
+        let outcome = apply_remote(
+            &swarms,
+            &RemoteAnnounce { peer_id: peer_id(100 + client), ..remote_announce_of(2, START) },
+        );
         assert_eq!(outcome, RemoteOutcome::Applied, "limits of this node are not applied");
     }
-    assert_eq!(apply_remote(&swarms, &heard_of(2, START)), RemoteOutcome::NoRoom);
+    assert_eq!(apply_remote(&swarms, &remote_announce_of(2, START)), RemoteOutcome::NoRoom);
     assert_eq!(swarms.totals().peers, 17);
 }
 
 #[test]
-fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_grace() {
+fn a4_a_remote_peer_with_a_longer_interval_stays_for_that_and_the_grace() {
     let swarms = swarms();
-    let foreign = RemoteAnnounce { silence_max: Seconds(7800), ..heard_of(1, START) };
+    let foreign = RemoteAnnounce { silence_max: Seconds(7800), ..remote_announce_of(1, START) };
     apply_remote(&swarms, &foreign);
-    apply_remote(&swarms, &heard_of(2, START));
+    apply_remote(&swarms, &remote_announce_of(2, START));
     let slack = Seconds(5);
     assert_eq!(expire(&swarms, START + RULES.silence_max + slack).len(), 1);
     let restarted = crate::swarms();
@@ -230,7 +239,7 @@ fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_gr
         let gone = expire(swarms, START + Seconds(7800) + slack);
         assert_eq!(gone.iter().map(|gone| gone.silence_max).collect::<Vec<_>>(), [Seconds(7800)]);
     }
-    // What it says so late is still believed, and an announce here makes it one of ours.
+    // A late announce is still applied, and an announce here makes it a local peer.
     let late = START + Seconds(20_000);
     assert_eq!(
         swarms.apply_remote(&RemoteAnnounce { at: late - Seconds(7000), ..foreign }, late, &RULES),
@@ -241,10 +250,11 @@ fn a4_a_peer_that_was_told_a_longer_interval_elsewhere_stays_for_that_and_the_gr
 }
 
 #[test]
-fn a_completion_counts_once_however_often_it_is_heard() {
+fn a_completion_counts_once_however_often_it_is_replicated() {
     let swarms = swarms();
-    let completed = RemoteAnnounce { event: AnnounceEvent::Completed, left: Some(0), ..heard_of(1, START) };
-    apply_remote(&swarms, &heard_of(1, START + Seconds(5)));
+    let completed =
+        RemoteAnnounce { event: AnnounceEvent::Completed, left: Some(0), ..remote_announce_of(1, START) };
+    apply_remote(&swarms, &remote_announce_of(1, START + Seconds(5)));
     for _ in 0..3 {
         apply_remote(&swarms, &completed);
     }
@@ -256,42 +266,42 @@ fn a_completion_counts_once_however_often_it_is_heard() {
 }
 
 #[test]
-fn t3_a_slot_that_a_livelier_peer_left_does_not_keep_an_older_one() {
+fn t3_a_reused_slot_does_not_delay_the_expiry_of_an_older_peer() {
     let swarms = swarms();
     let now = START + Seconds(2000);
     take(&swarms, &announce_of(1, now));
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..announce_of(1, now) });
-    assert_eq!(swarms.apply_remote(&heard_of(2, START), now, &RULES), RemoteOutcome::Applied);
+    assert_eq!(swarms.apply_remote(&remote_announce_of(2, START), now, &RULES), RemoteOutcome::Applied);
     assert_eq!(expire(&swarms, START + Seconds(2405)).len(), 1);
 }
 
 #[test]
-fn leeching_elsewhere_takes_a_slot_here() {
+fn remote_leeching_takes_a_slot() {
     let swarms = swarms();
     swarms.count_leeching();
-    apply_remote(&swarms, &heard_of(1, START));
-    apply_remote(&swarms, &RemoteAnnounce { peer_id: peer_id(50), ..heard_of(1, START) });
+    apply_remote(&swarms, &remote_announce_of(1, START));
+    apply_remote(&swarms, &RemoteAnnounce { peer_id: peer_id(50), ..remote_announce_of(1, START) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    apply_remote(&swarms, &RemoteAnnounce { left: Some(0), ..heard_of(1, START + Seconds(1)) });
+    apply_remote(&swarms, &RemoteAnnounce { left: Some(0), ..remote_announce_of(1, START + Seconds(1)) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    let goodbye = |id: PeerId| RemoteAnnounce {
+    let stop = |id: PeerId| RemoteAnnounce {
         peer_id: id,
         event: AnnounceEvent::Stopped,
-        ..heard_of(1, START + Seconds(2))
+        ..remote_announce_of(1, START + Seconds(2))
     };
-    apply_remote(&swarms, &goodbye(peer_id(50)));
+    apply_remote(&swarms, &stop(peer_id(50)));
     assert_eq!(swarms.leeches_of(user(1)), 0);
-    apply_remote(&swarms, &RemoteAnnounce { left: Some(7), ..heard_of(1, START + Seconds(3)) });
+    apply_remote(&swarms, &RemoteAnnounce { left: Some(7), ..remote_announce_of(1, START + Seconds(3)) });
     assert_eq!(swarms.leeches_of(user(1)), 1);
-    apply_remote(&swarms, &goodbye(peer_id(1)));
+    apply_remote(&swarms, &stop(peer_id(1)));
     apply_remote(
         &swarms,
-        &RemoteAnnounce { event: AnnounceEvent::Stopped, ..heard_of(1, START + Seconds(4)) },
+        &RemoteAnnounce { event: AnnounceEvent::Stopped, ..remote_announce_of(1, START + Seconds(4)) },
     );
     assert_eq!(swarms.leeches_of(user(1)), 0);
 }
 
-/// What is compared: everything about a peer that matters to others.
+/// The compared state of a peer.
 type Facts = (bool, Option<SocketAddr>, Option<SocketAddr>, u64, u64, UnixTime);
 type Seen = BTreeMap<PeerId, Facts>;
 
@@ -309,7 +319,7 @@ fn seen(swarms: &Swarms) -> Seen {
     seen
 }
 
-/// The life of a client, as entries: begins, moves, perhaps completes, perhaps says goodbye, perhaps comes back.
+/// The entries of a client: starts, moves, perhaps completes, perhaps stops, perhaps returns.
 fn life_of(number: u64, random: &mut Rng) -> Vec<RemoteAnnounce> {
     let mut at = START + Seconds(random.u32(0..1000));
     let mut life = Vec::new();
@@ -325,13 +335,18 @@ fn life_of(number: u64, random: &mut Rng) -> Vec<RemoteAnnounce> {
                 (_, true) => AnnounceEvent::Completed,
                 _ => AnnounceEvent::None,
             };
-            let ip = if random.bool() { heard_of(number, at).ip } else { v6_of(number) };
-            let remote =
-                RemoteAnnounce { event, left, ip, totals: totals(run, uploaded), ..heard_of(number, at) };
+            let ip = if random.bool() { remote_announce_of(number, at).ip } else { v6_of(number) };
+            let remote = RemoteAnnounce {
+                event,
+                left,
+                ip,
+                totals: totals(run, uploaded),
+                ..remote_announce_of(number, at)
+            };
             life.push(remote);
             if random.u8(0..4) == 0 {
-                // The other half of a dual-stack announce, a little slower, at another node that knows the run.
-                let ip = if remote.ip.is_ipv4() { v6_of(number) } else { heard_of(number, at).ip };
+                // The other half of a dual-stack announce, slightly later, at another node that knows the run.
+                let ip = if remote.ip.is_ipv4() { v6_of(number) } else { remote_announce_of(number, at).ip };
                 at += Seconds(random.u32(1..5));
                 let slower = totals(run, uploaded.saturating_sub(random.u64(0..10)));
                 life.push(RemoteAnnounce { ip, at, event: AnnounceEvent::None, totals: slower, ..remote });
@@ -342,29 +357,27 @@ fn life_of(number: u64, random: &mut Rng) -> Vec<RemoteAnnounce> {
             life.push(RemoteAnnounce {
                 event: AnnounceEvent::Stopped,
                 totals: totals(run, uploaded),
-                ..heard_of(number, at)
+                ..remote_announce_of(number, at)
             });
             at += Seconds(random.u32(1..100));
         } else if random.bool() {
             break;
         } else {
-            // Lower counters within half a minute are an announce that was overtaken, not a client that began anew.
+            // Lower counters within half a minute are a reordered announce, not a restart.
             at += Seconds(31);
         }
     }
     life
 }
 
-/// What is known of a client once everything has been remote: no order enters into it.
+/// The expected state of a client after all entries, independent of their order.
 fn model_of(life: &[RemoteAnnounce], now: UnixTime) -> Option<Facts> {
-    let goodbye =
+    let stop =
         life.iter().filter(|remote| remote.event == AnnounceEvent::Stopped).map(|remote| remote.at).max();
     let alive: Vec<&RemoteAnnounce> = life
         .iter()
         .filter(|remote| remote.at + RULES.silence_max > now)
-        .filter(|remote| {
-            remote.event != AnnounceEvent::Stopped && goodbye.is_none_or(|goodbye| remote.at > goodbye)
-        })
+        .filter(|remote| remote.event != AnnounceEvent::Stopped && stop.is_none_or(|stop| remote.at > stop))
         .collect();
     let last = *alive.iter().max_by_key(|remote| remote.at)?;
     let run = last.totals?.run;
@@ -383,7 +396,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_words_in_any_order_and_repeated_make_the_same_swarm(seed: u64) {
+    fn the_same_entries_in_any_order_and_repeated_give_the_same_swarm(seed: u64) {
         let mut random = Rng::with_seed(seed);
         let lives: Vec<Vec<RemoteAnnounce>> = (1..=12).map(|number| life_of(number, &mut random)).collect();
         let mut words: Vec<RemoteAnnounce> = lives.iter().flatten().copied().collect();
@@ -407,9 +420,9 @@ proptest! {
         prop_assert_eq!(swarms.totals().seeders, seeders);
     }
 
-    /// Clients announce to any of three nodes, which hear of each other now and then.
+    /// Clients announce to any of three nodes, which are replicated at times.
     #[test]
-    fn nodes_that_have_heard_everything_know_the_same(seed: u64) {
+    fn fully_replicated_nodes_have_the_same_state(seed: u64) {
         let mut random = Rng::with_seed(seed);
         let mut cluster = Cluster::new(seed);
         for _ in 0..200 {
@@ -452,8 +465,8 @@ impl Cluster {
         let number = random.usize(0..self.clients.len());
         let node = random.usize(0..3);
         if !self.clients[number].is_here {
-            // A client takes longer to begin anew than its goodbye to be remote. If not, lower counters cannot be told
-            // from the slower half of an announce.
+            // A restart takes longer than the replication of the `stopped`. Otherwise lower counters cannot be
+            // distinguished from the older half of an announce.
             self.now += Seconds(31);
             (0..3).for_each(|node| self.catch_up(node));
         }

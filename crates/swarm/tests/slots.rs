@@ -1,4 +1,4 @@
-//! Slots for leeching: who may begin, who gives back, and that the count is right whatever happens.
+//! Leech slots: acquisition, release, and correct counts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -41,7 +41,7 @@ fn full(limit: u32) -> Result<(), AnnounceError> {
 }
 
 #[test]
-fn a_user_begins_no_more_than_allowed_and_goes_on_with_what_they_have() {
+fn a_user_starts_no_more_than_allowed_and_continues_the_rest() {
     let swarms = swarms();
     for on in [1, 2] {
         assert_eq!(try_take(&swarms, &leeches(1, on, 2)), Ok(()));
@@ -58,7 +58,7 @@ fn a_user_begins_no_more_than_allowed_and_goes_on_with_what_they_have() {
 }
 
 #[test]
-fn a_slot_is_given_back_on_completion_stop_silence_and_eviction() {
+fn a_slot_is_released_on_completion_stop_timeout_and_eviction() {
     let swarms = swarms();
     let is_free = |when: &str| {
         assert_eq!(swarms.leeches_of(user(1)), 0, "{when}");
@@ -105,7 +105,7 @@ fn the_last_leeching_client_of_a_user_gives_the_slot_back() {
 }
 
 #[test]
-fn who_turns_from_seeder_to_leecher_needs_a_slot() {
+fn a_seeder_that_becomes_a_leecher_needs_a_slot() {
     let swarms = swarms();
     try_take(&swarms, &seeds(1, 1, 1)).unwrap();
     try_take(&swarms, &leeches(1, 2, 1)).unwrap();
@@ -162,9 +162,9 @@ fn a_full_torrent_takes_no_further_users() {
     assert_eq!(try_take(&swarms, &third), Ok(()));
 }
 
-/// What another node let in counts here, and is never refused; what it remote of an end gives the slot back.
+/// Remote announces count here, and are never refused; a remote end releases the slot.
 #[test]
-fn what_other_nodes_heard_counts_and_is_never_refused() {
+fn remote_announces_count_and_are_never_refused() {
     let swarms = swarms();
     swarms.count_leeching();
     let remote = |on: u8, event: AnnounceEvent, left: u64, at: UnixTime| RemoteAnnounce {
@@ -202,9 +202,9 @@ fn what_other_nodes_heard_counts_and_is_never_refused() {
     assert_eq!(swarms.leeches_of(user(1)), 2);
 }
 
-/// Many threads want the last slots of one user on torrents in different shards, again and again.
+/// Many threads compete for the last slots of one user on torrents in different shards, repeatedly.
 #[test]
-fn of_many_who_race_for_the_last_slots_exactly_as_many_get_them() {
+fn concurrent_announces_get_exactly_the_last_slots() {
     const THREADS: u8 = 4;
     const LIMIT: u32 = 3;
     let swarms = swarms();
@@ -229,10 +229,10 @@ fn of_many_who_race_for_the_last_slots_exactly_as_many_get_them() {
     }
 }
 
-/// What a naive reader would say: who leeches where, as a list of clients.
+/// A naive model: a list of clients.
 #[derive(Default)]
 struct Model {
-    /// By user, torrent and client: whether it seeds, and when it was last remote.
+    /// By user, torrent and client: whether it seeds, and its last announce.
     clients: HashMap<(u64, u8, u64), (bool, UnixTime)>,
 }
 
@@ -256,10 +256,10 @@ impl Model {
     }
 }
 
-/// A random history of joins, changes of side, stops, silences and evictions, with limits that come and go: every
-/// verdict and every count is what the naive model says.
+/// A random history of joins, role changes, stops, timeouts and evictions, with changing limits: every result and every
+/// count equals the model's.
 #[test]
-fn counts_and_verdicts_are_those_of_a_naive_model() {
+fn counts_and_results_equal_a_naive_model() {
     const USERS: u64 = 4;
     const TORRENTS: u8 = 6;
     for seed in 0..4 {

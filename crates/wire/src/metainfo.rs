@@ -24,7 +24,7 @@ pub enum MetainfoError {
     Missing { key: &'static str },
     #[error("{key:?} is not {expected}")]
     Invalid { key: &'static str, expected: &'static str },
-    #[error("the files are larger in total than 64 bits can say")]
+    #[error("the total size of the files exceeds 64 bits")]
     TotalTooLarge,
 }
 

@@ -1,4 +1,4 @@
-//! The bencode reader: what it takes, what it refuses, and that nothing is lost on the way.
+//! The bencode reader: what it accepts and refuses, and round trips.
 
 use std::collections::BTreeMap;
 

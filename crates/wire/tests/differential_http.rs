@@ -1,7 +1,7 @@
-//! HTTP against `aquatic_http_protocol`: what it writes we read alike, what we write it reads alike.
+//! HTTP against `aquatic_http_protocol`: each side parses what the other writes.
 //!
-//! It differs on purpose, and so the inputs leave out: names without `=` and values with one, on which it loses its
-//! place; unknown events, negative numbers and missing counters, which it refuses; passkeys, which it does not know;
+//! Deliberate differences, which the inputs leave out: names without `=` and values with one, which it misparses;
+//! unknown events, negative numbers and missing counters, which it refuses; passkeys, which it does not support;
 //! `downloaded` in its scrape replies, which it always writes as zero.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -47,8 +47,8 @@ fn any_announce() -> impl Strategy<Value = their_request::AnnounceRequest> {
     })
 }
 
-/// Their reading of an announce, as we would say it.
-fn in_our_words(request: &their_request::AnnounceRequest) -> AnnounceQuery {
+/// Their announce, converted to our type.
+fn to_our_query(request: &their_request::AnnounceRequest) -> AnnounceQuery {
     AnnounceQuery {
         info_hash: InfoHash(request.info_hash.0),
         peer_id: PeerId(request.peer_id.0),
@@ -69,7 +69,7 @@ fn in_our_words(request: &their_request::AnnounceRequest) -> AnnounceQuery {
     }
 }
 
-/// An id as clients spell it: some bytes plain, some escaped in either case.
+/// An id as clients write it: some bytes plain, some escaped in either case.
 fn spell(bytes: &[u8; 20], choices: u32) -> String {
     let spell_one = |(at, byte): (usize, &u8)| match choices >> at & 1 {
         _ if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
@@ -85,7 +85,7 @@ proptest! {
         let target = target_written_by_them(&their_request::Request::Announce(request.clone()), b"/0123456789abcdef");
         let parsed = parse_target(target.as_bytes()).unwrap();
         prop_assert_eq!((parsed.route, parsed.passkey), (Route::Announce, Some(&b"0123456789abcdef"[..])));
-        prop_assert_eq!(AnnounceQuery::parse(parsed.query).unwrap(), in_our_words(&request));
+        prop_assert_eq!(AnnounceQuery::parse(parsed.query).unwrap(), to_our_query(&request));
     }
 
     #[test]
@@ -104,7 +104,7 @@ proptest! {
         ];
         let query = order.iter().map(|part| parts[*part].as_str()).collect::<Vec<_>>().join("&");
         let theirs = their_request::AnnounceRequest::parse_query_string(&query).unwrap();
-        prop_assert_eq!(AnnounceQuery::parse(query.as_bytes()).unwrap(), in_our_words(&theirs));
+        prop_assert_eq!(AnnounceQuery::parse(query.as_bytes()).unwrap(), to_our_query(&theirs));
     }
 
     #[test]

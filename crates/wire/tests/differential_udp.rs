@@ -1,7 +1,7 @@
-//! UDP against `aquatic_udp_protocol`: what it writes we read alike, what we write it reads alike.
+//! UDP against `aquatic_udp_protocol`: each side parses what the other writes.
 //!
-//! It differs on purpose, and so the inputs leave out: ports of zero and unknown events, which it refuses and we
-//! take; more hashes than a scrape may hold; and options behind an announce, which it ignores.
+//! Deliberate differences, which the inputs leave out: ports of zero and unknown events, which it refuses and we
+//! accept; more hashes than a scrape may contain; and options after an announce, which it ignores.
 
 use std::num::NonZeroU16;
 
@@ -46,7 +46,6 @@ fn any_announce() -> impl Strategy<Value = aquatic::AnnounceRequest> {
     })
 }
 
-/// Whether our reading of an announce says what theirs says.
 fn assert_same_announce(ours: &AnnounceRequest<'_>, theirs: &aquatic::AnnounceRequest) {
     let connection = theirs.connection_id.0.get().cast_unsigned();
     let transaction = theirs.transaction_id.0.get().cast_unsigned();

@@ -1,7 +1,7 @@
-//! WebSocket frames against `tungstenite`, another reading of RFC 6455: what it writes we read alike, what we write it
-//! reads alike, and whatever we take from a client it takes as well.
+//! WebSocket frames against `tungstenite`: each side decodes what the other encodes, and whatever we accept from a
+//! client it accepts as well.
 //!
-//! It differs on purpose in one thing: lengths that take more bytes than they need, which it takes and we refuse.
+//! One deliberate difference: lengths in more bytes than needed, which it accepts and we refuse.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocket, WebSocketConfig}
 use tokio_tungstenite::tungstenite::{Error, Message};
 use wire::websocket::{Decoder, Event, write_close, write_ping, write_pong, write_text};
 
-/// A socket in memory: what is to be read, and what was written.
+/// An in-memory socket.
 #[derive(Default)]
 struct Memory {
     incoming: io::Cursor<Vec<u8>>,
@@ -48,7 +48,7 @@ fn socket(role: Role, incoming: Vec<u8>) -> WebSocket<Memory> {
 
 const MESSAGE_MAX: usize = 1 << 20;
 
-/// Everything tungstenite makes of these bytes, until it is closed, refuses, or wants more.
+/// All messages that tungstenite decodes from these bytes, until it is closed, refuses, or needs more.
 fn read_by_them(role: Role, bytes: Vec<u8>) -> Vec<Message> {
     let mut socket = socket(role, bytes);
     let mut messages = Vec::new();
@@ -67,7 +67,7 @@ fn read_by_them(role: Role, bytes: Vec<u8>) -> Vec<Message> {
     }
 }
 
-/// Everything we make of these bytes, in pieces of this size, and whether something was wrong.
+/// All messages that we decode from these bytes, in chunks of this size, and whether there was a violation.
 fn read_by_us(mut bytes: Vec<u8>, size: usize) -> (Vec<Message>, bool) {
     let mut decoder = Decoder::new(MESSAGE_MAX);
     let mut messages = Vec::new();
@@ -93,7 +93,7 @@ fn read_by_us(mut bytes: Vec<u8>, size: usize) -> (Vec<Message>, bool) {
     (messages, false)
 }
 
-/// Reasons are not told on.
+/// Our decoder does not return close reasons.
 fn without_reason(message: Message) -> Message {
     match message {
         Message::Close(Some(frame)) => {
@@ -112,7 +112,7 @@ fn any_message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// A frame that may be wrong in many ways, but is mostly right.
+/// A frame that is mostly valid.
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let opcode = prop_oneof![
         8 => prop_oneof![
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_we_take_they_take_alike(frames in prop::collection::vec(any_frame(), 0..12), size in 1..300_usize) {
+    fn whatever_we_accept_they_accept(frames in prop::collection::vec(any_frame(), 0..12), size in 1..300_usize) {
         let bytes = frames.concat();
         let (ours, is_wrong) = read_by_us(bytes.clone(), size);
         let theirs: Vec<Message> = read_by_them(Role::Server, bytes).into_iter().map(without_reason).collect();

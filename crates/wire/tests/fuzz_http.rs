@@ -3,7 +3,7 @@
 use wire::bencode;
 use wire::http::{AnnounceQuery, Failure, MAX_SCRAPE_HASHES, QueryError, ScrapeQuery, parse_target};
 
-/// Pieces of real requests. Low bytes of the input stand for these, so that random input gets past the first check.
+/// Parts of real requests. Low bytes of the input select them, so that random input passes the first check.
 const PIECES: [&[u8]; 30] = [
     b"/announce?",
     b"/scrape?",
@@ -77,7 +77,7 @@ fn check_scrape(query: &[u8]) {
     }
 }
 
-/// A client is told every error in a short failure.
+/// Every error fits into a short failure.
 fn check_error(error: QueryError) {
     let mut out = Vec::new();
     Failure { reason: &error.to_string(), retry_in: None }.write(&mut out);
@@ -115,14 +115,14 @@ fn fuzz_http_target_and_query() {
         check_target(input);
         let assembled = assemble(input);
         check_target(&assembled);
-        // Behind what every announce has, the rest is what counts; a little of it, so that not all of them fail.
+        // After the required parameters the rest matters; only a little of it, so that not all inputs fail.
         for few in [assembled.as_slice(), &assemble(&input[..input.len().min(3)])] {
             check_target(&[PIECES[0], PIECES[5], PIECES[6], PIECES[7], few].concat());
         }
     });
 }
 
-/// Guards the fuzzing itself: were the pieces no longer to make a request, it would go on testing nothing.
+/// Checks the fuzzing itself: the parts must be able to form a request.
 #[test]
 fn the_pieces_make_a_valid_announce() {
     let text = assemble(&[3, 0, 5, 6, 7, 9, 20, 11, 21, 12, 15, 23, 17, 19]);

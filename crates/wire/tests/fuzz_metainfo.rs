@@ -3,7 +3,7 @@
 use wire::bencode::{self, Value, push_bytes};
 use wire::metainfo::{MAX_TEXT_BYTES, Metainfo};
 
-/// Pieces of real files. Low bytes of the input stand for these, so that random input gets past the first check.
+/// Parts of real files. Low bytes of the input select them, so that random input passes the first check.
 const PIECES: [&[u8]; 32] = [
     b"d",
     b"l",
@@ -50,7 +50,7 @@ fn check_file(text: &[u8]) {
         assert_eq!(out, text);
     }
     match Metainfo::parse(text) {
-        // A byte that is not UTF-8 is shown as a character of three.
+        // A byte that is not UTF-8 is replaced by a character of three.
         Ok(metainfo) => {
             assert!(metainfo.name.len() <= 3 * MAX_TEXT_BYTES);
             assert!(metainfo.announce.is_none_or(|url| url.len() <= MAX_TEXT_BYTES));
@@ -80,7 +80,7 @@ fn write_again(value: Value<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A torrent file of the parts that the input chooses, in the order bencode wants. Most choices make a valid one.
+/// A torrent file of parts that the input selects, in the order of bencode. Most are valid.
 fn well_formed(input: &[u8]) -> Vec<u8> {
     let parts: [&[u8]; 9] = [
         b"9:file treed1:ad0:d6:lengthi5eee1:bd1:cd0:d6:lengthi6eeeee",
@@ -103,7 +103,7 @@ fn well_formed(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The same with one piece put in somewhere: the mistakes that files have are small ones.
+/// The same with one part inserted.
 fn nearly_well_formed(input: &[u8]) -> Vec<u8> {
     let mut text = well_formed(input);
     if let [at, piece, ..] = input {
@@ -124,7 +124,7 @@ fn fuzz_bencode_and_metainfo() {
     });
 }
 
-/// Guards the fuzzing itself: were the parts no longer to make a torrent, it would go on testing nothing.
+/// Checks the fuzzing itself: the parts must be able to form a torrent.
 #[test]
 fn the_parts_make_valid_torrents() {
     let hybrid = Metainfo::parse(&well_formed(&[1; 9])).unwrap();

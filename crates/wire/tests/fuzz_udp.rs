@@ -1,4 +1,4 @@
-//! Any bytes as a UDP packet: no panic, bounded results, errors that say where they came from.
+//! Any bytes as a UDP packet: no panic, bounded results, errors with their transaction.
 
 use wire::udp::{MAX_SCRAPE_HASHES, MAX_URL_DATA_BYTES, Request, parse_request};
 
@@ -23,7 +23,7 @@ fn check_packet(packet: &[u8]) {
     }
 }
 
-/// The input with a header that is likely to be taken: a connect, an announce or a scrape.
+/// The input with a header that is likely to be accepted: a connect, an announce or a scrape.
 fn with_header(input: &[u8], action: u8) -> Vec<u8> {
     [&0x417_2710_1980_u64.to_be_bytes()[..], &[0, 0, 0, action], input].concat()
 }
@@ -35,7 +35,7 @@ fn fuzz_udp_request() {
         for action in 0..4 {
             check_packet(&with_header(input, action));
         }
-        // Options, right behind an announce of zeros; their lengths kept short, so that several follow each other.
+        // Options directly after an announce of zeros; with short lengths, so that several follow each other.
         let mut packet = with_header(&[0; 86], 1);
         packet.extend_from_slice(input);
         check_packet(&packet);

@@ -1,10 +1,10 @@
-//! Any bytes as what a client sends: no panic, bounded messages, the same in pieces as at once.
+//! Any bytes from a client: no panic, bounded messages, the same in chunks as at once.
 
 use wire::websocket::{Decoder, Event, Violation, accept_key};
 
 const MESSAGE_MAX: usize = 300;
 
-/// What was read, as text that can be compared.
+/// Comparable text of what was decoded.
 fn read(bytes: &[u8], size: usize) -> (Vec<String>, Option<Violation>) {
     let mut decoder = Decoder::new(MESSAGE_MAX);
     let mut events = Vec::new();
@@ -38,7 +38,7 @@ fn check(event: &Event<'_>) {
     assert!(length <= max);
 }
 
-/// Short frames out of any bytes, so that many are whole and masked.
+/// Short frames from any bytes, so that many are complete and masked.
 fn as_frames(input: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for chunk in input.chunks(6) {

@@ -1,4 +1,4 @@
-//! HTTP targets and queries, quirk by quirk.
+//! HTTP targets and queries.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ const HASH: &str = "info_hash=%00%01%02%03%04%05%06%07%08%09%0a%0b%0c%0d%0e%0f%1
 const HASH_BYTES: [u8; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
 const PEER: &str = "peer_id=-TR4000-abcdefghijkl";
 
-/// An announce that is complete but for `extra`.
+/// A complete announce with `extra`.
 fn announce(extra: &str) -> Result<AnnounceQuery, QueryError> {
     AnnounceQuery::parse(format!("{HASH}&{PEER}&port=6881&{extra}").as_bytes())
 }
@@ -45,7 +45,7 @@ fn t1_a_transmission_announce_is_read_whole() {
 }
 
 #[test]
-fn what_is_missing_has_a_default_or_is_named() {
+fn missing_parameters_have_a_default_or_are_reported() {
     let query = announce("").unwrap();
     assert_eq!((query.uploaded, query.downloaded, query.left), (0, 0, None));
     assert_eq!((query.event, query.numwant, query.key), (AnnounceEvent::None, None, ClientKey::NONE));
@@ -185,7 +185,7 @@ fn ports_are_sixteen_bits_and_may_be_zero() {
 }
 
 #[test]
-fn of_a_parameter_given_twice_the_first_counts() {
+fn of_a_repeated_parameter_the_first_counts() {
     let query =
         announce("info_hash=%zz&peer_id=short&port=x&left=1&left=x&event=stopped&event=started").unwrap();
     assert_eq!(query.info_hash, InfoHash(HASH_BYTES));

@@ -57,7 +57,7 @@ fn t1_both_families_and_a_warning_are_sent_when_there_are_any() {
 }
 
 #[test]
-fn t2_a_failure_says_why_and_when_to_come_back() {
+fn t2_a_failure_has_a_reason_and_a_retry_time() {
     let failure = |retry_in| written(|out| Failure { reason: "unknown torrent", retry_in }.write(out));
     assert_eq!(failure(None), b"d14:failure reason15:unknown torrente");
     assert_eq!(

@@ -168,7 +168,7 @@ fn urls_are_not_printed() {
 }
 
 #[test]
-fn short_packets_are_told_apart_by_how_far_they_got() {
+fn short_packets_are_distinguished_by_their_length() {
     let packet = announce(0, -1, &[]);
     for length in 0..16 {
         let error = parse_request(&packet[..length]).unwrap_err();

@@ -1,4 +1,4 @@
-//! WebSocket frames, byte by byte, as RFC 6455 has them.
+//! WebSocket frames, byte by byte, as in RFC 6455.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use wire::websocket::{
@@ -7,7 +7,7 @@ use wire::websocket::{
 
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// A frame of a client.
+/// A client frame.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -26,7 +26,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Everything that is read from bytes that come in pieces of this size, and what was wrong in the end.
+/// Everything decoded from bytes in chunks of this size, and the violation at the end.
 fn read_in_pieces(bytes: &[u8], size: usize, max: usize) -> (Vec<Event<'static>>, Option<Violation>) {
     let mut decoder = Decoder::new(max);
     let mut events = Vec::new();
@@ -54,7 +54,7 @@ fn kept(event: Event<'_>) -> Event<'static> {
     }
 }
 
-/// The same whether it comes at once or byte by byte.
+/// The same at once and byte by byte.
 fn read(bytes: &[u8]) -> (Vec<Event<'static>>, Option<Violation>) {
     let whole = read_in_pieces(bytes, bytes.len().max(1), 1 << 20);
     for size in [1, 2, 3, 7, 4096] {
@@ -74,7 +74,7 @@ fn the_masked_hello_of_the_rfc_is_read() {
 }
 
 #[test]
-fn a_message_in_one_piece_is_lent_and_not_copied() {
+fn a_message_in_one_chunk_is_borrowed_not_copied() {
     let mut bytes = frame(0x81, b"{\"id\":1}");
     let place = bytes.as_ptr() as usize + 6;
     let mut left = &mut bytes[..];
@@ -113,7 +113,7 @@ fn messages_of_every_length_are_read() {
 }
 
 #[test]
-fn every_breach_is_refused_with_its_code() {
+fn every_violation_has_its_close_code() {
     let unmasked = [0x81, 0x05, b'H', b'e', b'l', b'l', b'o'];
     let long_short = [&[0x81, 0x80 | 126, 0, 5][..], &MASK, &[0; 5]].concat();
     let long_medium = [&[0x81, 0x80 | 127, 0, 0, 0, 0, 0, 0, 0xff, 0xff][..], &MASK].concat();
@@ -149,18 +149,18 @@ fn every_breach_is_refused_with_its_code() {
         assert_eq!(read(&bytes), (Vec::new(), Some(violation)), "{bytes:02x?}");
         assert_eq!(violation.close_code(), code);
     }
-    let goodbye = [frame(0x88, &[]), frame(0x81, b"x")].concat();
-    assert_eq!(read(&goodbye), (vec![Event::Close(None)], Some(Violation::AfterClose)));
+    let after_close = [frame(0x88, &[]), frame(0x81, b"x")].concat();
+    assert_eq!(read(&after_close), (vec![Event::Close(None)], Some(Violation::AfterClose)));
 }
 
 #[test]
-fn what_is_not_utf8_is_refused_before_the_rest_has_come() {
+fn invalid_utf8_is_refused_before_the_rest_arrives() {
     let bytes = frame(0x81, &[b'a', 0xff, b'b', b'c', b'd']);
     assert_eq!(read_in_pieces(&bytes[..8], 1, 64).1, Some(Violation::NotUtf8));
 }
 
 #[test]
-fn a_message_that_is_too_long_is_refused_by_its_head_alone() {
+fn a_message_that_is_too_long_is_refused_by_its_header() {
     let exact = frame(0x81, &[b'x'; 100]);
     assert_eq!(read_in_pieces(&exact, 1000, 100).1, None);
     for bytes in [frame(0x81, &[b'x'; 101]), frame(0x82, &[b'x'; 70_000])] {

@@ -157,7 +157,7 @@ impl DeadLetterRetrier {
         let taken = taken.inspect_err(|_| self.may_have_unreceived = true)?;
         if taken.is_empty() {
             self.dead_consumers.pop();
-            takeover::forget(&shared, Lane::Dead, from).await;
+            takeover::delete_consumer(&shared, Lane::Dead, from).await;
         }
         shared.counters.taken_over.fetch_add(taken.len() as u64, Ordering::Relaxed);
         Ok(taken)

@@ -46,7 +46,7 @@ async fn take_over_dead(shared: &Shared, intake: &mut Intake) -> BatchEnd {
     let Ok(dead) = find_dead(shared, Lane::Traffic).await else { return BatchEnd::Done };
     for name in dead {
         match take_over_all(shared, intake, &name).await {
-            Ok(BatchEnd::Done) => forget(shared, Lane::Traffic, &name).await,
+            Ok(BatchEnd::Done) => delete_consumer(shared, Lane::Traffic, &name).await,
             Ok(ended) => return ended,
             Err(_) => return BatchEnd::Done,
         }
@@ -118,12 +118,12 @@ pub fn foreign_consumers(consumers: &[ConsumerInfo], dead_after: Duration) -> im
 }
 
 /// Deletes a consumer without pending entries; failures are retried in the next round.
-pub(super) async fn forget(shared: &Shared, lane: Lane, consumer: &str) {
+pub(super) async fn delete_consumer(shared: &Shared, lane: Lane, consumer: &str) {
     if let Err(error) = shared.view.forget(consumer).await {
         warn!(view = shared.view.name(), reason = %error, "dead consumer cannot be deleted yet");
         return;
     }
-    if shared.journal.forget_consumer(lane, &shared.group(), consumer).await.is_ok() {
+    if shared.journal.delete_consumer(lane, &shared.group(), consumer).await.is_ok() {
         shared.former_names.lock().remove(consumer);
     }
 }

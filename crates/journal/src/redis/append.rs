@@ -277,8 +277,8 @@ fn entry_of(stream: &str, fields: &Fields) -> Cmd {
     let mut command =
         Cmd::with_capacity(3 + 2 * fields.len().max(1), fields.as_bytes().len() + stream.len() + 8);
     command.arg("XADD").arg(stream).arg("*");
-    args_of(fields).for_each(|word| {
-        command.arg(word);
+    args_of(fields).for_each(|arg| {
+        command.arg(arg);
     });
     command
 }

@@ -36,14 +36,14 @@ fn entry_of(entry: Value) -> Result<Option<Stored>, RedisError> {
     };
     match <[Value; 2]>::try_from(parts) {
         Ok([_, Value::Nil]) => Ok(None),
-        Ok([id, Value::Array(words)]) => Ok(Some(Stored { id: id_of(&id)?, fields: fields_of(&words)? })),
+        Ok([id, Value::Array(values)]) => Ok(Some(Stored { id: id_of(&id)?, fields: fields_of(&values)? })),
         Ok([_, other]) => Err(unexpected(&other)),
         Err(parts) => Err(unexpected(&Value::Array(parts))),
     }
 }
 
-fn fields_of(words: &[Value]) -> Result<Fields, RedisError> {
-    let (pairs, []) = words.as_chunks::<2>() else {
+fn fields_of(values: &[Value]) -> Result<Fields, RedisError> {
+    let (pairs, []) = values.as_chunks::<2>() else {
         return Err(RedisError::Other {
             code: "XRANGE".to_owned(),
             reason: "a field without a value".to_owned(),
@@ -57,8 +57,8 @@ fn fields_of(words: &[Value]) -> Result<Fields, RedisError> {
     pairs.iter().map(|[name, value]| Ok((bytes_of(name)?, bytes_of(value)?))).collect()
 }
 
-fn bytes_of(word: &Value) -> Result<&[u8], RedisError> {
-    match word {
+fn bytes_of(value: &Value) -> Result<&[u8], RedisError> {
+    match value {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.as_bytes()),
         other => Err(unexpected(other)),

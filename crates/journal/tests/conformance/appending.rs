@@ -1,4 +1,4 @@
-//! Stored means stored; all or nothing, once.
+//! Appends are durable, atomic and idempotent.
 
 use super::*;
 
@@ -12,7 +12,7 @@ pub async fn entries_are_kept_in_order_with_growing_ids<F: Fixture>() {
     assert!(stored[0].id > EntryId::ZERO);
 }
 
-pub async fn ids_go_on_growing_when_everything_was_deleted<F: Fixture>() {
+pub async fn ids_rise_after_everything_was_deleted<F: Fixture>() {
     let (fixture, journal) = filled::<F>(Lane::Dead, 10).await;
     let first = ids(&all(&journal, Lane::Dead).await);
     assert_eq!(journal.delete(Lane::Dead, None, &first).await.unwrap(), 10);
@@ -23,7 +23,7 @@ pub async fn ids_go_on_growing_when_everything_was_deleted<F: Fixture>() {
     assert!(second[0].id > first[9]);
 }
 
-pub async fn what_was_appended_is_there_for_everybody<F: Fixture>() {
+pub async fn appended_entries_are_visible_to_every_handle<F: Fixture>() {
     let (fixture, journal) = filled::<F>(Lane::Traffic, 3).await;
     let other = fixture.open().await;
     assert_eq!(all(&other, Lane::Traffic).await, all(&journal, Lane::Traffic).await);
@@ -92,13 +92,13 @@ pub async fn an_empty_batch_stores_nothing<F: Fixture>() {
     journal.append(Lane::Traffic, &[], &token("filler", 1)).await.unwrap();
     assert_eq!(all(&journal, Lane::Traffic).await, []);
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().appended, 0);
-    // An entry without a field is not nothing.
+    // An entry without fields is stored as well.
     journal.append(Lane::Traffic, &[Fields::new()], &token("filler", 2)).await.unwrap();
     assert_eq!(all(&journal, Lane::Traffic).await[0].fields, Fields::new());
 }
 
-/// The caller is gone before the answer; the same batch is sent again, as after a timeout.
-pub async fn an_append_that_is_cut_off_is_whole_or_nothing<F: Fixture>() {
+/// The caller is cancelled before the reply; the same batch is sent again, as after a timeout.
+pub async fn a_cancelled_append_is_atomic<F: Fixture>() {
     let fixture = F::fresh().await;
     let journal = fixture.open().await;
     for round in 0..20_u64 {
@@ -123,7 +123,7 @@ pub async fn a_batch_of_five_thousand_is_stored_whole<F: Fixture>() {
     assert_eq!(pending(&journal, Lane::Traffic, "g").await, 0);
 }
 
-pub async fn j3_odd_fields_come_back_as_they_were<F: Fixture>() {
+pub async fn j3_unusual_fields_round_trip<F: Fixture>() {
     let every_byte: Vec<u8> = (0..=255).collect();
     let batch = [
         Fields::new(),

@@ -1,10 +1,10 @@
-//! What operators look at (J7).
+//! Listing and status (J7).
 
 use journal::{GroupStatus, LaneStatus};
 
 use super::*;
 
-pub async fn an_empty_lane_has_nothing_to_show<F: Fixture>() {
+pub async fn an_empty_lane_lists_nothing<F: Fixture>() {
     let fixture = F::fresh().await;
     let journal = fixture.open().await;
     for lane in Lane::ALL {
@@ -31,7 +31,7 @@ pub async fn j7_entries_are_listed_page_by_page<F: Fixture>() {
     assert_eq!(seen, [(1..=10).collect::<Vec<_>>(), (11..=20).collect(), (21..=25).collect()]);
     assert_eq!(journal.list(Lane::Failed, EntryId::ZERO, 0).await.unwrap(), []);
     assert_eq!(journal.list(Lane::Failed, EntryId::MAX, 10).await.unwrap(), []);
-    // Behind an id that was never given out.
+    // After an id that was never assigned.
     let millisecond_before = EntryId { ms: all(&journal, Lane::Failed).await[0].id.ms - 1, seq: u64::MAX };
     assert_eq!(numbers(&journal.list(Lane::Failed, millisecond_before, 2).await.unwrap()), [1, 2]);
 }
@@ -47,7 +47,7 @@ pub async fn j7_the_newest_entries_are_listed_newest_first<F: Fixture>() {
     assert_eq!(newest(EntryId::ZERO, 10).await, []);
 }
 
-pub async fn j7_the_oldest_entry_that_a_group_has_not_finished_is_found<F: Fixture>() {
+pub async fn j7_the_oldest_unacknowledged_entry_of_a_group_is_found<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 5, &["g"]).await;
     let ids = ids(&all(&journal, Lane::Traffic).await);
     let oldest = async || {
@@ -87,7 +87,7 @@ fn group(name: &str, unread: u64, pending: &[EntryId], last_delivered: EntryId) 
     }
 }
 
-pub async fn j7_figures_are_right_at_each_step<F: Fixture>() {
+pub async fn j7_status_is_correct_at_each_step<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 10, &["zeta", "alpha"]).await;
     let stored = ids(&all(&journal, Lane::Traffic).await);
     let mut expected = LaneStatus {
@@ -125,11 +125,11 @@ pub async fn j7_figures_are_right_at_each_step<F: Fixture>() {
     assert_eq!(journal.status(Lane::Traffic).await.unwrap(), expected);
 }
 
-pub async fn j7_figures_of_a_lane_whose_letters_were_deleted<F: Fixture>() {
+pub async fn j7_status_of_a_lane_with_deleted_entries<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Dead, 6, &["g"]).await;
     let stored = ids(&all(&journal, Lane::Dead).await);
     read(&journal, Lane::Dead, ("g", "c"), 2).await;
-    // One that was read, two that were not.
+    // One delivered, two not.
     assert_eq!(journal.delete(Lane::Dead, Some("g"), &[stored[0], stored[3], stored[5]]).await.unwrap(), 3);
     let status = journal.status(Lane::Dead).await.unwrap();
     assert_eq!((status.length, status.appended), (3, 6));
@@ -141,7 +141,7 @@ pub async fn j7_figures_of_a_lane_whose_letters_were_deleted<F: Fixture>() {
     assert_eq!(status.groups, [group("g", 0, &[], stored[1])]);
 }
 
-pub async fn a_tail_says_whether_anything_is_missing<F: Fixture>() {
+pub async fn a_tail_reports_missing_entries<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 10, &["g"]).await;
     let tail = async |after, count| {
         let tail = journal.tail(Lane::Traffic, after, count).await.unwrap();
@@ -154,9 +154,9 @@ pub async fn a_tail_says_whether_anything_is_missing<F: Fixture>() {
     journal.acknowledge(Lane::Traffic, "g", &given).await.unwrap();
     journal.trim(Lane::Traffic, given[5]).await.unwrap();
     assert_eq!(tail(EntryId::ZERO, 2).await, (vec![6, 7], true), "nothing comes before the beginning");
-    assert_eq!(tail(given[4], 2).await, (vec![6, 7], false), "nobody knows what was between");
+    assert_eq!(tail(given[4], 2).await, (vec![6, 7], false), "entries in between may be missing");
     assert_eq!(tail(given[5], 2).await, (vec![7, 8], true));
-    // Everything is gone, but the reader had it all.
+    // Everything is trimmed, but the reader had read it all.
     journal.trim(Lane::Traffic, EntryId::MAX).await.unwrap();
     assert_eq!(tail(given[9], 2).await, (vec![], true));
     assert_eq!(tail(given[8], 2).await, (vec![], false));
@@ -164,7 +164,7 @@ pub async fn a_tail_says_whether_anything_is_missing<F: Fixture>() {
     assert_eq!(tail(given[9], 2).await, (vec![11, 12], false));
 }
 
-pub async fn a_tail_of_a_journal_that_lost_its_newest_is_not_whole<F: Fixture>() {
+pub async fn a_tail_after_a_lost_entry_is_not_whole<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Traffic, 3).await;
     let newest = all(&journal, Lane::Traffic).await[2].id;
     let never_stored = EntryId { ms: newest.ms + 1000, seq: 0 };

@@ -1,4 +1,4 @@
-//! A journal as simple as one can be: what the adapters are compared with.
+//! A trivial model of a journal that the adapters are compared with.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use journal::{EntryId, Fields, GroupStatus, Lane, LaneStatus, Stored, Trimmed};
 #[derive(Default)]
 pub struct Group {
     pub last_delivered: EntryId,
-    /// Who was given what and has not acknowledged it.
+    /// Consumers of delivered, unacknowledged entries.
     pub pending: BTreeMap<EntryId, String>,
 }
 
@@ -70,7 +70,7 @@ impl ModelLane {
         ids.iter().filter(|id| self.entries.remove(id).is_some()).count() as u64
     }
 
-    /// What a dead letter needs to be moved out of this lane.
+    /// Whether an entry can be moved out of this lane.
     pub fn has_to_move(&self, lane: Lane, group: &str, id: EntryId) -> bool {
         match lane {
             Lane::Traffic => self.groups[group].pending.contains_key(&id),
@@ -78,7 +78,7 @@ impl ModelLane {
         }
     }
 
-    /// Entries behind one that is held back stay as well.
+    /// Entries after one that is held back stay as well.
     pub fn trim(&mut self, lane: Lane, before: EntryId) -> Trimmed {
         if lane == Lane::Traffic && self.groups.is_empty() {
             return Trimmed::default();
@@ -92,7 +92,7 @@ impl ModelLane {
         Trimmed { removed, held_back_by }
     }
 
-    /// Without the number of consumers: whether one that was given nothing counts is the adapter's choice.
+    /// Without the number of consumers: whether one without deliveries counts is up to the adapter.
     pub fn status(&self) -> LaneStatus {
         let groups = self.groups.iter().map(|(name, group)| GroupStatus {
             name: name.clone(),

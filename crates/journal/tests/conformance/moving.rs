@@ -1,4 +1,4 @@
-//! Moving is atomic: a dead letter is never in two lanes, nor in none, nor acknowledged and not moved.
+//! Atomic moves: an entry is never in both lanes, nor in neither, nor acknowledged without being moved.
 
 use super::*;
 
@@ -31,7 +31,7 @@ pub async fn j5_what_is_not_pending_does_not_move<F: Fixture>() {
     assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &[]).await.unwrap(), 0);
 }
 
-pub async fn j5_a_letter_moves_once<F: Fixture>() {
+pub async fn j5_an_entry_moves_once<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
     let dead_letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
     assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &dead_letters).await.unwrap(), 3);
@@ -46,7 +46,7 @@ pub async fn j5_a_letter_moves_once<F: Fixture>() {
     assert_eq!(numbers(&all(&journal, Lane::Failed).await), [1, 2, 3]);
 }
 
-pub async fn j5_two_that_move_the_same_letters_move_each_once<F: Fixture>() {
+pub async fn j5_concurrent_moves_move_each_entry_once<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 100, &["g"]).await;
     let dead_letters = transfers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await);
     assert_eq!(
@@ -84,40 +84,40 @@ async fn move_from_two_sides<F: Fixture>(
     tasks.join_all().await.into_iter().sum()
 }
 
-pub async fn j6_a_letter_is_retried_then_failed_then_replayed<F: Fixture>() {
+pub async fn j6_a_dead_letter_is_retried_then_failed_then_replayed<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Dead, 3, &["g"]).await;
-    // Tried again, in vain: it goes to the end of the same lane.
+    // Rejected again: it moves to the end of the same lane.
     let given = read(&journal, Lane::Dead, ("g", "c"), ALL).await;
     let again = [Transfer { id: given[0].id, fields: entry(11) }];
     assert_eq!(journal.transfer(Lane::Dead, Lane::Dead, Some("g"), &again).await.unwrap(), 1);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [2, 3, 11]);
     assert_eq!(pending(&journal, Lane::Dead, "g").await, 2);
-    // Tried as often as allowed.
+    // No retries left.
     let failed = [Transfer { id: given[1].id, fields: entry(12) }];
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, Some("g"), &failed).await.unwrap(), 1);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [3, 11]);
     assert_eq!(pending(&journal, Lane::Dead, "g").await, 1);
-    // Replayed by an operator: the group is given it as it is given any dead letter.
+    // Replayed by an operator: delivered to the group like any dead letter.
     let replayed = transfers(&all(&journal, Lane::Failed).await);
     assert_eq!(journal.transfer(Lane::Failed, Lane::Dead, None, &replayed).await.unwrap(), 1);
     assert_eq!(all(&journal, Lane::Failed).await, []);
     assert_eq!(numbers(&read(&journal, Lane::Dead, ("g", "c"), ALL).await), [11, 12]);
 }
 
-pub async fn j7_letters_move_without_a_group_too<F: Fixture>() {
+pub async fn j7_dead_letters_move_without_a_group<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Dead, 3).await;
     let stored = all(&journal, Lane::Dead).await;
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, None, &transfers(&stored[1..])).await.unwrap(), 2);
     assert_eq!(numbers(&all(&journal, Lane::Dead).await), [1]);
     assert_eq!(numbers(&all(&journal, Lane::Failed).await), [2, 3]);
-    // A group that has not been given a dead letter does not keep it from moving.
+    // A group to which a dead letter was not delivered does not prevent its move.
     journal.ensure_group(Lane::Dead, "g", StartAt::Beginning).await.unwrap();
     let unread = transfers(&stored[..1]);
     assert_eq!(journal.transfer(Lane::Dead, Lane::Failed, Some("g"), &unread).await.unwrap(), 1);
     assert_eq!(read(&journal, Lane::Dead, ("g", "c"), ALL).await, []);
 }
 
-pub async fn j7_letters_are_deleted<F: Fixture>() {
+pub async fn j7_dead_letters_are_deleted<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Failed, 5, &["g"]).await;
     let given = read(&journal, Lane::Failed, ("g", "c"), 3).await;
     let chosen = [given[0].id, given[2].id, given[0].id, EntryId::MAX, EntryId::ZERO];

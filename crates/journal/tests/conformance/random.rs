@@ -9,7 +9,7 @@ const STEPS: usize = 300;
 const GROUPS: [&str; 3] = ["ledger", "activity", "mirror"];
 const CONSUMERS: [&str; 3] = ["a", "b", "c"];
 
-/// Set to a number that a failed test has printed, it repeats that test.
+/// Set to the number that a failed test has printed, it repeats that test.
 const SEED_VARIABLE: &str = "CONFORMANCE_SEED";
 
 pub async fn any_sequence_of_calls_agrees_with_the_model<F: Fixture>() {
@@ -82,7 +82,7 @@ impl Driver {
         CONSUMERS[self.random.usize(..CONSUMERS.len())]
     }
 
-    /// Some of the ids of a lane; now and then one that is gone or never was.
+    /// Some ids of a lane; sometimes a deleted or unassigned one.
     fn some_ids(&mut self, lane: Lane) -> Vec<EntryId> {
         let mut chosen: Vec<EntryId> = self.lanes[&lane].entries.keys().copied().collect();
         self.random.shuffle(&mut chosen);
@@ -98,7 +98,7 @@ impl Driver {
         entry(self.entries)
     }
 
-    /// Takes what is new in a lane into the model: ids are the journal's to choose.
+    /// Adds new entries of a lane to the model: ids are chosen by the journal.
     async fn learn(&mut self, lane: Lane, expected: Vec<Fields>) {
         let last = self.lanes[&lane].last.unwrap_or(EntryId::ZERO);
         let new = self.journal.list(lane, last, ALL).await.unwrap();
@@ -189,7 +189,7 @@ impl Driver {
         "transfer"
     }
 
-    /// What deleting a dead letter does to another group that has it pending shows only when that is taken over.
+    /// The effect of deleting a dead letter that is pending for another group shows only at a take-over.
     fn is_pending_elsewhere(&self, lane: Lane, group: &str, id: EntryId) -> bool {
         let mut groups = self.lanes[&lane].groups.iter();
         lane != Lane::Traffic && groups.any(|(name, other)| name != group && other.pending.contains_key(&id))
@@ -213,7 +213,7 @@ impl Driver {
         let mut trimmed = self.journal.trim(lane, before).await.unwrap();
         let mut expected = self.lane(lane).trim(lane, before);
         if trimmed.held_back_by.is_some() && expected.held_back_by.is_some() {
-            // Of several that hold back equally, any may be named.
+            // Of several groups that hold back equally, any may be reported.
             (trimmed.held_back_by, expected.held_back_by) = (None, None);
         }
         assert_eq!(trimmed, expected);
@@ -223,8 +223,8 @@ impl Driver {
     async fn forget(&mut self) -> &'static str {
         let Some((lane, group)) = self.any_group() else { return "nothing" };
         let consumer = self.any_consumer();
-        self.journal.forget_consumer(lane, group, consumer).await.unwrap();
-        "forget_consumer"
+        self.journal.delete_consumer(lane, group, consumer).await.unwrap();
+        "delete_consumer"
     }
 
     async fn compare_status(&self, when: &str) {

@@ -1,4 +1,4 @@
-//! A group reads everything, in order, to one of its consumers at a time.
+//! Complete delivery: each group receives every entry, in order, each by one consumer.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub async fn every_group_reads_everything<F: Fixture>() {
     assert_eq!(pending(&journal, Lane::Traffic, "other").await, 10);
 }
 
-pub async fn a_group_that_exists_stays_where_it_is<F: Fixture>() {
+pub async fn an_existing_group_is_not_moved<F: Fixture>() {
     let (fixture, journal) = filled::<F>(Lane::Traffic, 4).await;
     assert!(journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap());
     read(&journal, Lane::Traffic, ("g", "c"), 2).await;
@@ -28,13 +28,13 @@ pub async fn a_group_that_exists_stays_where_it_is<F: Fixture>() {
     let reopened = fixture.open().await;
     assert!(!reopened.ensure_group(Lane::Traffic, "g", StartAt::After(EntryId::MAX)).await.unwrap());
     assert_eq!(numbers(&read(&reopened, Lane::Traffic, ("g", "c"), ALL).await), [3, 4]);
-    // In a lane that has never held anything, too.
+    // Also in a lane without entries.
     assert!(journal.ensure_group(Lane::Risk, "g", StartAt::Beginning).await.unwrap());
     assert!(!journal.ensure_group(Lane::Risk, "g", StartAt::Beginning).await.unwrap());
     assert_eq!(read(&journal, Lane::Risk, ("g", "c"), ALL).await, []);
 }
 
-pub async fn a_group_can_begin_behind_an_entry<F: Fixture>() {
+pub async fn a_group_can_start_after_an_entry<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Traffic, 5).await;
     let third = all(&journal, Lane::Traffic).await[2].id;
     journal.ensure_group(Lane::Traffic, "g", StartAt::After(third)).await.unwrap();
@@ -43,7 +43,7 @@ pub async fn a_group_can_begin_behind_an_entry<F: Fixture>() {
     assert_eq!(numbers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await), [4, 5]);
 }
 
-pub async fn a_read_gives_at_most_what_was_asked_for<F: Fixture>() {
+pub async fn a_read_returns_at_most_the_requested_number<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 10, &["g"]).await;
     assert_eq!(numbers(&read(&journal, Lane::Traffic, ("g", "c"), 3).await), [1, 2, 3]);
     assert_eq!(read(&journal, Lane::Traffic, ("g", "c"), 0).await, []);
@@ -88,7 +88,7 @@ pub async fn what_is_pending_survives_a_restart<F: Fixture>() {
     assert_eq!(taken, [given[0].clone(), given[2].clone()]);
 }
 
-pub async fn acknowledging_twice_or_too_much_does_no_harm<F: Fixture>() {
+pub async fn acknowledging_twice_or_too_much_is_harmless<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 6, &["g", "other"]).await;
     let given = read(&journal, Lane::Traffic, ("g", "c"), 3).await;
     read(&journal, Lane::Traffic, ("other", "c"), ALL).await;
@@ -138,7 +138,7 @@ async fn wakes_up(reader: Arc<dyn Journal>, writer: Arc<dyn Journal>) {
             tokio::spawn(
                 async move { reader.read(Lane::Traffic, "g", "c", 10, PATIENCE * 2).await.unwrap() },
             );
-        // Most often the reader waits already; if not, it has to find what is there.
+        // Usually the reader waits already; if not, it must find the entry.
         tokio::time::sleep(Duration::from_millis(30 * round)).await;
         writer.append(Lane::Traffic, &entries([round]), &token("writer", round)).await.unwrap();
         let given = timeout(Duration::from_secs(10), waiting).await.expect("the reader sleeps on").unwrap();
@@ -146,7 +146,7 @@ async fn wakes_up(reader: Arc<dyn Journal>, writer: Arc<dyn Journal>) {
     }
 }
 
-pub async fn of_waiting_consumers_one_gets_the_entry<F: Fixture>() {
+pub async fn one_of_several_waiting_consumers_gets_the_entry<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 1, &["g"]).await;
     read(&journal, Lane::Traffic, ("g", "c"), ALL).await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -161,37 +161,37 @@ pub async fn of_waiting_consumers_one_gets_the_entry<F: Fixture>() {
     assert_eq!(numbers(&tasks.join_all().await.concat()), [2]);
 }
 
-pub async fn deleted_entries_are_not_given<F: Fixture>() {
+pub async fn deleted_entries_are_not_delivered<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Dead, 5, &["g"]).await;
     let stored = ids(&all(&journal, Lane::Dead).await);
     journal.delete(Lane::Dead, None, &[stored[0], stored[3]]).await.unwrap();
     assert_eq!(numbers(&read(&journal, Lane::Dead, ("g", "c"), ALL).await), [2, 3, 5]);
 }
 
-pub async fn a_missing_group_is_named<F: Fixture>() {
+pub async fn a_missing_group_is_reported<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 1, &["g"]).await;
-    // A lane with other groups, and one that has never been used.
+    // A lane with other groups, and one without any.
     for lane in [Lane::Traffic, Lane::Dead] {
         let wait = Duration::from_millis(10);
         let refusals = [
-            journal.read(lane, "nobody", "c", 1, NO_WAIT).await.err(),
-            journal.read(lane, "nobody", "c", 1, wait).await.err(),
-            journal.take_over(lane, "nobody", "a", "b", 1).await.err(),
-            journal.consumers(lane, "nobody").await.err(),
-            journal.keep_alive(lane, "nobody", "c").await.err(),
+            journal.read(lane, "missing", "c", 1, NO_WAIT).await.err(),
+            journal.read(lane, "missing", "c", 1, wait).await.err(),
+            journal.take_over(lane, "missing", "a", "b", 1).await.err(),
+            journal.consumers(lane, "missing").await.err(),
+            journal.keep_alive(lane, "missing", "c").await.err(),
         ];
         for (call, refusal) in refusals.into_iter().enumerate() {
             let error = refusal.unwrap_or_else(|| panic!("call {call} on {lane:?} succeeded"));
             assert!(!error.is_retryable());
             assert!(
-                matches!(&error, JournalError::NoGroup { group } if group == "nobody"),
+                matches!(&error, JournalError::NoGroup { group } if group == "missing"),
                 "call {call} on {lane:?}: {error}"
             );
         }
     }
 }
 
-pub async fn consumers_say_what_they_have_and_how_long_they_were_silent<F: Fixture>() {
+pub async fn consumers_report_pending_entries_and_idle_time<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 5, &["g"]).await;
     assert_eq!(journal.consumers(Lane::Traffic, "g").await.unwrap(), []);
     let given = read(&journal, Lane::Traffic, ("g", "a"), 3).await;
@@ -213,7 +213,7 @@ pub async fn consumers_say_what_they_have_and_how_long_they_were_silent<F: Fixtu
     assert_eq!(seen[0].pending, 2);
 }
 
-pub async fn views_are_paused_until_told_otherwise<F: Fixture>() {
+pub async fn views_are_paused_until_resumed<F: Fixture>() {
     let fixture = F::fresh().await;
     let journal = fixture.open().await;
     assert_eq!(journal.paused().await.unwrap(), BTreeSet::new());

@@ -1,8 +1,8 @@
-//! What a dead consumer was given goes to a live one (J4).
+//! Entries of a dead consumer are transferred to a live one (J4).
 
 use super::*;
 
-pub async fn j4_a_dead_consumers_entries_are_given_oldest_first<F: Fixture>() {
+pub async fn j4_entries_of_a_dead_consumer_are_returned_oldest_first<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 20, &["g", "other"]).await;
     read(&journal, Lane::Traffic, ("other", "dead"), ALL).await;
     let mut dead = read(&journal, Lane::Traffic, ("g", "dead"), 5).await;
@@ -25,11 +25,11 @@ pub async fn j4_a_dead_consumers_entries_are_given_oldest_first<F: Fixture>() {
     let pending_of = |name| consumers.iter().find(|consumer| consumer.name == name).unwrap().pending;
     assert_eq!((pending_of("dead"), pending_of("live")), (0, 14));
     assert_eq!(pending(&journal, Lane::Traffic, "other").await, 20);
-    // Nothing was skipped or given anew.
+    // Nothing was skipped or delivered again.
     assert_eq!(numbers(&read(&journal, Lane::Traffic, ("g", "live"), ALL).await), [16, 17, 18, 19, 20]);
 }
 
-pub async fn j4_a_dead_consumers_late_acknowledgements_do_no_harm<F: Fixture>() {
+pub async fn j4_late_acknowledgements_of_a_dead_consumer_are_harmless<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 6, &["g"]).await;
     let dead = ids(&read(&journal, Lane::Traffic, ("g", "dead"), 3).await);
     read(&journal, Lane::Traffic, ("g", "live"), 3).await;
@@ -40,7 +40,7 @@ pub async fn j4_a_dead_consumers_late_acknowledgements_do_no_harm<F: Fixture>() 
     assert_eq!(journal.take_over(Lane::Traffic, "g", "dead", "live", ALL).await.unwrap(), []);
 }
 
-pub async fn j4_two_that_take_over_at_once_do_not_overlap<F: Fixture>() {
+pub async fn j4_concurrent_take_overs_do_not_overlap<F: Fixture>() {
     let (fixture, journal) = filled_for::<F>(Lane::Traffic, 200, &["g"]).await;
     read(&journal, Lane::Traffic, ("g", "dead"), ALL).await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -62,10 +62,10 @@ pub async fn j4_two_that_take_over_at_once_do_not_overlap<F: Fixture>() {
     assert_eq!(taken, (1..=200).collect::<Vec<_>>());
 }
 
-pub async fn j4_deleted_entries_are_acknowledged_not_given<F: Fixture>() {
+pub async fn j4_deleted_entries_are_acknowledged_not_returned<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Dead, 12, &["g"]).await;
     let given = read(&journal, Lane::Dead, ("g", "dead"), ALL).await;
-    // The first ones, so that a whole page of a take-over is gone; and one in the middle.
+    // The first ones, so that a whole page of a take-over is deleted; and one in the middle.
     let mut deleted = ids(&given[..5]);
     deleted.push(given[8].id);
     assert_eq!(journal.delete(Lane::Dead, None, &deleted).await.unwrap(), 6);
@@ -81,24 +81,24 @@ pub async fn j4_deleted_entries_are_acknowledged_not_given<F: Fixture>() {
     assert_eq!(pending(&journal, Lane::Dead, "g").await, 6);
 }
 
-pub async fn j4_nothing_is_taken_from_a_stranger<F: Fixture>() {
+pub async fn j4_nothing_is_taken_over_from_an_unknown_consumer<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
     read(&journal, Lane::Traffic, ("g", "live"), ALL).await;
-    assert_eq!(journal.take_over(Lane::Traffic, "g", "stranger", "other", ALL).await.unwrap(), []);
+    assert_eq!(journal.take_over(Lane::Traffic, "g", "unknown", "other", ALL).await.unwrap(), []);
     assert_eq!(journal.take_over(Lane::Traffic, "g", "live", "other", 0).await.unwrap(), []);
     let consumers = journal.consumers(Lane::Traffic, "g").await.unwrap();
     assert_eq!(consumers.iter().find(|consumer| consumer.name == "live").unwrap().pending, 3);
 }
 
-pub async fn a_consumer_with_pending_entries_is_not_forgotten<F: Fixture>() {
+pub async fn a_consumer_with_pending_entries_is_not_deleted<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 3, &["g"]).await;
     let given = read(&journal, Lane::Traffic, ("g", "c"), 2).await;
-    journal.forget_consumer(Lane::Traffic, "g", "c").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "c").await.unwrap();
     assert_eq!(pending(&journal, Lane::Traffic, "g").await, 2);
     assert_eq!(journal.consumers(Lane::Traffic, "g").await.unwrap().len(), 1);
     journal.acknowledge(Lane::Traffic, "g", &ids(&given)).await.unwrap();
-    journal.forget_consumer(Lane::Traffic, "g", "c").await.unwrap();
-    journal.forget_consumer(Lane::Traffic, "g", "never seen").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "c").await.unwrap();
+    journal.delete_consumer(Lane::Traffic, "g", "never seen").await.unwrap();
     assert_eq!(journal.consumers(Lane::Traffic, "g").await.unwrap(), []);
     assert_eq!(numbers(&read(&journal, Lane::Traffic, ("g", "c"), ALL).await), [3]);
 }

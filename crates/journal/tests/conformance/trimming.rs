@@ -12,7 +12,7 @@ fn held_back(removed: u64, group: &str) -> Trimmed {
     Trimmed { removed, held_back_by: Some(group.to_owned()) }
 }
 
-pub async fn traffic_that_nobody_reads_is_not_trimmed<F: Fixture>() {
+pub async fn traffic_without_a_group_is_not_trimmed<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Traffic, 5).await;
     assert_eq!(journal.trim(Lane::Traffic, EntryId::MAX).await.unwrap(), removed(0));
     assert_eq!(all(&journal, Lane::Traffic).await.len(), 5);
@@ -64,7 +64,7 @@ pub async fn what_a_group_has_not_acknowledged_is_kept<F: Fixture>() {
     assert_eq!((rest.removed + trimmed.removed, rest.held_back_by), (10, None));
 }
 
-pub async fn the_slowest_group_holds_back<F: Fixture>() {
+pub async fn the_slowest_group_holds_trimming_back<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 10, &["fast", "middle", "slow"]).await;
     let stored = ids(&all(&journal, Lane::Traffic).await);
     for (group, count) in [("fast", 10), ("middle", 7), ("slow", 4)] {
@@ -81,16 +81,16 @@ pub async fn the_slowest_group_holds_back<F: Fixture>() {
     assert_eq!(journal.trim(Lane::Traffic, stored[9]).await.unwrap(), held_back(3, "middle"));
 }
 
-pub async fn a_group_that_kept_nothing_is_not_blamed<F: Fixture>() {
+pub async fn a_group_that_holds_nothing_back_is_not_reported<F: Fixture>() {
     let (_fixture, journal) = filled_for::<F>(Lane::Traffic, 6, &["g"]).await;
     let given = ids(&read(&journal, Lane::Traffic, ("g", "c"), 4).await);
     journal.acknowledge(Lane::Traffic, "g", &given[..3]).await.unwrap();
-    // It holds the fourth and has not read the fifth, but nobody asked for these.
+    // The group holds the fourth and has not read the fifth, but these are beyond the bound.
     assert_eq!(journal.trim(Lane::Traffic, given[3]).await.unwrap(), removed(3));
     assert_eq!(journal.trim(Lane::Traffic, given[3].next()).await.unwrap(), held_back(0, "g"));
 }
 
-/// A reader that is given each entry once, in order, while another handle trims as much as it can.
+/// A reader receives each entry once, in order, while another handle trims as much as it can.
 pub async fn trimming_while_others_append_and_read_loses_nothing<F: Fixture>() {
     const BATCHES: u64 = 40;
     const LENGTH: u64 = 20;

@@ -1,4 +1,4 @@
-//! What an operator decides about consumption (J10, J11), and what is malformed for every view.
+//! Operator settings of consumption (J10, J11), and entries that are malformed for every view.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn j10_a_pause_that_was_confirmed_holds() {
         let unconfirmed = pause(&*rig.journal, PAUSED_VIEW, &token, PATIENCE).await.unwrap();
         assert!(unconfirmed.is_empty(), "{unconfirmed:?}");
         let applied = rig.view.applied_uploads().len();
-        // Whoever comes now finds the pause; what comes now waits.
+        // Readers now find the pause; new entries wait.
         rig.append(&[entry(10_000 + round)]).await;
         let late = rig.start("late", |_| {});
         tokio::time::sleep(Duration::from_millis(700)).await;
@@ -62,12 +62,12 @@ async fn j10_a_pause_that_was_confirmed_holds() {
     assert_eq!(rig.view.applied_uploads().len(), 2003);
     running.stop().await;
     other.stop().await;
-    let unconfirmed = pause(&*rig.journal, PAUSED_VIEW, "nobody runs", Duration::ZERO).await.unwrap();
+    let unconfirmed = pause(&*rig.journal, PAUSED_VIEW, "no process runs", Duration::ZERO).await.unwrap();
     assert!(unconfirmed.is_empty(), "processes that ended are not waited for: {unconfirmed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j10_a_process_that_does_not_answer_is_named() {
+async fn j10_a_process_that_does_not_confirm_is_reported() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     rig.journal.read(Lane::Traffic, GROUP, "other.1f.reader-0.0", 1, Duration::ZERO).await.unwrap();
@@ -83,7 +83,7 @@ async fn j10_no_more_entries_a_second_than_the_operator_allows() {
     let watch = Stopwatch::start();
     let running = rig.start("a", |settings| (settings.entries_per_s_max, settings.consumers) = (20, 3));
     rig.wait_lag_0().await;
-    // Twenty at once, and then twenty a second.
+    // Twenty at once, then twenty per second.
     assert!(watch.elapsed() >= Duration::from_secs(2), "{:?}", watch.elapsed());
     assert!(rig.view.largest_batch() <= 20);
     running.change(|settings| settings.entries_per_s_max = 0);
@@ -94,7 +94,7 @@ async fn j10_no_more_entries_a_second_than_the_operator_allows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j11_entries_older_than_the_installation_are_skipped_counted_and_can_be_taken() {
+async fn j11_entries_older_than_the_installation_are_skipped_and_can_be_requeued() {
     let rig = Rig::new().await;
     rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
     rig.clock.advance(Seconds(100));
@@ -116,9 +116,9 @@ async fn j11_entries_older_than_the_installation_are_skipped_counted_and_can_be_
     running.stop().await;
 }
 
-/// The group was in use, and its consumer died with entries in its hands.
+/// The group was in use, and its consumer died while it held entries.
 #[tokio::test(flavor = "multi_thread")]
-async fn j11_what_a_dead_consumer_of_the_group_left_is_skipped_as_well() {
+async fn j11_old_entries_of_a_dead_consumer_are_skipped_as_well() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     rig.append(&(0..5).map(entry).collect::<Vec<_>>()).await;
@@ -162,7 +162,7 @@ async fn j11_nothing_is_trimmed_for_a_day_after_entries_were_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn j11_another_program_in_the_group_is_noticed() {
+async fn j11_another_program_in_the_group_is_reported() {
     let rig = Rig::new().await;
     rig.ensure_groups().await;
     rig.journal.read(Lane::Traffic, GROUP, "consumer-1", 1, Duration::ZERO).await.unwrap();

@@ -1,5 +1,5 @@
-//! A journal in a file, a view that can be made to fail, and consumers that run.
-#![allow(missing_docs, reason = "a test's own words")]
+//! A journal in a file, a view that can be made to fail, and running consumers.
+#![allow(missing_docs, reason = "a test support module")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub const GROUP: &str = "ztorrent";
 pub const VIEW: &str = "test";
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An entry that is told apart by its `du`.
+/// An entry identified by its `du`.
 pub fn entry(number: u64) -> Fields {
     fields_with(number, "", "")
 }
@@ -74,7 +74,7 @@ struct Seen {
     resume_after: Option<EntryId>,
 }
 
-/// Remembers what it was given; fails as it is told.
+/// Records the batches; fails on request.
 #[derive(Default)]
 pub struct TestView {
     seen: Mutex<Seen>,
@@ -161,7 +161,7 @@ impl View for TestView {
             let number = arrival.entry.uploaded_delta;
             *seen.attempts.entry(number).or_default() += 1;
             if seen.rejecting.contains(&number) {
-                rejected.push(Rejected { index, reason: "the view says no".to_owned() });
+                rejected.push(Rejected { index, reason: "the view rejects it".to_owned() });
             } else {
                 seen.applied.push(number);
             }
@@ -241,7 +241,7 @@ impl Rig {
         let process = ProcessName::new(node, started_ms);
         let journal = Arc::clone(&self.journal) as Arc<dyn Journal>;
         let view = Arc::clone(&self.view) as Arc<dyn View>;
-        // Dead letters are due by a clock that runs.
+        // Dead letters become due by a running clock.
         let clock = Arc::new(domain::clock::SystemClock);
         let consumer = Consumer::new(journal, view, clock, process, settings_seen, stopped);
         let counters = Counts(consumer.counters());
@@ -300,7 +300,7 @@ impl Rig {
 }
 
 impl Counts {
-    /// A paused view still knows its group, which is made before anything is read.
+    /// A paused view still has its group, which is created before anything is read.
     pub async fn is_paused_seen(&self, rig: &Rig) -> bool {
         rig.has_group().await && rig.journal.paused().await.unwrap().contains(VIEW)
     }

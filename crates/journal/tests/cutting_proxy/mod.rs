@@ -1,4 +1,4 @@
-//! A proxy that loses answers and delays requests: what the server does, and what the client hears of it, part ways.
+//! A proxy that drops replies and delays requests.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-/// Passes everything on, until told otherwise.
+/// Forwards everything by default.
 pub struct CuttingProxy {
     port: u16,
     faults: Arc<Faults>,
@@ -26,7 +26,7 @@ impl CuttingProxy {
         let port = listener.local_addr().unwrap().port();
         let proxy = CuttingProxy { port, faults: Arc::default() };
         let faults = proxy.faults.clone();
-        // Ends with the test's process: it waits for nothing else.
+        // Ends with the test's process.
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, server_port)) else { continue };
@@ -40,12 +40,11 @@ impl CuttingProxy {
         proxy
     }
 
-    /// Where it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Cuts the next connection on which an answer comes, instead of the answer. Then it passes everything on again.
+    /// Closes the next connection with a reply, instead of forwarding the reply. Then forwards everything again.
     pub fn cut_next_answer(&self) {
         self.faults.cuts_answer.store(true, Ordering::SeqCst);
     }
@@ -55,8 +54,8 @@ impl CuttingProxy {
         self.faults.cuts_answer.load(Ordering::SeqCst)
     }
 
-    /// Keeps the next request from the server, until something is sent to what this returns; though its sender be
-    /// gone by then.
+    /// Holds the next request back until something is sent to the returned sender, even if the client has disconnected
+    /// by then.
     pub fn hold_next_request(&self) -> Sender<()> {
         let (release, held) = channel();
         *self.faults.holds_request.lock().unwrap() = Some(held);
@@ -75,7 +74,7 @@ fn pass_requests(mut client: TcpStream, mut server: TcpStream, faults: &Faults) 
             break;
         }
     }
-    // What was sent is still answered, as in a real network.
+    // Requests already sent still get replies, as in a real network.
     let _ = server.shutdown(Shutdown::Write);
 }
 

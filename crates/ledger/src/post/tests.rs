@@ -1,4 +1,4 @@
-//! Any order, any batches, any repetition: the state come out the same.
+//! Any order, any batches, any repetition: the state is the same.
 
 #[path = "../../tests/support/simulator.rs"]
 #[allow(dead_code, reason = "shared with the tests on real databases")]
@@ -21,9 +21,9 @@ use crate::explain::explain;
 use crate::settle::RUNS_MAX;
 use simulator::{BEGIN, SPAN_MAX, Size, World, entry, simulate, torrent, user};
 
-struct Nobody;
+struct EmptyDirectory;
 
-impl Directory for Nobody {
+impl Directory for EmptyDirectory {
     fn user_of(&self, _passkey: &domain::Passkey) -> Option<domain::UserId> {
         None
     }
@@ -46,7 +46,7 @@ fn post_under(multipliers: &Multipliers, state: &mut AccountState, arrivals: &[A
         now: UnixTime(BEGIN + SPAN_MAX),
         steady_now: UnixTime(BEGIN + SPAN_MAX),
     };
-    let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &Nobody);
+    let (admitted, rejected) = admit(arrivals, &BTreeSet::new(), &EmptyDirectory);
     assert_eq!(rejected, []);
     post(state, &admitted, &rules)
 }
@@ -58,11 +58,11 @@ fn in_order(world: &World) -> AccountState {
     state
 }
 
-/// The order in which runs became known is no part of the figures.
+/// The order in which runs became known is not part of the figures.
 fn tidied(mut state: AccountState) -> AccountState {
     for client in state.clients.values_mut() {
         client.runs.sort_by_key(|run| run.key);
-        // What may still be credited depends on the order, what was credited does not.
+        // Remaining tokens depend on the order, credited bytes do not.
         client.sums.bucket = Bucket::default();
         client.sums.foreign_bucket = Bucket::default();
     }
@@ -70,7 +70,7 @@ fn tidied(mut state: AccountState) -> AccountState {
     state
 }
 
-/// Every account is what its clients contribution, and nothing is left over.
+/// Every account is the sum of its clients' contributions.
 fn assert_explained(state: &AccountState) {
     for (key, account) in &state.accounts {
         let own = state
@@ -101,13 +101,13 @@ fn assert_bytes(state: &AccountState, world: &World) {
 const SMALL: Size =
     Size { nodes: 1, users: 2, torrents: 2, clients_per_account: 2, announces_per_client: 40 };
 
-/// Also heard by two nodes.
+/// Announced to two nodes as well.
 const BY_TWO_NODES: Size = Size { nodes: 2, ..SMALL };
 
-/// What two nodes heard is put together by when and how far its counters went, which in rare cases cannot tell a client
-/// that began anew from one that went on. So the histories here are chosen, not drawn.
+/// Runs of two nodes are joined by times and counters, which in rare cases cannot distinguish a restart from a
+/// continuation. So the histories here are chosen, not random.
 #[test]
-fn clients_that_two_nodes_hear_are_credited_as_the_counters_say() {
+fn clients_on_two_nodes_are_credited_by_their_counters() {
     for seed in 0..24 {
         let world = simulate(seed, BY_TWO_NODES);
         assert_bytes(&in_order(&world), &world);
@@ -118,13 +118,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn l2_entries_in_order_are_credited_as_the_counters_say(seed: u64) {
+    fn l2_entries_in_order_are_credited_by_their_counters(seed: u64) {
         let world = simulate(seed, SMALL);
         assert_bytes(&in_order(&world), &world);
     }
 
     #[test]
-    fn any_order_and_any_batches_give_the_same_books(seed: u64, batch in 1..60_usize) {
+    fn any_order_and_any_batches_give_the_same_state(seed: u64, batch in 1..60_usize) {
         let world = simulate(seed, BY_TWO_NODES);
         let mut shuffled = world.arrivals.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
@@ -145,14 +145,14 @@ proptest! {
             post_all(&mut state, chunk);
         }
         assert_bytes(&state, &world);
-        // Nor does anybody's state go back to what it was.
+        // Nor does any client's state go back.
         for (key, client) in &in_order(&world).clients {
             prop_assert_eq!(state.clients[key].state, client.state);
         }
     }
 
     #[test]
-    fn putting_runs_away_changes_no_amount(seed: u64, batch in 1..400_usize) {
+    fn settling_runs_changes_no_amount(seed: u64, batch in 1..400_usize) {
         let world = simulate(seed, Size { nodes: 1, users: 1, torrents: 1, clients_per_account: 1, announces_per_client: 900 });
         let mut state = AccountState::default();
         for chunk in world.arrivals.chunks(batch) {
@@ -206,7 +206,7 @@ fn l3_completed_or_nothing_left_is_seeding_and_stopped_is_not() {
 }
 
 #[test]
-fn l3_the_first_clients_goodbye_does_not_hide_the_second() {
+fn l3_a_stop_of_the_first_client_does_not_hide_the_second() {
     let second = TrafficEntry { peer_id: PeerId(*b"-TR3000-another one."), ..one(AnnounceEvent::None, 1, 0) };
     let account = account_after(&[one(AnnounceEvent::None, 0, 0), second, one(AnnounceEvent::Stopped, 9, 0)]);
     assert_eq!(account.seeding_clients, 1);
@@ -292,7 +292,7 @@ fn j8_a_jump_between_two_runs_is_reported_once() {
 }
 
 #[test]
-fn an_entry_older_than_sessions_are_kept_is_taken_only_for_a_known_run() {
+fn an_entry_beyond_the_session_retention_is_applied_only_to_a_known_run() {
     let mut state = AccountState::default();
     let ancient = TrafficEntry { at: UnixTime(BEGIN - SPAN_MAX), ..ours(0, 1, 5) };
     let posted = post_all(&mut state, &[arrival(ancient, 0)]);
@@ -305,7 +305,7 @@ fn an_entry_older_than_sessions_are_kept_is_taken_only_for_a_known_run() {
 }
 
 #[test]
-fn l6_an_entry_of_a_run_that_was_put_away_counts_without_its_bytes() {
+fn l6_an_entry_of_a_settled_run_counts_without_its_bytes() {
     let mut state = AccountState::default();
     let runs = 2 * RUNS_MAX as u32;
     for run in 1..=runs {
@@ -316,15 +316,15 @@ fn l6_an_entry_of_a_run_that_was_put_away_counts_without_its_bytes() {
     assert_eq!(state.users[&user(1)].uploaded, 0);
 }
 
-/// The oldest run that is kept goes on from those that were put away: a word of it that comes late moves the line between
-/// what it is credited and what was bridged before it, and adds nothing.
+/// The oldest stored run continues the settled ones: a late report moves the border between its own growth and the
+/// bridge before it, and adds nothing.
 #[test]
-fn l6_a_late_word_of_the_oldest_run_that_is_kept_counts_once() {
+fn l6_a_late_report_of_the_oldest_stored_run_counts_once() {
     for count in RUNS_MAX as u32 + 1..=2 * RUNS_MAX as u32 {
         let mut state = AccountState::default();
         for run in 1..=count {
-            let heard = ours(run * 10 + 5, run, u64::from(run) * 100 + 50);
-            post_all(&mut state, &[arrival(heard, u64::from(run))]);
+            let report = ours(run * 10 + 5, run, u64::from(run) * 100 + 50);
+            post_all(&mut state, &[arrival(report, u64::from(run))]);
         }
         let credited = u128::from(count - 1) * 100;
         assert_eq!(state.users[&user(1)].uploaded, credited);

@@ -74,7 +74,7 @@ impl Directory for Known {
     }
 }
 
-/// Keeps what is reported.
+/// Records the reports.
 #[derive(Clone, Default)]
 pub struct Risks(pub Arc<Mutex<Vec<domain::RiskEvent>>>);
 
@@ -104,13 +104,13 @@ pub async fn open_with(
     Ledger::open(database, settings, Arc::new(directory), Arc::new(clock), Arc::new(risks)).await.unwrap()
 }
 
-/// Believes everything.
+/// Without ceilings.
 pub fn boundless() -> LedgerSettings {
     let all = RateCeiling { bytes_per_s: u64::MAX };
     LedgerSettings { ceiling: all, user_ceiling: all, ..LedgerSettings::default() }
 }
 
-/// A batch as it comes from the traffic lane for the first time.
+/// A first delivery from the traffic lane.
 pub fn batch<'a>(consumer: &'a str, arrivals: &'a [Arrival]) -> Batch<'a> {
     Batch { lane: Lane::Traffic, consumer, taken_from: None, is_retry: false, arrivals }
 }
@@ -131,7 +131,7 @@ pub async fn figures(ledger: &Ledger, owner: u64) -> Figures {
     ledger.user(user(owner)).await.unwrap().unwrap()
 }
 
-/// Everything that is kept of users, torrents and accounts.
+/// All rows of users, torrents and accounts.
 #[derive(Debug, Default, PartialEq)]
 pub struct Everything {
     users: Vec<Option<Figures>>,
@@ -139,10 +139,10 @@ pub struct Everything {
     accounts: Vec<Account>,
 }
 
-/// Everything that is kept, in order.
+/// All rows, in order.
 pub async fn everything(ledger: &Ledger, users: u64, torrents: u64) -> Everything {
     let mut all = Everything::default();
-    // A row may have been made for a batch that was not applied then: it says as little as none.
+    // A row may have been created for a batch that was not applied: it equals a missing one.
     let says_something = |figures: &Figures| *figures != Figures::default();
     for owner in 1..=users {
         all.users.push(ledger.user(user(owner)).await.unwrap().filter(says_something));

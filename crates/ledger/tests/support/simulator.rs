@@ -1,10 +1,10 @@
-//! Clients with known totals, heard by trackers that forget: entries, and what they have to come to.
+//! Clients with known totals, announcing to trackers that lose state: entries, and the expected sums.
 //!
 //! Each client moves bytes, restarts (its counters begin at zero), changes its peer id, announces over both address
-//! families, and loses heartbeats; nodes restart and forget, and report peers as vanished. Some clients go to any node
-//! while the nodes tell each other what they heard; some stay with one node, or always speak to both. What has
-//! to be credited is worked out along the way by the rule for entries in order: counters that grew count by what they
-//! grew, counters that went back count nothing. Other producers write entries with the fourteen fields only.
+//! families, and loses heartbeats; nodes restart and lose their state, and report timeouts. Some clients use any node,
+//! with replication between the nodes; some stay with one node, or always announce to both. The expected credit is
+//! computed along the way by the rule for entries in order: growth of counters counts, counters that went back count
+//! nothing. Other producers write entries with the fourteen fields only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,15 +15,14 @@ use domain::{
 };
 use journal::{Arrival, EntryId, Totals, TrafficEntry};
 
-/// When every history begins.
+/// Start of every history.
 pub const BEGIN: u32 = 1_794_000_000;
-/// No history lasts longer.
+/// Maximum length of a history.
 pub const SPAN_MAX: u32 = 20 * 24 * 60 * 60;
 
-/// How large a world is.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// How many nodes hear the clients: one or two.
+    /// Nodes that receive announces: one or two.
     pub nodes: u8,
     pub users: u64,
     pub torrents: u64,
@@ -31,7 +30,7 @@ pub struct Size {
     pub announces_per_client: u32,
 }
 
-/// A history, and what it has to come to.
+/// A history and its expected sums.
 #[derive(Debug)]
 pub struct World {
     /// In the order of their ids.
@@ -72,7 +71,6 @@ pub fn arrivals_of(mut entries: Vec<TrafficEntry>) -> Vec<Arrival> {
     numbered.collect()
 }
 
-/// Makes a world.
 pub fn simulate(seed: u64, size: Size) -> World {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut entries = Vec::new();
@@ -96,10 +94,10 @@ pub fn simulate(seed: u64, size: Size) -> World {
     World { arrivals: arrivals_of(entries), credited }
 }
 
-/// A node forgets a client that was silent for longer.
+/// A node drops a client that was silent for longer.
 const SILENCE_MAX: u32 = 2400;
 
-/// What a node remembers of a client.
+/// A node's state of a client.
 #[derive(Clone, Copy)]
 struct Known {
     run: RunId,
@@ -127,7 +125,7 @@ impl Tracker {
         Tracker { place, lives, node, next_run, known: HashMap::new() }
     }
 
-    /// Begins again as another process, with empty hands.
+    /// Restarts as another process, without state.
     fn restart(&mut self) {
         *self = Tracker::living(self.place, self.lives + 1);
     }
@@ -161,16 +159,16 @@ impl Tracker {
         entry
     }
 
-    /// Learns what the other node knows.
-    fn learn(&mut self, client: ClientId, known: Option<Known>) {
+    /// Applies the state of the other node.
+    fn replicate(&mut self, client: ClientId, known: Option<Known>) {
         match known {
             Some(known) => self.known.insert(client, known),
             None => self.known.remove(&client),
         };
     }
 
-    /// Gives a silent client up.
-    fn expire(&mut self, client: ClientId, heard: &TrafficEntry) -> Option<TrafficEntry> {
+    /// Reports a timeout.
+    fn expire(&mut self, client: ClientId, entry: &TrafficEntry) -> Option<TrafficEntry> {
         let known = self.known.remove(&client)?;
         let session = SessionId { client, run: known.run };
         Some(TrafficEntry {
@@ -182,19 +180,19 @@ impl Tracker {
             downloaded_delta: 0,
             node: Some(self.node),
             totals: Some(Totals { session, uploaded: known.uploaded, downloaded: known.downloaded }),
-            ..*heard
+            ..*entry
         })
     }
 }
 
-/// To whom a client speaks.
+/// The nodes that a client announces to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Habit {
-    /// To any node; they tell each other.
+    /// Any node; they are replicated.
     Any,
-    /// To one node, until it has been silent for long.
+    /// One node, until it has been silent for long.
     One,
-    /// Always to both, which know nothing of each other.
+    /// Always both, without replication.
     Both,
 }
 
@@ -209,7 +207,7 @@ struct Life<'a> {
     at: u32,
     uploaded: u64,
     downloaded: u64,
-    last_heard: Option<(u64, u64)>,
+    last_reported: Option<(u64, u64)>,
     credited: (u128, u128),
 }
 
@@ -230,7 +228,7 @@ impl<'a> Life<'a> {
             at,
             uploaded: 0,
             downloaded: 0,
-            last_heard: None,
+            last_reported: None,
             credited: (0, 0),
         }
     }
@@ -290,24 +288,24 @@ impl<'a> Life<'a> {
             out.push(trackers[1 - home].take(client, elsewhere, self.uploaded, self.downloaded));
         }
         if self.habit == Habit::Any {
-            let heard = trackers[home].known.get(&client).copied();
-            trackers[1 - home].learn(client, heard);
+            let entry = trackers[home].known.get(&client).copied();
+            trackers[1 - home].replicate(client, entry);
         }
         self.count();
     }
 
     fn count(&mut self) {
-        if let Some((uploaded, downloaded)) = self.last_heard
+        if let Some((uploaded, downloaded)) = self.last_reported
             && self.uploaded >= uploaded
             && self.downloaded >= downloaded
         {
             self.credited.0 += u128::from(self.uploaded - uploaded);
             self.credited.1 += u128::from(self.downloaded - downloaded);
         }
-        self.last_heard = Some((self.uploaded, self.downloaded));
+        self.last_reported = Some((self.uploaded, self.downloaded));
     }
 
-    /// Begins anew, having said goodbye or not.
+    /// Restarts, with or without a `stopped`.
     fn restart(
         &mut self,
         home: usize,
@@ -322,11 +320,11 @@ impl<'a> Life<'a> {
         AnnounceEvent::Started
     }
 
-    /// Falls silent for so long that a node gives it up.
+    /// Silent for so long that a node reports a timeout.
     fn vanish(&mut self, home: usize, trackers: &mut [Tracker; 2], out: &mut Vec<TrafficEntry>) {
         let entry = self.entry(AnnounceEvent::Stopped);
         if let Some(gone) = trackers[home].expire(self.client(), &entry) {
-            // What a node hears afterwards, it writes down afterwards.
+            // What a node receives afterwards, it writes afterwards.
             self.at = self.at.max(gone.at.0 + 1);
             out.push(gone);
         }
@@ -343,7 +341,7 @@ impl<'a> Life<'a> {
     }
 }
 
-/// A client that another producer writes of.
+/// A client of another producer.
 struct Foreign<'a> {
     random: &'a mut fastrand::Rng,
     user: u64,
@@ -381,7 +379,7 @@ fn peer_id(random: &mut fastrand::Rng) -> PeerId {
     PeerId(bytes)
 }
 
-/// An entry without totals, of a user and a torrent that are known by number.
+/// An entry without totals, with user and torrent id.
 pub fn entry(
     owner: u64,
     on: u64,

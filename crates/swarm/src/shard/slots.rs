@@ -62,7 +62,7 @@ impl Shard {
         if !self.counts_leeching || had_slot == self.any_leeches(&self.own_peers(swarm, user)) {
             return;
         }
-        if had_slot { self.leech_counts.give_back(user) } else { self.leech_counts.take_unchecked(user) }
+        if had_slot { self.leech_counts.release(user) } else { self.leech_counts.take_unchecked(user) }
     }
 
     pub(super) fn is_leeching(&self, slot: u32) -> bool {

@@ -1,4 +1,4 @@
-//! Short ways to say what tests of swarms say often.
+//! Shared helpers of the tests of swarms.
 #![allow(dead_code, missing_docs, clippy::unwrap_used, reason = "each test uses its part")]
 
 use std::net::IpAddr;

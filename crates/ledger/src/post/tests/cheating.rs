@@ -1,6 +1,6 @@
-//! What a dishonest member claims, and what it earns: no more than the token buckets allow (J8).
+//! Dishonest claims are credited no more than the token buckets allow (J8).
 //!
-//! The tracker is a real one: its swarms derive runs and deltas from what the cheat announces.
+//! The tracker's swarms are real: they derive runs and deltas from the announces.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -17,10 +17,10 @@ const CLIENT_SLACK: u128 = 12_500_000_000;
 /// Ten seconds at twice that.
 const USER_SLACK: u128 = 25_000_000_000;
 
-/// How many random histories are tried.
+/// Number of random histories.
 const SEEDS: u64 = 1000;
 
-/// A tracker and the ledger behind it.
+/// A tracker and its ledger.
 struct Site {
     swarms: Swarms,
     state: AccountState,
@@ -102,7 +102,7 @@ fn j8_counters_that_alternate_earn_the_slack_once() {
         site.announce(&seeder(1, 0, 0));
     }
     assert!(site.uploaded() <= CLIENT_SLACK, "{}", site.uploaded());
-    // Also beyond the number of runs that are kept.
+    // Also beyond the number of stored runs.
     for _ in 0..500 {
         site.announce(&seeder(1, 1, 1 << 63));
         site.announce(&seeder(1, 1, 0));
@@ -130,9 +130,9 @@ fn l2_growth_between_a_stop_and_the_next_start_earns_nothing() {
     assert_eq!(site.uploaded(), u128::from(3 * GB));
 }
 
-/// A tracker that forgot the client hears it stop: what it moved since it was last heard counts.
+/// A tracker that lost the client's state receives its `stopped`: what it moved since its last announce counts.
 #[test]
-fn l6_a_stop_that_a_restarted_tracker_hears_counts() {
+fn l6_a_stop_at_a_restarted_tracker_counts() {
     let mut site = Site::new();
     site.announce(&with_event(AnnounceEvent::Started, seeder(1, 0, 0)));
     site.announce(&seeder(1, 100, GB));
@@ -233,9 +233,9 @@ fn upload_that_runs_ahead_of_download_is_reported_each_time_it_doubles() {
     assert_eq!((ahead, site.risks.len()), (7, 7), "at 1, 2, 4 … 64 GiB");
 }
 
-/// Stops at one node or both and goes on, within a second or a few: whatever the nodes have heard of each other by then,
-/// no byte is credited that the counters did not show. A client that is started anew, with counters at zero, takes a few
-/// seconds, and by then the nodes have heard of each other.
+/// Stops at one node or both and continues, within a second or a few: in any state of replication, no byte is credited
+/// that the counters did not show. A client that restarts with counters at zero takes a few seconds, and by then
+/// replication is complete.
 #[test]
 fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
     let (mut credited_in_all, mut moved_in_all) = (0, 0);
@@ -262,7 +262,7 @@ fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
             let first = random.usize(..2);
             for node in [first, 1 - first].into_iter().take(random.usize(1..=2)) {
                 site.read_some(node, &mut random);
-                site.hear(node, &announce);
+                site.receive(node, &announce);
             }
             if is_anew {
                 site.read_all();
@@ -276,7 +276,7 @@ fn l6_stopping_at_two_nodes_and_going_on_counts_no_byte_twice() {
         credited_in_all += credited;
         moved_in_all += u128::from(moved);
     }
-    // What is moved before the first announce of a node is not known, and these histories are short.
+    // What is moved before the first announce to a node is unknown, and these histories are short.
     assert!(credited_in_all * 10 > moved_in_all * 7, "{credited_in_all} for {moved_in_all}");
 }
 
@@ -296,7 +296,7 @@ fn j3_a_foreign_entry_that_comes_late_is_credited_for_its_time() {
     assert_eq!(state.users[&user(1)].uploaded, 3 * u128::from(36 * GB));
 }
 
-/// Peers that time out one after the other earn a new user no tokens.
+/// Peers that time out one after the other give a new user no tokens.
 #[test]
 fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
     let mut state = AccountState::default();
@@ -314,16 +314,17 @@ fn j8_timeouts_do_not_fill_the_bucket_of_a_user() {
         crate::BucketLimit::of_user(RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s });
     let all = Counters { uploaded: u64::MAX, downloaded: 0 };
     let mut tokens = state.user_buckets[&user(1)].tokens;
-    // The slack, and the ten seconds in which its peers were heard.
+    // The slack, and the ten seconds in which its peers announced.
     assert_eq!(u128::from(tokens.grant(UnixTime(BEGIN), all, &limit).uploaded), 2 * USER_SLACK);
 }
 
-/// The tracker wants upload without leechers not to be credited (`limits.credit_upload_without_leechers`).
+/// The tracker excludes upload without leechers from credit (`limits.credit_upload_without_leechers`).
 #[test]
-fn upload_that_the_tracker_marks_is_not_credited_though_the_counters_show_it() {
+fn excluded_upload_is_not_credited_though_the_counters_contain_it() {
     let mut state = AccountState::default();
-    let heard = |at, uploaded, uncredited_upload| TrafficEntry { uncredited_upload, ..ours(at, 1, uploaded) };
-    let entries = [heard(0, 0, 0), heard(100, 5 * GB, 5 * GB), heard(200, 7 * GB, 0)];
+    let reported =
+        |at, uploaded, uncredited_upload| TrafficEntry { uncredited_upload, ..ours(at, 1, uploaded) };
+    let entries = [reported(0, 0, 0), reported(100, 5 * GB, 5 * GB), reported(200, 7 * GB, 0)];
     for (entry, seq) in entries.into_iter().zip(0..) {
         post_all(&mut state, &[arrival(entry, seq)]);
     }

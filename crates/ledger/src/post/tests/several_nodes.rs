@@ -1,8 +1,7 @@
-//! A client that announces to several nodes at once has the state of one that one node heard.
+//! A client that announces to several nodes at once has the same account as on one node.
 //!
-//! The nodes are real swarms, which learn of each other through one log, each as far behind as it happens. Within a
-//! moment (two seconds) a client says the same to several of them, or a little more to the next; until its next moment
-//! all have read everything.
+//! The nodes are real swarms, replicated through one log with random delays. Within two seconds a client sends the same
+//! counters to several of them, or slightly higher ones to the next; before its next step all have read everything.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,10 +12,10 @@ use super::simulator::info_hash;
 use super::*;
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
 
-/// What the torrent holds.
+/// Size of the torrent.
 const SIZE: u64 = 1 << 30;
-/// Seconds by which time may differ, for each life of a client and each completion: the clocks of the nodes round, and
-/// the first and the last to hear of something are a second apart.
+/// Seconds by which time may differ, for each session of a client and each completion: the nodes round their clocks,
+/// and the first and the last report are a second apart.
 const ROUNDING_S: u64 = 3;
 
 struct Node {
@@ -35,16 +34,16 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new(nodes: u64, seed: u64) -> Site {
         let node = |id: u64| Node {
-            // Names in any order, too.
+            // Names in random order.
             id: NodeId::starting(UnixTime(BEGIN), &format!("{seed} {id}"), 0),
-            // In no order, so that it is not always the first node whose number is the lowest.
+            // In random order, so that the first node does not always have the lowest number.
             swarms: Swarms::new(UnixTime(BEGIN), id, RunId(((id * 5) % 7) as u32 * 1000)),
             read: 0,
         };
         Site { nodes: (1..=nodes).map(node).collect(), log: Vec::new() }
     }
 
-    pub(super) fn hear(&mut self, node: usize, announce: &Announce) {
+    pub(super) fn receive(&mut self, node: usize, announce: &Announce) {
         let Node { id, swarms, .. } = &self.nodes[node];
         let outcome = swarms.announce(announce, &rules(), &mut PeerLists::default()).unwrap();
         self.log.push(written(*id, announce, &outcome));
@@ -54,7 +53,7 @@ impl Site {
         (0..self.nodes.len()).for_each(|node| self.read(node, self.log.len()));
     }
 
-    /// Lets a node read a random part of what it has not read.
+    /// Lets a node read a random part of its unread entries.
     pub(super) fn read_some(&mut self, node: usize, random: &mut fastrand::Rng) {
         let until = random.usize(self.nodes[node].read..=self.log.len());
         self.read(node, until);
@@ -64,7 +63,7 @@ impl Site {
         let Node { id, swarms, read } = &mut self.nodes[node];
         for entry in &self.log[*read..until.max(*read)] {
             if entry.node != Some(*id) {
-                swarms.apply_remote(&heard(entry), entry.at, &rules());
+                swarms.apply_remote(&remote_of(entry), entry.at, &rules());
             }
         }
         *read = until.max(*read);
@@ -87,7 +86,7 @@ pub(super) fn rules() -> swarm::Rules {
     }
 }
 
-/// An announce as our tracker writes it down.
+/// An announce as our tracker writes it.
 pub(super) fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> TrafficEntry {
     let is_repeated = announce.event == AnnounceEvent::Completed && !outcome.completed;
     let event = if is_repeated { AnnounceEvent::None } else { announce.event };
@@ -100,13 +99,13 @@ pub(super) fn written(node: NodeId, announce: &Announce, outcome: &Outcome) -> T
         node: Some(node),
         totals: Some(totals),
         key: Some(outcome.key),
-        // Nobody is away for longer than this.
+        // No absence is longer.
         interval: Seconds(SPAN_MAX),
         ..entry(1, 1, announce.peer_id, announce.now, event, announce.left.unwrap_or_default())
     }
 }
 
-fn heard(entry: &TrafficEntry) -> RemoteAnnounce {
+fn remote_of(entry: &TrafficEntry) -> RemoteAnnounce {
     RemoteAnnounce {
         info_hash: entry.info_hash,
         user: user(1),
@@ -128,7 +127,7 @@ fn heard(entry: &TrafficEntry) -> RemoteAnnounce {
     }
 }
 
-/// One client, and who hears it: some of many nodes, and one that hears everything once.
+/// One client, some of many nodes that receive its announces, and one node that receives everything once.
 struct Life {
     random: fastrand::Rng,
     many: Site,
@@ -141,12 +140,12 @@ struct Life {
     completions: u64,
 }
 
-/// What a client says in one moment: to one node, or to several.
-struct Word {
+/// One announce of a step: to one node, or to several.
+struct Sent {
     announce: Announce,
-    /// Seconds into the moment.
+    /// Seconds since the start of the step.
     after: u32,
-    /// An event that each node is reported once in this moment, with the first word that it hears.
+    /// An event that is sent to each node once in this step, with its first announce.
     to_each: Option<AnnounceEvent>,
 }
 
@@ -172,19 +171,19 @@ impl Life {
             self.move_bytes(5_000_000_000);
             match self.random.u8(0..10) {
                 0 => self.quit(),
-                // Counters that have hardly begun cannot be reported from those that begin anew.
-                1 if self.one.log.last().is_some_and(|heard| heard.uploaded_delta > 1_000_000) => {
+                // Counters near zero cannot be distinguished from a restart.
+                1 if self.one.log.last().is_some_and(|entry| entry.uploaded_delta > 1_000_000) => {
                     (self.uploaded, self.downloaded) = (0, 0);
                     self.begin();
                 }
                 2..4 if !self.is_complete => self.complete(),
-                _ => self.speak(AnnounceEvent::None),
+                _ => self.announce_in_steps(AnnounceEvent::None),
             }
         }
-        // As long as nobody has claimed anything, nobody can tell what multipliers add.
+        // Before anything is claimed, the bonus is unknown.
         self.at += 100;
         self.move_bytes(1000);
-        self.speak(AnnounceEvent::None);
+        self.announce_in_steps(AnnounceEvent::None);
         self
     }
 
@@ -197,20 +196,20 @@ impl Life {
 
     fn begin(&mut self) {
         self.lives += 1;
-        self.speak(AnnounceEvent::Started);
+        self.announce_in_steps(AnnounceEvent::Started);
     }
 
     fn complete(&mut self) {
         self.is_complete = true;
         self.completions += 1;
-        self.speak(AnnounceEvent::Completed);
+        self.announce_in_steps(AnnounceEvent::Completed);
     }
 
-    /// Says goodbye to some, and begins anew; or goes on with the counters it had.
+    /// Sends `stopped` to some, and restarts; or continues with its counters.
     fn quit(&mut self) {
         let to_each = Some(AnnounceEvent::Stopped);
-        let goodbye = Word { announce: self.announce(AnnounceEvent::Stopped), after: 0, to_each };
-        self.tell(&[goodbye]);
+        let stop = Sent { announce: self.announce(AnnounceEvent::Stopped), after: 0, to_each };
+        self.send(&[stop]);
         self.at += self.random.u32(40..4000);
         if self.random.bool() {
             (self.uploaded, self.downloaded) = (0, 0);
@@ -219,45 +218,45 @@ impl Life {
         self.begin();
     }
 
-    /// Announces, perhaps a few times in a row, as bytes move.
-    fn speak(&mut self, event: AnnounceEvent) {
+    /// Announces, perhaps several times in a row while bytes move.
+    fn announce_in_steps(&mut self, event: AnnounceEvent) {
         let to_each = (event != AnnounceEvent::None).then_some(event);
-        let mut words = vec![Word { announce: self.announce(event), after: 0, to_each }];
+        let mut sent = vec![Sent { announce: self.announce(event), after: 0, to_each }];
         for _ in 0..self.random.u8(0..4).saturating_sub(1) {
             self.move_bytes(1000);
-            let after = words.last().map_or(0, |word| self.random.u32(word.after..=1));
-            words.push(Word { announce: self.announce(AnnounceEvent::None), after, to_each });
+            let after = sent.last().map_or(0, |word| self.random.u32(word.after..=1));
+            sent.push(Sent { announce: self.announce(AnnounceEvent::None), after, to_each });
         }
-        self.tell(&words);
+        self.send(&sent);
     }
 
-    fn tell(&mut self, words: &[Word]) {
-        for word in words {
+    fn send(&mut self, sent: &[Sent]) {
+        for word in sent {
             let now = UnixTime(self.at + word.after);
-            self.one.hear(0, &Announce { now, ..word.announce });
+            self.one.receive(0, &Announce { now, ..word.announce });
         }
-        for (node, announce) in self.heard_by_many(words) {
+        for (node, announce) in self.received_by_many(sent) {
             let written = self.many.log.len();
             let until = self.random.usize(self.many.nodes[node].read..=written);
             self.many.read(node, until);
-            self.many.hear(node, &announce);
+            self.many.receive(node, &announce);
         }
         self.many.read_all();
     }
 
-    /// Which node hears what, in the order of time. The last word of a moment may come a second later to some.
-    fn heard_by_many(&mut self, words: &[Word]) -> Vec<(usize, Announce)> {
+    /// Which node receives what, in the order of time. The last announce of a step may be a second late at some nodes.
+    fn received_by_many(&mut self, sent: &[Sent]) -> Vec<(usize, Announce)> {
         let nodes = self.many.nodes.len();
-        let mut has_heard = vec![false; nodes];
+        let mut has_received = vec![false; nodes];
         let mut reported = Vec::new();
-        for (position, word) in words.iter().enumerate() {
+        for (position, word) in sent.iter().enumerate() {
             let surely = self.random.usize(0..nodes);
-            let latest = if position + 1 == words.len() { 1 } else { word.after };
-            for (node, has_heard) in has_heard.iter_mut().enumerate() {
+            let latest = if position + 1 == sent.len() { 1 } else { word.after };
+            for (node, has_received) in has_received.iter_mut().enumerate() {
                 if node != surely && self.random.bool() {
                     continue;
                 }
-                let is_first = !std::mem::replace(has_heard, true);
+                let is_first = !std::mem::replace(has_received, true);
                 let event = word.to_each.filter(|_| is_first).unwrap_or(AnnounceEvent::None);
                 let now = UnixTime(self.at + self.random.u32(word.after..=latest));
                 reported.push((node, Announce { event, now, ..word.announce }));
@@ -299,7 +298,7 @@ pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Mult
     Multiplier { id: 1, terms }
 }
 
-fn books_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
+fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
     let mut state = AccountState::default();
     for batch in batches {
         assert_eq!(post_under(multipliers, &mut state, batch).rejected, []);
@@ -312,12 +311,12 @@ fn figures_of(state: &AccountState) -> crate::Figures {
     state.users[&user(1)]
 }
 
-/// The state of what many nodes heard are those of what one heard.
+/// The state from many nodes equals that from one.
 #[track_caller]
 fn assert_counted_once(life: &Life, batch: usize) {
     let multipliers = Multipliers::new([multiplier((150, 25), (0, None))]);
-    let by_many = figures_of(&books_of(&multipliers, life.many.arrivals().chunks(batch)));
-    let by_one = figures_of(&books_of(&multipliers, life.one.arrivals().chunks(batch)));
+    let by_many = figures_of(&state_of(&multipliers, life.many.arrivals().chunks(batch)));
+    let by_one = figures_of(&state_of(&multipliers, life.one.arrivals().chunks(batch)));
     assert_eq!((by_many.uploaded, by_many.downloaded), (by_one.uploaded, by_one.downloaded));
     assert_eq!(by_many.bonus_uploaded_x100, by_one.bonus_uploaded_x100);
     assert_eq!(by_many.bonus_downloaded_x100, by_one.bonus_downloaded_x100);
@@ -327,9 +326,9 @@ fn assert_counted_once(life: &Life, batch: usize) {
     assert!(by_many.leeching_s.abs_diff(by_one.leeching_s) <= room, "{by_many:?} {by_one:?}");
 }
 
-/// So many runs that the oldest are put away.
+/// So many runs that the oldest are settled.
 #[test]
-fn putting_away_runs_that_several_nodes_heard_changes_no_amount() {
+fn settling_runs_of_several_nodes_changes_no_amount() {
     for seed in 0..6 {
         let life = Life::new(seed, 3).live(300);
         assert!(life.lives > 30, "{}", life.lives);
@@ -341,18 +340,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn l2_l4_l5_what_several_nodes_heard_at_once_counts_once(seed: u64, nodes in 1..=3_u64) {
+    fn l2_l4_l5_announces_to_several_nodes_at_once_count_once(seed: u64, nodes in 1..=3_u64) {
         assert_counted_once(&Life::new(seed, nodes).live(24), 1000);
     }
 
     #[test]
-    fn what_several_nodes_heard_at_once_is_the_same_in_any_order(seed: u64, nodes in 2..=3_u64, batch in 1..40_usize) {
+    fn announces_to_several_nodes_at_once_are_order_independent(seed: u64, nodes in 2..=3_u64, batch in 1..40_usize) {
         let free = multiplier((300, 0), (5000, Some(20_000)));
         let multipliers = Multipliers::new([multiplier((150, 50), (0, Some(9000))), free]);
         let arrivals = Life::new(seed, nodes).live(20).many.arrivals();
         let mut shuffled = arrivals.clone();
         fastrand::Rng::with_seed(seed).shuffle(&mut shuffled);
-        let in_order = books_of(&multipliers, arrivals.chunks(1000));
-        prop_assert_eq!(tidied(books_of(&multipliers, shuffled.chunks(batch))), tidied(in_order));
+        let in_order = state_of(&multipliers, arrivals.chunks(1000));
+        prop_assert_eq!(tidied(state_of(&multipliers, shuffled.chunks(batch))), tidied(in_order));
     }
 }
