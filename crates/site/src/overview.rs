@@ -123,14 +123,14 @@ impl OverviewCollector {
     /// Start it with [`OverviewCollector::run`].
     pub fn new(sources: OverviewSources) -> Arc<OverviewCollector> {
         let started_at = sources.clock.now();
-        let pulse = OverviewCollector {
+        let collector = OverviewCollector {
             sources,
             started_at,
             polled: Polled::default(),
             latest: watch::Sender::new(None),
             history: Mutex::default(),
         };
-        Arc::new(pulse)
+        Arc::new(collector)
     }
 
     /// The last overview as JSON; waits for the first one. `with_hidden` includes invisible users.

@@ -78,7 +78,7 @@ impl Polled {
     /// Waits for the first poll of the journal.
     pub(super) async fn journal_polled(&self) {
         // Cannot fail: this struct owns the sender.
-        let _ = self.has_polled.subscribe().wait_for(|looked| *looked).await;
+        let _ = self.has_polled.subscribe().wait_for(|polled| *polled).await;
     }
 
     pub(super) async fn poll_journal(&self, sources: &OverviewSources) {
@@ -130,10 +130,10 @@ impl Polled {
     }
 
     /// Stores the state of the audit trail; logs the cause when it starts to fail.
-    fn set_audit(&self, trouble: Option<(AuditFailure, &dyn Display)>) {
-        let found = trouble.map(|(trouble, _)| trouble);
-        let before = std::mem::replace(&mut *self.audit.lock(), found);
-        if let Some((_, reason)) = trouble.filter(|_| before != found) {
+    fn set_audit(&self, failure: Option<(AuditFailure, &dyn Display)>) {
+        let state = failure.map(|(state, _)| state);
+        let before = std::mem::replace(&mut *self.audit.lock(), state);
+        if let Some((_, reason)) = failure.filter(|_| before != state) {
             warn!(%reason, "audit trail not writable; changes over the API are refused");
         }
     }

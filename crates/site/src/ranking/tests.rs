@@ -83,16 +83,16 @@ async fn rankings_with_issued_cursors_stay_cached_within_bounds() {
     let add = |ms: u64| add_to(&rankings, Vec::new(), ms);
     let first = add(1000);
     assert_eq!(rankings.for_cursor(None, None, 1999).await.unwrap().made_ms, 1000, "recent enough");
-    let place = RankingCursor { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
+    let cursor = RankingCursor { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
     rankings.keep(&first);
     (2..10).for_each(|second| drop(add(second * 1000)));
-    assert_eq!(rankings.for_cursor(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
+    assert_eq!(rankings.for_cursor(Some(cursor), None, 10_000).await.unwrap().made_ms, 1000);
     assert_eq!(rankings.cache.kept.lock().len(), 2, "the others have no cursors");
     (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
     let kept: BTreeSet<u64> = rankings.cache.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
     assert_eq!(rankings.expired_cursors.get(), 0);
-    let late = rankings.for_cursor(Some(place), None, 59_500).await.unwrap();
+    let late = rankings.for_cursor(Some(cursor), None, 59_500).await.unwrap();
     assert_eq!(
         (late.made_ms, rankings.expired_cursors.get()),
         (59_000, 1),

@@ -153,7 +153,7 @@ impl UserListCursor {
     const fn id(&self) -> UserId {
         match self {
             UserListCursor::Id(id) => *id,
-            UserListCursor::Value(place) => place.id,
+            UserListCursor::Value(cursor) => cursor.id,
         }
     }
 }
@@ -174,11 +174,11 @@ impl PageCursor for UserListCursor {
     }
 }
 
-fn cursor_of(place: &UserCursor) -> String {
-    match place.value {
+fn cursor_of(cursor: &UserCursor) -> String {
+    match cursor.value {
         // Capped at the maximum length of a cursor, beyond any real amount.
-        Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), place.id),
-        None => format!("none-{}", place.id),
+        Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), cursor.id),
+        None => format!("none-{}", cursor.id),
     }
 }
 
@@ -292,7 +292,7 @@ async fn sorted_by_id(
     after: Option<UserListCursor>,
     limit: u32,
 ) -> Result<Json<UserPage>, Problem> {
-    let after = after.map(|place| place.id());
+    let after = after.map(|cursor| cursor.id());
     let total = search.is_none().then(|| site.parts.gate.user_count() as u64);
     let mut users = match search {
         None => site.parts.store.list_users(after, limit + 1).await?,
@@ -319,7 +319,7 @@ async fn from_ranking(
     let ranking = site.user_ranking.get(now_ms, UserRanking::read(site.parts.clone())).await?;
     // A cursor of the list by id is converted to a position in this order.
     let after = after.map(|after| match after {
-        UserListCursor::Value(place) => place,
+        UserListCursor::Value(cursor) => cursor,
         UserListCursor::Id(id) => ranking.cursor_of(id, request.by),
     });
     let request = PageRequest { after, ..request };
