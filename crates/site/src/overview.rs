@@ -144,7 +144,7 @@ impl OverviewCollector {
     }
 
     pub fn history(&self) -> OverviewHistory {
-        self.history.lock().shown()
+        self.history.lock().to_json()
     }
 
     /// Runs until stopped.

@@ -174,7 +174,7 @@ impl PageCursor for QueueCursor {
 }
 
 /// An item of a source, before names are loaded.
-enum Found {
+enum SourceItem {
     Risk(Stored),
     HitAndRun(AccountKey),
     Approval(Box<Torrent>),
@@ -201,7 +201,7 @@ async fn queue(
     let page = PageParams::<QueueCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()? as usize, page.cursor()?);
     let list = site.hit_and_run_list().await.ok();
-    let mut found: Vec<(QueueCursor, Found)> = Vec::new();
+    let mut found: Vec<(QueueCursor, SourceItem)> = Vec::new();
     for kind in QueueKind::ALL.into_iter().filter(|kind| params.kind.is_none_or(|params| params == *kind)) {
         let after_position = QueueCursor::for_kind(after.as_ref(), kind);
         // One more than the limit shows whether there is a next page.
@@ -226,7 +226,7 @@ async fn queue(
     found.truncate(limit);
     let next = found.last().filter(|_| is_more).map(|(position, _)| position.cursor());
     Ok(Json(QueuePage {
-        items: shown(&site, &caller, found).await?,
+        items: queue_items(&site, &caller, found).await?,
         next,
         counts: counts(&site, list.as_deref()).await?,
     }))
@@ -239,12 +239,12 @@ async fn entries(
     lane: Lane,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueueCursor, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, SourceItem)>, Problem> {
     let stored = site.parts.journal.list_newest(lane, EntryId { ms: at_ms, seq: a }, limit).await?;
     let position = |stored: &Stored| QueueCursor { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
     let found = |stored: Stored| match kind {
-        QueueKind::Risk => Found::Risk(stored),
-        _ => Found::Letter(stored),
+        QueueKind::Risk => SourceItem::Risk(stored),
+        _ => SourceItem::Letter(stored),
     };
     Ok(stored.into_iter().map(|stored| (position(&stored), found(stored))).collect())
 }
@@ -254,7 +254,7 @@ async fn pending_torrents(
     site: &Site,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueueCursor, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, SourceItem)>, Problem> {
     // The table has whole seconds.
     let after_position = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a),
@@ -278,7 +278,7 @@ async fn pending_torrents(
     Ok(page
         .torrents
         .into_iter()
-        .map(|torrent| (position(&torrent), Found::Approval(Box::new(torrent))))
+        .map(|torrent| (position(&torrent), SourceItem::Approval(Box::new(torrent))))
         .collect())
 }
 
@@ -287,7 +287,7 @@ fn hit_and_runs(
     list: &HitAndRunList,
     (at_ms, a, b): (u64, u64, u64),
     limit: usize,
-) -> Vec<(QueueCursor, Found)> {
+) -> Vec<(QueueCursor, SourceItem)> {
     let (at_s, a, b) = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a, b),
         false => (at_ms / 1000 + 1, 0, 0),
@@ -300,7 +300,7 @@ fn hit_and_runs(
         b: key.torrent.get(),
     };
     let rest = list.after((since, a, b)).iter().take(limit);
-    rest.map(|one| (position(one), Found::HitAndRun(one.1))).collect()
+    rest.map(|one| (position(one), SourceItem::HitAndRun(one.1))).collect()
 }
 
 async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts, Problem> {
@@ -315,17 +315,17 @@ async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts
 }
 
 /// Users, torrents and accounts of a page.
-struct Names {
+struct PageData {
     users: HashMap<UserId, access::User>,
     torrents: Torrents,
     accounts: HashMap<AccountKey, ledger::Account>,
 }
 
 /// Adds names. A hit-and-run that was cleared meanwhile is omitted.
-async fn shown(
+async fn queue_items(
     site: &Site,
     caller: &Authenticated,
-    found: Vec<(QueueCursor, Found)>,
+    found: Vec<(QueueCursor, SourceItem)>,
 ) -> Result<Vec<QueueItem>, Problem> {
     let subjects: Vec<(Option<UserId>, Option<TorrentId>)> =
         found.iter().map(|(_, found)| found.subjects()).collect();
@@ -333,43 +333,43 @@ async fn shown(
     users.sort_unstable();
     users.dedup();
     let keys: Vec<AccountKey> = found.iter().filter_map(|(_, found)| found.account()).collect();
-    let names = Names {
+    let data = PageData {
         users: site.parts.store.users_with(&users).await?.into_iter().map(|user| (user.id, user)).collect(),
         torrents: torrents_by_id::load(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
         accounts: site.parts.ledger.accounts(&keys).await?.into_iter().collect(),
     };
-    let show = |(position, found): &(QueueCursor, Found)| names.item(site, caller, *position, found);
+    let show = |(position, found): &(QueueCursor, SourceItem)| data.item(site, caller, *position, found);
     Ok(found.iter().filter_map(show).collect())
 }
 
-impl Found {
+impl SourceItem {
     /// User and torrent of the item.
     fn subjects(&self) -> (Option<UserId>, Option<TorrentId>) {
         match self {
-            Found::Risk(stored) | Found::Letter(stored) => {
+            SourceItem::Risk(stored) | SourceItem::Letter(stored) => {
                 let number = |name: &str| std::str::from_utf8(stored.fields.get(name)?).ok()?.parse().ok();
                 (number("user").and_then(UserId::new), number("torrent").and_then(TorrentId::new))
             }
-            Found::HitAndRun(key) => (Some(key.user), Some(key.torrent)),
-            Found::Approval(torrent) => (None, Some(torrent.id)),
+            SourceItem::HitAndRun(key) => (Some(key.user), Some(key.torrent)),
+            SourceItem::Approval(torrent) => (None, Some(torrent.id)),
         }
     }
 
     const fn account(&self) -> Option<AccountKey> {
         match self {
-            Found::HitAndRun(key) => Some(*key),
-            Found::Risk(_) | Found::Approval(_) | Found::Letter(_) => None,
+            SourceItem::HitAndRun(key) => Some(*key),
+            SourceItem::Risk(_) | SourceItem::Approval(_) | SourceItem::Letter(_) => None,
         }
     }
 }
 
-impl Names {
+impl PageData {
     fn item(
         &self,
         site: &Site,
         caller: &Authenticated,
         position: QueueCursor,
-        found: &Found,
+        found: &SourceItem,
     ) -> Option<QueueItem> {
         let (user, torrent) = found.subjects();
         let item = QueueItem {
@@ -383,12 +383,14 @@ impl Names {
             letter: None,
         };
         Some(match found {
-            Found::Approval(_) => item,
-            Found::Risk(stored) => {
+            SourceItem::Approval(_) => item,
+            SourceItem::Risk(stored) => {
                 QueueItem { risk: Some(RiskEvent::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
             }
-            Found::Letter(stored) => QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item },
-            Found::HitAndRun(key) => {
+            SourceItem::Letter(stored) => {
+                QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item }
+            }
+            SourceItem::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;
                 let standing = standing(account, &site.parts.hit_and_run);
                 let shown = HitAndRun::of(AccountJson::of(key, account, &self.torrents), &standing)?;

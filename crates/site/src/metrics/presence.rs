@@ -13,7 +13,7 @@ use presence::{Cause, Platform, Status};
 use super::{Page, Source};
 
 /// Counts and limits of the gateway.
-pub struct PresenceFigures {
+pub struct PresenceMetrics {
     /// Called at every scrape, so it must not wait.
     pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// `gateway.connections_max`.
@@ -22,7 +22,7 @@ pub struct PresenceFigures {
     pub operators_max: usize,
 }
 
-impl Source for PresenceFigures {
+impl Source for PresenceMetrics {
     fn encode(&self, page: &mut Page) {
         let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")

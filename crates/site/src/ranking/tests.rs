@@ -130,7 +130,7 @@ fn the_cache_is_bounded() {
 }
 
 /// A tracker with many torrents and peers.
-mod crowd {
+mod many_torrents {
     use std::net::IpAddr;
 
     use access::Gate;
@@ -183,7 +183,7 @@ mod crowd {
         tracker.swarms().announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
     }
 
-    fn crowded() -> (Arc<Gate>, Arc<Tracker>) {
+    fn populated_tracker() -> (Arc<Gate>, Arc<Tracker>) {
         let gate = Arc::new(Gate::default());
         let sink = Arc::new(Queue::new(10));
         let secrets = Secrets::draw().unwrap();
@@ -202,7 +202,7 @@ mod crowd {
 
     #[tokio::test]
     async fn m10_pages_of_a_hundred_thousand_torrents_are_contiguous_while_swarms_change() {
-        let (gate, tracker) = crowded();
+        let (gate, tracker) = populated_tracker();
         let rankings = Rankings::new(RankingSource::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
         rankings.for_cursor(None, None, now_ms).await.unwrap();

@@ -18,7 +18,7 @@ use site::SiteLimits;
 use site::auth::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
-    Allocator, CertificateFigures, ClusterFigures, MirrorFigures, PresenceFigures, SiteKeyFigures, Source,
+    Allocator, CertificateMetrics, ClusterMetrics, MirrorMetrics, PresenceMetrics, SiteKeyFigures, Source,
 };
 use site::ranking::Rankings;
 use site::rate_limit::RateLimit;
@@ -88,7 +88,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&redis);
     let gateways =
-        ClusterFigures { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
+        ClusterMetrics { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
     let database = format!("sqlite:{}", server.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
     let more: [&dyn Source; 15] = [
@@ -97,7 +97,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
         &some_site_keys(),
         &audit,
         &*strangers,
-        &CertificateFigures(vec![("site", a_certificate(server.folder.path()))]),
+        &CertificateMetrics(vec![("site", a_certificate(server.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
             by_key: RateLimit::new(1),
@@ -111,7 +111,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
         &Allocator,
         &Health::new(vec![Dependency::new("database", || async { Ok(()) })], UnixTime(0)),
         &GatewayCounters::default(),
-        &PresenceFigures { count, connections_max: 1, operators_max: 1 },
+        &PresenceMetrics { count, connections_max: 1, operators_max: 1 },
     ];
     let page = server.metrics.render_with(&more);
     assert_eq!(promtool::run(server.folder.path(), &["check", "metrics"], &page), "");
@@ -133,7 +133,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
 }
 
 /// An idle mirror.
-fn a_mirror(server: &RedisServer) -> MirrorFigures {
+fn a_mirror(server: &RedisServer) -> MirrorMetrics {
     struct Empty;
     impl Directory for Empty {
         fn user_of(&self, _: &Passkey) -> Option<UserId> {
@@ -161,7 +161,7 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
     };
     let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
     let listening = Arc::new(OnceLock::from(Arc::new(ListenCounters::default())));
-    MirrorFigures { mirror, listening }
+    MirrorMetrics { mirror, listening }
 }
 
 /// Both roles, which no process has at the same time.

@@ -279,7 +279,7 @@ async fn list(
     // Users that were removed meanwhile are omitted.
     let users = page.users.iter().filter_map(|id| users.remove(id)).collect();
     Ok(Json(UserPage {
-        items: listed(&site, &caller, users).await?,
+        items: with_figures(&site, &caller, users).await?,
         next: page.next.as_ref().map(cursor_of),
         total: Some(page.total as u64),
     }))
@@ -305,7 +305,7 @@ async fn sorted_by_id(
     let is_more = users.len() > limit as usize;
     users.truncate(limit as usize);
     let next = users.last().filter(|_| is_more).map(|user| user.id.to_string());
-    Ok(Json(UserPage { items: listed(site, caller, users).await?, next, total }))
+    Ok(Json(UserPage { items: with_figures(site, caller, users).await?, next, total }))
 }
 
 async fn from_ranking(
@@ -341,13 +341,13 @@ async fn from_ranking(
     let reading = tokio::task::spawn_blocking(move || {
         ranking.page(&request, |row| {
             let is_in = |set: &Option<HashSet<UserId>>| set.as_ref().is_none_or(|set| set.contains(&row.id));
-            is_in(&among) && is_in(&with_state) && state.is_none_or(|state| fits(row, state))
+            is_in(&among) && is_in(&with_state) && state.is_none_or(|state| matches_state(row, state))
         })
     });
     reading.await.map_err(|error| Problem::internal("the list of users", &error))
 }
 
-fn fits(row: &UserRow, state: UserState) -> bool {
+fn matches_state(row: &UserRow, state: UserState) -> bool {
     match state {
         UserState::Enabled => row.enabled,
         UserState::Disabled => !row.enabled,
@@ -360,7 +360,11 @@ fn fits(row: &UserRow, state: UserState) -> bool {
 }
 
 /// Adds figures and activity, one read for all users.
-async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<ListedUser>, Problem> {
+async fn with_figures(
+    site: &Site,
+    caller: &Authenticated,
+    users: Vec<User>,
+) -> Result<Vec<ListedUser>, Problem> {
     let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     let figures: HashMap<UserId, Figures> = site.parts.ledger.users(&ids).await?.into_iter().collect();
