@@ -8,15 +8,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who changed what */
+        /** List audit records */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: number;
-                    /** @description Only this action, such as `user.add`; with a dot at its end, all that begin with it. */
+                    /** @description Only this action, such as `user.add`; with a trailing dot, all actions with this prefix. */
                     action?: string;
                 };
                 header?: never;
@@ -25,7 +25,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page, newest first; it may be short and still not be the last */
+                /** @description A page, newest first; may be short while `next` is not null */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -34,7 +34,7 @@ export interface paths {
                         "application/json": components["schemas"]["AuditRecordPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -61,8 +61,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether anybody touched the trail
-         * @description Reads all of it, one time for everybody who asks at once.
+         * Verify the audit trail
+         * @description Reads the whole trail; concurrent requests share one read.
          */
         get: {
             parameters: {
@@ -73,7 +73,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description The verdict */
+                /** @description The result */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -82,7 +82,7 @@ export interface paths {
                         "application/json": components["schemas"]["AuditVerification"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -109,8 +109,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which programs may announce
-         * @description Once one is allowed, all others are refused; of several prefixes that fit, the longest decides.
+         * List client rules
+         * @description If any prefix is allowed, all other clients are refused. The longest matching prefix applies.
          */
         get: {
             parameters: {
@@ -121,7 +121,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description All of them */
+                /** @description All rules */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -130,7 +130,7 @@ export interface paths {
                         "application/json": components["schemas"]["ClientRulePage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -157,13 +157,13 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Allows or forbids programs */
+        /** Allow or forbid clients with a prefix */
         put: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The first characters of their peer ids, such as `-TR3` */
+                    /** @description Peer id prefix, such as `-TR3` */
                     prefix: string;
                 };
                 cookie?: never;
@@ -174,7 +174,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description What holds now */
+                /** @description The rule */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -183,7 +183,7 @@ export interface paths {
                         "application/json": components["schemas"]["ClientRule"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -195,27 +195,27 @@ export interface paths {
             };
         };
         post?: never;
-        /** Takes a prefix off the list */
+        /** Remove a client rule */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The first characters of their peer ids, such as `-TR3` */
+                    /** @description Peer id prefix, such as `-TR3` */
                     prefix: string;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -241,8 +241,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes many pairs of users friends
-         * @description All of them, or none. Sending the same again does no harm.
+         * Import friendships
+         * @description All or none. Idempotent.
          */
         post: {
             parameters: {
@@ -257,7 +257,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description What became of them */
+                /** @description Number of new and existing friendships */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -266,7 +266,7 @@ export interface paths {
                         "application/json": components["schemas"]["ImportFriendsReply"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -290,7 +290,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How far each view is */
+        /** Get the state of the journal */
         get: {
             parameters: {
                 query?: never;
@@ -300,7 +300,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description The journal and its readers */
+                /** @description The journal and its consumer groups */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -309,7 +309,7 @@ export interface paths {
                         "application/json": components["schemas"]["JournalStatus"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -341,7 +341,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Pauses a view, or lets it go on; answers once no process applies another entry */
+        /** Pause or resume a view; returns when every process has confirmed */
         patch: {
             parameters: {
                 query?: never;
@@ -358,7 +358,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description What it does now */
+                /** @description The view */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -367,7 +367,7 @@ export interface paths {
                         "application/json": components["schemas"]["ViewStatus"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -387,15 +387,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who may use the API */
+        /** List keys */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
-                    /** @description Also those that were revoked. */
+                    /** @description Include revoked keys. */
                     revoked?: boolean;
                 };
                 header?: never;
@@ -413,7 +413,7 @@ export interface paths {
                         "application/json": components["schemas"]["KeyPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -426,8 +426,8 @@ export interface paths {
         };
         put?: never;
         /**
-         * Makes a key
-         * @description Its text is in the answer, and nowhere else from then on.
+         * Create a key
+         * @description The secret is returned only in this response.
          */
         post: {
             parameters: {
@@ -442,7 +442,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description The key, this once */
+                /** @description The key with its secret */
                 201: {
                     headers: {
                         [name: string]: unknown;
@@ -451,7 +451,7 @@ export interface paths {
                         "application/json": components["schemas"]["CreatedKey"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -479,33 +479,33 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revokes a key
-         * @description It stops working within a second, and with it every session that was begun with it. The key that asks is revoked only
-         *     with `force=true`: so there is always one with `admin` left, unless that is meant.
+         * Revoke a key
+         * @description Takes effect within a second, also for sessions started with the key. The key of this request is revoked only with
+         *     `force=true`, so that one with `admin` remains.
          */
         delete: {
             parameters: {
                 query?: {
-                    /** @description Revokes also the key that asks. */
+                    /** @description Allow to revoke the key of this request. */
                     force?: boolean;
                 };
                 header?: never;
                 path: {
-                    /** @description The key's id */
+                    /** @description Key id */
                     id: string;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description It works no longer */
+                /** @description Revoked */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description It is the key that asks */
+                /** @description It is the key of this request */
                 409: {
                     headers: {
                         [name: string]: unknown;
@@ -514,7 +514,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -537,18 +537,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Dead letters, or failed entries */
+        /** List dead letters or failed entries */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description `dlq` (tried again) or `failed` (given up) */
+                    /** @description `dlq` (will be retried) or `failed` (after the last retry) */
                     lane: string;
                 };
                 cookie?: never;
@@ -564,7 +564,7 @@ export interface paths {
                         "application/json": components["schemas"]["DeadLetterPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -592,13 +592,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Throws entries away */
+        /** Delete entries */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description `dlq` (tried again) or `failed` (given up) */
+                    /** @description `dlq` (will be retried) or `failed` (after the last retry) */
                     lane: string;
                 };
                 cookie?: never;
@@ -609,7 +609,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How many */
+                /** @description Number of entries */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -618,7 +618,7 @@ export interface paths {
                         "application/json": components["schemas"]["DeadLetterCount"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -644,13 +644,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Tries entries again, now */
+        /** Retry entries now */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description `dlq` (tried again) or `failed` (given up) */
+                    /** @description `dlq` (will be retried) or `failed` (after the last retry) */
                     lane: string;
                 };
                 cookie?: never;
@@ -661,7 +661,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How many */
+                /** @description Number of entries */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -670,7 +670,7 @@ export interface paths {
                         "application/json": components["schemas"]["DeadLetterCount"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -694,15 +694,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One dead letter, or failed entry */
+        /** Get a dead letter or failed entry */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description `dlq` (tried again) or `failed` (given up) */
+                    /** @description `dlq` (will be retried) or `failed` (after the last retry) */
                     lane: string;
-                    /** @description Its id */
+                    /** @description Entry id */
                     id: string;
                 };
                 cookie?: never;
@@ -718,7 +718,7 @@ export interface paths {
                         "application/json": components["schemas"]["DeadLetter"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -745,8 +745,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What a person may know of themselves
-         * @description With a token of the person, as for a connection; not with an API key.
+         * Get a member's own data
+         * @description Takes the user's token, as for a connection; not an API key.
          */
         get: {
             parameters: {
@@ -757,7 +757,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description The person, also one who never announced anything */
+                /** @description The member, also before the first announce */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -766,7 +766,7 @@ export interface paths {
                         "application/json": components["schemas"]["Me"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -792,7 +792,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All multipliers, also those whose time is over or has not come */
+        /** List multipliers: past, current and future */
         get: {
             parameters: {
                 query?: never;
@@ -802,7 +802,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description All of them, by number */
+                /** @description All multipliers, sorted by id */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -811,7 +811,7 @@ export interface paths {
                         "application/json": components["schemas"]["MultiplierPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -823,7 +823,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Lets bytes count more or less for a while */
+        /** Add a multiplier */
         post: {
             parameters: {
                 query?: never;
@@ -846,7 +846,7 @@ export interface paths {
                         "application/json": components["schemas"]["Multiplier"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -873,27 +873,27 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends a multiplier; what it has added stays, and so does its row, with its end */
+        /** End a multiplier; credited bytes stay, and it remains listed */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description Its number */
+                    /** @description Multiplier id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -917,9 +917,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Everything at a glance
-         * @description Put together once a second, by this process; rates are over the last five seconds. Who is online is counted over all
-         *     gateways, everything else is of this process. How many hide is told to keys for `admin` only.
+         * Get the overview
+         * @description Computed once a second by this process; rates are averages over five seconds. Online users are counted over all
+         *     gateways, everything else is of this process. The number of invisible users needs `admin`.
          */
         get: {
             parameters: {
@@ -930,7 +930,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description As of the last second */
+                /** @description State of the last second */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -939,7 +939,7 @@ export interface paths {
                         "application/json": components["schemas"]["Overview"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -966,8 +966,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The last hour
-         * @description A point every ten seconds, since this process began.
+         * Get the history of the last hour
+         * @description One point per ten seconds, since the start of this process.
          */
         get: {
             parameters: {
@@ -978,7 +978,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description The oldest first */
+                /** @description Oldest point first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -987,7 +987,7 @@ export interface paths {
                         "application/json": components["schemas"]["OverviewHistory"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1014,8 +1014,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which ports are banned
-         * @description A client that listens on one of them is refused, with the advice to choose another.
+         * List banned ports
+         * @description An announce with one of these ports is refused.
          */
         get: {
             parameters: {
@@ -1026,7 +1026,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description All of them, by their numbers */
+                /** @description All ranges, sorted by port */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1035,7 +1035,7 @@ export interface paths {
                         "application/json": components["schemas"]["BannedPortsPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1062,7 +1062,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Bans ports; peers that listen there leave their swarms */
+        /** Ban ports; peers on them are evicted */
         put: {
             parameters: {
                 query?: never;
@@ -1081,7 +1081,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description What holds now */
+                /** @description The banned range */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1090,7 +1090,7 @@ export interface paths {
                         "application/json": components["schemas"]["BannedPorts"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1102,7 +1102,7 @@ export interface paths {
             };
         };
         post?: never;
-        /** Allows ports again; a banned range that reaches further is cut */
+        /** Allow ports; a larger banned range is split */
         delete: {
             parameters: {
                 query?: never;
@@ -1117,14 +1117,14 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1148,8 +1148,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many are here, over all gateways
-         * @description How many hide, and figures that include them, are for keys with `admin` only.
+         * Count online users over all gateways
+         * @description Counts that include invisible users need `admin`.
          */
         get: {
             parameters: {
@@ -1160,7 +1160,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description By status and platform */
+                /** @description Counts by status and platform */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1169,7 +1169,7 @@ export interface paths {
                         "application/json": components["schemas"]["PresenceCount"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1250,8 +1250,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A device that holds no connection is here
-         * @description With a token of the person, as for a connection; not with an API key.
+         * Send a heartbeat of a device without a WebSocket
+         * @description Takes the user's token, as for a connection; not an API key.
          */
         post: {
             parameters: {
@@ -1266,7 +1266,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description It was heard */
+                /** @description Accepted */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1275,7 +1275,7 @@ export interface paths {
                         "application/json": components["schemas"]["HeartbeatReply"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1362,7 +1362,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What others see of many people */
+        /** Query the public presence of many users */
         post: {
             parameters: {
                 query?: never;
@@ -1376,7 +1376,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description In the order asked */
+                /** @description In the order of the request */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1385,7 +1385,7 @@ export interface paths {
                         "application/json": components["schemas"]["PresencePage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1409,20 +1409,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What others see of a person */
+        /** Get the public presence of a user */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description The person; offline if nobody ever heard of them */
+                /** @description The presence; offline if the user was never online */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1431,7 +1431,7 @@ export interface paths {
                         "application/json": components["schemas"]["Presence"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1458,18 +1458,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The risk events of all users
-         * @description Newest first. With `kind`, each request looks at a bounded number of risk events, so a page may be short, or empty,
-         *     and still not be the last.
+         * List risk events
+         * @description Newest first. With `kind`, each request scans a bounded number of events: a page may be short or empty. Continue until
+         *     `next` is null.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
-                    /** @description Only those of this kind. */
+                    /** @description Only this kind. */
                     kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
@@ -1487,7 +1487,7 @@ export interface paths {
                         "application/json": components["schemas"]["RiskEventPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1514,18 +1514,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What waits for the site's staff, the newest first
-         * @description Risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs are looked for
-         *     among all accounts every few minutes on a large site, more often on a small one.
+         * List the staff queue
+         * @description Newest first: risk events, hit-and-runs, torrents that await approval, dead letters and failed entries. Hit-and-runs
+         *     are updated every few minutes on a large site, more often on a small one.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
-                    /** @description Only items of this kind. */
+                    /** @description Only this kind. */
                     kind?: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
                 };
                 header?: never;
@@ -1534,7 +1534,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page, the newest first */
+                /** @description A page, newest first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1543,7 +1543,7 @@ export interface paths {
                         "application/json": components["schemas"]["QueuePage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1569,7 +1569,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The whole at a glance */
+        /** Get totals of this process */
         get: {
             parameters: {
                 query?: never;
@@ -1579,7 +1579,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Figures of this process */
+                /** @description The totals */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1588,7 +1588,7 @@ export interface paths {
                         "application/json": components["schemas"]["Stats"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1615,22 +1615,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Torrents by how many are on them, by size, or by age
-         * @description Pages join without gaps or repeats while swarms change, for at least a while: figures are those of the moment at which
-         *     the first page was asked for.
+         * List torrents with their swarms
+         * @description Pages of one ranking are consistent: counts are those of the first page, for about five minutes.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description By what. The torrents' numbers decide ties. */
+                    /** @description Sort key. Ties are broken by id. */
                     sort?: "seeders" | "leechers" | "snatches" | "size" | "added";
-                    /** @description Whether the largest (the newest) comes first, or last. */
+                    /** @description Sort order. */
                     order?: "desc" | "asc";
-                    /** @description Only torrents with this in their name, in upper or lower case; or whose infohash begins with these four or more hexadecimal digits; or with this number. */
+                    /** @description Only torrents whose name contains this text, ignoring case; whose infohash begins with these four or more hexadecimal digits; or with this id. */
                     search?: string;
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -1639,7 +1638,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page of torrents */
+                /** @description A page */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1648,7 +1647,7 @@ export interface paths {
                         "application/json": components["schemas"]["SwarmPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1674,13 +1673,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All torrents */
+        /** List torrents */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -1689,7 +1688,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page of torrents, by their numbers */
+                /** @description A page, sorted by id */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1698,7 +1697,7 @@ export interface paths {
                         "application/json": components["schemas"]["TorrentPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1710,7 +1709,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Lets a torrent be announced */
+        /** Add a torrent */
         post: {
             parameters: {
                 query?: never;
@@ -1733,7 +1732,7 @@ export interface paths {
                         "application/json": components["schemas"]["Torrent"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1760,17 +1759,17 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lets the torrent of a `.torrent` file be announced
-         * @description Name, size and infohashes are read from the file, as `rollcall torrent add FILE` does. It is 32 MiB long at the most.
+         * Add a torrent from a `.torrent` file
+         * @description Name, size and infohashes are read from the file. At most 32 MiB.
          */
         post: {
             parameters: {
                 query?: {
-                    /** @description Whether it is open to all at once; otherwise it awaits approval. */
+                    /** @description False if the torrent awaits approval. */
                     approved?: boolean;
                     /**
-                     * @description Whether a torrent without the private flag is taken: clients find peers of such a torrent past this tracker,
-                     *     uncounted.
+                     * @description Whether to accept a torrent without the private flag. Clients also find its peers by DHT and PEX, and that traffic
+                     *     is not counted.
                      */
                     allow_public?: boolean;
                 };
@@ -1778,7 +1777,7 @@ export interface paths {
                 path?: never;
                 cookie?: never;
             };
-            /** @description The file as it is */
+            /** @description The file */
             requestBody: {
                 content: {
                     "application/octet-stream": number[];
@@ -1794,7 +1793,7 @@ export interface paths {
                         "application/json": components["schemas"]["Torrent"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1818,13 +1817,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A torrent, its swarm, and what was moved of it */
+        /** Get a torrent */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The torrent's number, or its infohash */
+                    /** @description Torrent id or infohash */
                     id: string;
                 };
                 cookie?: never;
@@ -1840,7 +1839,7 @@ export interface paths {
                         "application/json": components["schemas"]["TorrentDetails"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1853,27 +1852,27 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        /** Removes a torrent; its accounts stay */
+        /** Remove a torrent; accounts are kept */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The torrent's number, or its infohash */
+                    /** @description Torrent id or infohash */
                     id: string;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1886,13 +1885,13 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        /** Closes a torrent, approves it, or limits how many leech it at once */
+        /** Update a torrent */
         patch: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The torrent's number, or its infohash */
+                    /** @description Torrent id or infohash */
                     id: string;
                 };
                 cookie?: never;
@@ -1912,7 +1911,7 @@ export interface paths {
                         "application/json": components["schemas"]["Torrent"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1933,29 +1932,28 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The accounts of everybody who ever announced a torrent
-         * @description Those heard of last come first, and every announce moves an account to the front. So while pages are read, an account
-         *     that is heard of meanwhile may be missing from those that follow: whoever needs all of them asks for the first page
-         *     again, and again until nothing in it is new.
+         * List the accounts on a torrent
+         * @description Latest announce first. Every announce moves an account to the front, so an account that announces while pages are read
+         *     may be missing from the following pages; read the first page again to find it.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The torrent's number, or its infohash */
+                    /** @description Torrent id or infohash */
                     id: string;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page of accounts, those heard of last first */
+                /** @description A page, latest announce first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -1964,7 +1962,7 @@ export interface paths {
                         "application/json": components["schemas"]["TorrentAccountPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -1990,25 +1988,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is on a torrent right now */
+        /** List the peers of a torrent */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The torrent's number, or its infohash */
+                    /** @description Torrent id or infohash */
                     id: string;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page of peers, by user; with addresses for keys with `admin` */
+                /** @description A page, sorted by user id; with addresses for keys with `admin` */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2017,7 +2015,7 @@ export interface paths {
                         "application/json": components["schemas"]["PeerPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2044,24 +2042,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Users: all, those that a search finds, those in a state
-         * @description By number unless another order is asked for. Other orders and states follow what happens within a few seconds; the
-         *     figures on a page are those of the moment.
+         * List users
+         * @description Sorted by id by default. Other orders and states lag by a few seconds; the figures on a page are current.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description By what: amounts as credited. Users without such a value come last; numbers decide ties. */
+                    /** @description Sort key; amounts are credited bytes. Users without a value come last; ties are broken by id. */
                     sort?: "id" | "uploaded" | "downloaded" | "ratio" | "last_announce" | "seeding" | "leeching";
-                    /** @description Smallest or largest first. By number the smallest, else the largest, if left out. */
+                    /** @description Default: `asc` for `id`, otherwise `desc`. */
                     order?: "asc" | "desc";
-                    /** @description Only users in this state. Who is online is known by a process with the role "gateway", of its own connections. */
+                    /** @description Only users in this state. `online` needs a process with the role "gateway" and covers its own connections. */
                     state?: "enabled" | "disabled" | "seeding" | "leeching" | "online" | "hit_and_run" | "never_announced";
-                    /** @description Only users with this in their name, in upper or lower case, with this number or, for keys with `admin`, with this whole passkey. */
+                    /** @description Only users whose name contains this text, ignoring case, who have this id or, for keys with `admin`, this complete passkey. */
                     search?: string;
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
@@ -2070,7 +2067,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A page of users */
+                /** @description A page */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2079,7 +2076,7 @@ export interface paths {
                         "application/json": components["schemas"]["UserPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2091,7 +2088,7 @@ export interface paths {
             };
         };
         put?: never;
-        /** Lets a user announce */
+        /** Add a user */
         post: {
             parameters: {
                 query?: never;
@@ -2114,7 +2111,7 @@ export interface paths {
                         "application/json": components["schemas"]["User"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2140,7 +2137,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Whose passkeys these are */
+        /** Look up users by passkey */
         post: {
             parameters: {
                 query?: never;
@@ -2154,7 +2151,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description In the order asked */
+                /** @description In the order of the request */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2163,7 +2160,7 @@ export interface paths {
                         "application/json": components["schemas"]["PasskeyHolderPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2187,13 +2184,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A user, and what they moved */
+        /** Get a user */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2209,7 +2206,7 @@ export interface paths {
                         "application/json": components["schemas"]["UserDetails"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2222,27 +2219,27 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        /** Removes a user; their accounts stay */
+        /** Remove a user; accounts are kept */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2255,13 +2252,13 @@ export interface paths {
         };
         options?: never;
         head?: never;
-        /** Disables or enables a user; sets the display name and how much they leech at once */
+        /** Update a user */
         patch: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2281,7 +2278,7 @@ export interface paths {
                         "application/json": components["schemas"]["User"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2301,20 +2298,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A person's devices, with their last heartbeats */
+        /** List a user's sessions with their last heartbeats */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Hidden or not; none if they are not here */
+                /** @description Also of invisible users; empty if offline */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2323,7 +2320,7 @@ export interface paths {
                         "application/json": components["schemas"]["UserSessions"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2352,16 +2349,16 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ends a person's sessions
-         * @description All of them, or those of one device, at every gateway. Unless `reconnect` is true, their clients do not come back by themselves; a
-         *     token that is still good lets them in again all the same.
+         * Disconnect a user
+         * @description All devices, or one, at every gateway. Unless `reconnect` is true, clients do not reconnect automatically; a token that
+         *     is still valid is accepted again.
          */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2372,7 +2369,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How many there were */
+                /** @description Number of sessions */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2381,7 +2378,7 @@ export interface paths {
                         "application/json": components["schemas"]["DisconnectReply"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2406,30 +2403,30 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The entries that made a user's figures
-         * @description Newest first, as far back as the journal goes. Each request looks at a bounded number of entries, so a page may be
-         *     short, or empty, and still not be the last: go on while there is a `next`.
+         * List the journal entries of a user
+         * @description Newest first, as far back as the journal reaches. Each request scans a bounded number of entries: a page may be short
+         *     or empty. Continue until `next` is null.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
-                    /** @description Only those on the torrent with this number. */
+                    /** @description Only entries of this torrent id. */
                     torrent?: number;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page of entries; with addresses for keys with `admin` */
+                /** @description A page; with addresses for keys with `admin` */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2438,7 +2435,7 @@ export interface paths {
                         "application/json": components["schemas"]["EntryPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2465,27 +2462,27 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The friends of a user
-         * @description Also of one whom nobody knows: they have none.
+         * List a user's friends
+         * @description Empty for an unknown user.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page of friends, by their numbers */
+                /** @description A page, sorted by user id */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2494,7 +2491,7 @@ export interface paths {
                         "application/json": components["schemas"]["FriendPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2522,31 +2519,31 @@ export interface paths {
         };
         get?: never;
         /**
-         * Makes two users friends
-         * @description Who is a friend already stays one. Whoever is connected hears of it within a second.
+         * Make two users friends
+         * @description Idempotent. Connected clients are updated within a second.
          */
         put: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The number of one user */
+                    /** @description User id */
                     id: number;
-                    /** @description The number of the other */
+                    /** @description User id */
                     other: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description They are friends */
+                /** @description The users are friends */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2558,29 +2555,29 @@ export interface paths {
             };
         };
         post?: never;
-        /** Ends a friendship */
+        /** End a friendship */
         delete: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The number of one user */
+                    /** @description User id */
                     id: number;
-                    /** @description The number of the other */
+                    /** @description User id */
                     other: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Done */
+                /** @description Removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2603,25 +2600,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where a user owes seeding */
+        /** List a user's hit-and-runs and torrents with seeding time owed */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page, by the torrents' numbers; it may be short, or empty, and still not be the last */
+                /** @description A page, sorted by torrent id; may be short or empty while `next` is not null */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2630,7 +2627,7 @@ export interface paths {
                         "application/json": components["schemas"]["HitAndRunPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2656,25 +2653,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a user leeches right now */
+        /** List the torrents that a user leeches */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Newest announce first */
+                /** @description A page, latest announce first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2683,7 +2680,7 @@ export interface paths {
                         "application/json": components["schemas"]["ActiveTorrentPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2711,13 +2708,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Gives a user a new passkey; the old one stops working */
+        /** Replace a user's passkey; the old one stops working */
         post: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2737,7 +2734,7 @@ export interface paths {
                         "application/json": components["schemas"]["User"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2761,25 +2758,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** When a person came, went and changed */
+        /** List the presence events of a user */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Newest first, for as long as presence.history_days */
+                /** @description A page, newest first, of the last presence.history_days */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2788,7 +2785,7 @@ export interface paths {
                         "application/json": components["schemas"]["PresenceEventPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2815,22 +2812,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who may see what of a user
-         * @description For who has not chosen, what `presence.default_visibility` says.
+         * Get a user's privacy settings
+         * @description Default: `presence.default_visibility`.
          */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description What holds */
+                /** @description The settings */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2839,7 +2836,7 @@ export interface paths {
                         "application/json": components["schemas"]["Privacy"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2851,15 +2848,15 @@ export interface paths {
             };
         };
         /**
-         * Chooses who may see what of a user
-         * @description Replaces all that was chosen before. Whoever is connected hears of it within a second.
+         * Set a user's privacy settings
+         * @description Replaces all settings. Connected clients are updated within a second.
          */
         put: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2870,7 +2867,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description What holds now */
+                /** @description The settings */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2879,7 +2876,7 @@ export interface paths {
                         "application/json": components["schemas"]["Privacy"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2905,23 +2902,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The risk events of a user
-         * @description Newest first. Each request looks at a bounded number of risks, so a page may be short, or empty, and still not be the
-         *     last.
+         * List the risk events of a user
+         * @description Newest first. Each request scans a bounded number of events: a page may be short or empty. Continue until `next` is
+         *     null.
          */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
-                    /** @description Only those of this kind. */
+                    /** @description Only this kind. */
                     kind?: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
@@ -2937,7 +2934,7 @@ export interface paths {
                         "application/json": components["schemas"]["RiskEventPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -2963,25 +2960,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a user seeds right now */
+        /** List the torrents that a user seeds */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description Newest announce first */
+                /** @description A page, latest announce first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -2990,7 +2987,7 @@ export interface paths {
                         "application/json": components["schemas"]["ActiveTorrentPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3016,25 +3013,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A user's account on each torrent */
+        /** List a user's accounts */
         get: {
             parameters: {
                 query?: {
-                    /** @description How many items, at the most. */
+                    /** @description Maximum number of items. */
                     limit?: number;
-                    /** @description `next` of the page before; left out for the first page. */
+                    /** @description `next` of the previous page. */
                     cursor?: string;
                 };
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description A page of accounts, by the torrents' numbers */
+                /** @description A page, sorted by torrent id */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3043,7 +3040,7 @@ export interface paths {
                         "application/json": components["schemas"]["AccountPage"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3070,24 +3067,24 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What made a user's account on a torrent: its clients
-         * @description What each client brought, by its own counters. Whatever the journal has trimmed, the parts come to the account's bytes.
+         * Explain a user's account on a torrent by client
+         * @description Computed from client counters, independent of how far back the journal reaches.
          */
         get: {
             parameters: {
                 query?: never;
                 header?: never;
                 path: {
-                    /** @description The user's number */
+                    /** @description User id */
                     id: number;
-                    /** @description The torrent's number */
+                    /** @description Torrent id */
                     torrent: number;
                 };
                 cookie?: never;
             };
             requestBody?: never;
             responses: {
-                /** @description The account and its clients, those heard of last first */
+                /** @description The account and its clients, latest announce first */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3096,7 +3093,7 @@ export interface paths {
                         "application/json": components["schemas"]["AccountClients"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3122,7 +3119,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How long the whitelist is */
+        /** Get the size of the whitelist */
         get: {
             parameters: {
                 query?: never;
@@ -3132,7 +3129,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Its length */
+                /** @description The size */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3141,7 +3138,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistSize"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3153,29 +3150,28 @@ export interface paths {
             };
         };
         /**
-         * Replaces the whitelist
-         * @description The body has one passkey a line; empty lines and those that begin with `#` are left out. It is built aside while it
-         *     comes in and takes the place of the old one at once, at its end: nobody ever sees a part of it. A line that is no
-         *     passkey, a body that ends too soon: nothing changes.
+         * Replace the whitelist
+         * @description One passkey per line; empty lines and lines that begin with `#` are ignored. The new list replaces the old one
+         *     atomically at the end of the upload. After a malformed line or an incomplete body nothing changes.
          */
         put: {
             parameters: {
                 query?: {
-                    /** @description Whether an upload without a single passkey may empty the whitelist. */
+                    /** @description Whether an upload without passkeys may empty the whitelist. */
                     allow_empty?: boolean;
                 };
                 header?: never;
                 path?: never;
                 cookie?: never;
             };
-            /** @description One passkey a line */
+            /** @description One passkey per line */
             requestBody?: {
                 content: {
                     "text/plain": string | null;
                 };
             };
             responses: {
-                /** @description What replaced what */
+                /** @description Sizes before and after */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3184,7 +3180,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistReplaced"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3211,7 +3207,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts passkeys on the whitelist */
+        /** Add passkeys to the whitelist */
         post: {
             parameters: {
                 query?: never;
@@ -3225,7 +3221,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How many are new */
+                /** @description Number of new passkeys */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3234,7 +3230,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistChanged"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3260,7 +3256,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Which passkeys are on the whitelist */
+        /** Check passkeys against the whitelist */
         post: {
             parameters: {
                 query?: never;
@@ -3274,7 +3270,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description In the order asked */
+                /** @description In the order of the request */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3283,7 +3279,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistChecked"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3310,8 +3306,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes passkeys off the whitelist
-         * @description Every tracker knows within a second, and their peers leave the swarms.
+         * Remove passkeys from the whitelist
+         * @description Takes effect on every tracker within a second; their peers are evicted.
          */
         post: {
             parameters: {
@@ -3326,7 +3322,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description How many were there */
+                /** @description Number of removed passkeys */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3335,7 +3331,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistChanged"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3361,7 +3357,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Goes back to what the last refresh replaced */
+        /** Undo the last refresh */
         post: {
             parameters: {
                 query?: never;
@@ -3371,7 +3367,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description What replaced what */
+                /** @description Sizes before and after */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3380,7 +3376,7 @@ export interface paths {
                         "application/json": components["schemas"]["WhitelistReplaced"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3405,8 +3401,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the server lives
-         * @description Asks nothing of anybody: a server that does not answer this should be restarted.
+         * Check liveness
+         * @description Checks no dependency: restart a server that does not answer.
          */
         get: {
             parameters: {
@@ -3417,7 +3413,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description It does */
+                /** @description The server is running */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3453,8 +3449,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Figures for Prometheus
-         * @description Takes a key for `read`, unless `site.metrics_open` is set.
+         * Get metrics
+         * @description Needs a key with `read`, unless `site.metrics_open` is set.
          */
         get: {
             parameters: {
@@ -3465,7 +3461,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description In the format that Prometheus reads */
+                /** @description Prometheus text format */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3501,13 +3497,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether a passkey may announce
-         * @description For trackers of other makes: they ask when their own copy of the whitelist does not know a passkey.
+         * Verify a passkey
+         * @description For other trackers, such as Chihaya, when they see an unknown passkey.
          */
         get: {
             parameters: {
                 query: {
-                    /** @description The passkey: 8 to 64 hexadecimal digits; upper case is taken as lower case. */
+                    /** @description 8 to 64 hexadecimal digits; case is ignored. */
                     passkey: string;
                 };
                 header?: never;
@@ -3516,7 +3512,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description The answer */
+                /** @description The result */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3525,7 +3521,7 @@ export interface paths {
                         "application/json": components["schemas"]["VerifyReply"];
                     };
                 };
-                /** @description No passkey, or not one */
+                /** @description Missing or malformed passkey */
                 400: {
                     headers: {
                         [name: string]: unknown;
@@ -3543,7 +3539,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description Something else is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3570,9 +3566,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether everything works that the server depends on
-         * @description Each dependency with its state and since when; with a key for `read`, also what is wrong. Announces are answered
-         *     from memory whatever this says.
+         * Check readiness
+         * @description State of each dependency; with a key for `read`, also the errors. Announces are answered from memory even if a
+         *     dependency fails.
          */
         get: {
             parameters: {
@@ -3583,7 +3579,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Everything is well */
+                /** @description All dependencies work */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3592,7 +3588,7 @@ export interface paths {
                         "application/json": components["schemas"]["Readiness"];
                     };
                 };
-                /** @description Something is not */
+                /** @description A dependency fails */
                 503: {
                     headers: {
                         [name: string]: unknown;
@@ -3627,7 +3623,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who is signed in */
+        /** Get the session */
         get: {
             parameters: {
                 query?: never;
@@ -3637,7 +3633,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description They are */
+                /** @description The session */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -3646,7 +3642,7 @@ export interface paths {
                         "application/json": components["schemas"]["OperatorSession"];
                     };
                 };
-                /** @description Nobody is */
+                /** @description Not signed in */
                 401: {
                     headers: {
                         [name: string]: unknown;
@@ -3655,7 +3651,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3668,8 +3664,8 @@ export interface paths {
         };
         put?: never;
         /**
-         * Signs in
-         * @description For the dashboard: exchanges a key with `read` or `admin` for a cookie. Programs send the key itself instead.
+         * Sign in
+         * @description For the dashboard: exchanges a key with `read` or `admin` for a cookie. Programs send the key with each request.
          */
         post: {
             parameters: {
@@ -3711,7 +3707,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3722,7 +3718,7 @@ export interface paths {
                 };
             };
         };
-        /** Signs out */
+        /** Sign out */
         delete: {
             parameters: {
                 query?: never;
@@ -3732,14 +3728,14 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description Signed out; the cookie is gone */
+                /** @description Signed out; the cookie is removed */
                 204: {
                     headers: {
                         [name: string]: unknown;
                     };
                     content?: never;
                 };
-                /** @description Nobody is signed in */
+                /** @description Not signed in */
                 401: {
                     headers: {
                         [name: string]: unknown;
@@ -3748,7 +3744,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3805,7 +3801,7 @@ export interface paths {
                         "application/problem+json": components["schemas"]["Problem"];
                     };
                 };
-                /** @description What is wrong */
+                /** @description Error */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -3826,363 +3822,306 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A user on a torrent. */
+        /** @description A user's account on a torrent. */
         Account: {
-            /** @description The program that announced it last, such as `-TR3000-`. */
+            /** @description Client of the latest announce, such as `-TR3000-`. */
             client: string;
             /**
              * Format: int32
-             * @description When it was first completed.
+             * @description Time of the first completion.
              */
             completed_at?: number | null;
-            /** @description The amounts. */
             figures: components["schemas"]["Figures"];
-            /** @description Its infohash; null if it was removed. */
+            /** @description Null if the torrent was removed. */
             infohash?: string | null;
-            /** @description Whether the user leeches it right now. */
+            /** @description Whether the user leeches the torrent now. */
             leeching: boolean;
-            /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+            /** @description `left` of the latest announce; null if the client did not send it. */
             left?: string | null;
-            /** @description What people call it; null if it was removed. */
+            /** @description Null if the torrent was removed. */
             name?: string | null;
-            /** @description Whether the user seeds it right now. */
+            /** @description Whether the user seeds the torrent now. */
             seeding: boolean;
             /**
              * Format: int64
-             * @description The torrent's number.
+             * @description Torrent id.
              */
             torrent: number;
         };
-        /** @description What a client brought. */
+        /** @description A client's share of an account. */
         AccountClient: {
-            /**
-             * @description What it brought in all: its stretches with what was bridged, and the sums, without what was
-             *     withheld.
-             */
+            /** @description Total: stretches, bridged growth, `settled` and `foreign`, minus `withheld`. */
             brought: components["schemas"]["Transferred"];
-            /** @description What entries brought that other producers wrote, without counters. */
+            /** @description From entries of other producers, which have no counters. */
             foreign: components["schemas"]["Transferred"];
             /**
-             * @description Its number, as entries have it in `client_id`.
+             * @description `client_id` of entries.
              * @example 0123456789abcdef
              */
             id: string;
             /**
              * Format: int32
-             * @description When it was last heard of.
+             * @description Time of the last announce.
              */
             last_seen: number;
-            /** @description What stretches brought that were put away, since a client had too many. */
+            /** @description Sum of earlier stretches that are no longer kept one by one. */
             settled: components["schemas"]["Transferred"];
             /**
              * @description `seeding`, `leeching` or `gone`.
              * @example seeding
              */
             state: string;
-            /** @description Its counters, the oldest first. */
+            /** @description Oldest first. */
             stretches: components["schemas"]["Stretch"][];
-            /** @description What was not credited, because all clients of the user together claimed more than their rate limit allows. */
+            /** @description Not credited: all clients of the user together exceeded the user's rate ceiling. */
             withheld: components["schemas"]["Transferred"];
         };
-        /** @description Why an account is what it is. What the clients brought and the rest are the account's bytes, exactly. */
+        /** @description An account by client. Clients and rest add up to the account exactly. */
         AccountClients: {
             account?: components["schemas"]["Account"] | null;
-            /** @description Its clients, those heard of last first, up to 100. */
+            /** @description Up to 100, latest announce first. */
             clients: components["schemas"]["AccountClient"][];
-            /** @description Whether these are all that are known. If not, the others are in the rest. */
+            /** @description Whether all clients are listed. If not, the others are in `rest`. */
             complete: boolean;
             /**
-             * @description What is known only as a sum: clients that are not listed, or were not heard of for so long that they are no longer
-             *     kept. What was credited under another ceiling than today's is in it, too, and may make it less than nothing.
+             * @description Clients that are not listed or no longer kept. Credits under an earlier rate ceiling are included and may make it
+             *     negative.
              */
             rest: components["schemas"]["Transferred"];
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         AccountPage: {
-            /** @description What is on it. */
             items: {
-                /** @description The program that announced it last, such as `-TR3000-`. */
+                /** @description Client of the latest announce, such as `-TR3000-`. */
                 client: string;
                 /**
                  * Format: int32
-                 * @description When it was first completed.
+                 * @description Time of the first completion.
                  */
                 completed_at?: number | null;
-                /** @description The amounts. */
                 figures: components["schemas"]["Figures"];
-                /** @description Its infohash; null if it was removed. */
+                /** @description Null if the torrent was removed. */
                 infohash?: string | null;
-                /** @description Whether the user leeches it right now. */
+                /** @description Whether the user leeches the torrent now. */
                 leeching: boolean;
-                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+                /** @description `left` of the latest announce; null if the client did not send it. */
                 left?: string | null;
-                /** @description What people call it; null if it was removed. */
+                /** @description Null if the torrent was removed. */
                 name?: string | null;
-                /** @description Whether the user seeds it right now. */
+                /** @description Whether the user seeds the torrent now. */
                 seeding: boolean;
                 /**
                  * Format: int64
-                 * @description The torrent's number.
+                 * @description Torrent id.
                  */
                 torrent: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A torrent that a user seeds or leeches right now. */
+        /** @description A torrent that a user seeds or leeches now. */
         ActiveTorrent: {
-            /**
-             * @description The torrent.
-             * @example 0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example 0123456789abcdef0123456789abcdef01234567 */
             infohash: string;
             /**
              * Format: int32
-             * @description The last announce.
+             * @description Time of the last announce.
              */
             last_announce: number;
-            /** @description What people call it; null likewise. */
+            /** @description Null if the torrent was removed. */
             name?: string | null;
             /**
              * Format: int64
-             * @description Its number; null if nobody knows it any more.
+             * @description Torrent id; null if the torrent was removed.
              */
             torrent?: number | null;
         };
-        /** @description A page of what a user seeds or leeches, newest announce first. */
+        /** @description Torrents that a user seeds or leeches, latest announce first. */
         ActiveTorrentPage: {
             /**
              * Format: int64
-             * @description How many there are in all.
+             * @description Torrents on all pages.
              */
             count: number;
-            /** @description What is on this page. */
             items: components["schemas"]["ActiveTorrent"][];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Something that is wrong. */
         Alert: {
             /** @description Dependencies and views that fail because of it, by name. They have no alerts of their own. */
             affected: string[];
             /**
-             * @description What it is, for programs.
+             * @description Stable code for programs.
              * @example view_paused
              */
             code: string;
-            /** @description What is wrong and what to do, in words. */
+            /** @description Problem and remedy. */
             detail: string;
-            /** @description How bad it is. */
             severity: components["schemas"]["Severity"];
             /**
              * Format: int32
-             * @description Since when, in seconds since 1970.
+             * @description Unix seconds.
              */
             since: number;
             /**
-             * @description What it is about: a view, a dependency; null where there is only one of its kind.
+             * @description The view or dependency; null if the code has no subject.
              * @example ledger
              */
             subject?: string | null;
         };
-        /**
-         * @description Whether somebody looks at the app.
-         * @enum {string}
-         */
+        /** @enum {string} */
         AppState: "foreground" | "background" | "inactive";
         /**
-         * @description To whom something is shown.
+         * @description Who may see something of a user.
          * @enum {string}
          */
         Audience: "everyone" | "friends" | "nobody";
-        /** @description A record of the audit trail, as its file has it. */
+        /** @description A record of the audit trail, as in its file. */
         AuditRecord: {
-            /**
-             * @description What was done.
-             * @example passkey.add
-             */
+            /** @example passkey.add */
             action: string;
-            /**
-             * @description Who did it.
-             * @example key:1a2b3c4d
-             */
+            /** @example key:1a2b3c4d */
             actorId: string;
-            /**
-             * @description When.
-             * @example 2026-11-15T12:00:00.000Z
-             */
+            /** @example 2026-11-15T12:00:00.000Z */
             at: string;
-            /** @description What else is worth knowing. */
             details: Record<string, never>;
-            /** @description The hash of this record. */
+            /** @description Hash of this record. */
             hash: string;
-            /** @description The hash of the record before. */
+            /** @description Hash of the previous record. */
             prev: string;
-            /**
-             * @description How it ended.
-             * @example ok
-             */
+            /** @example ok */
             result: string;
             /**
              * Format: int64
-             * @description Its number.
+             * @description Sequence number.
              */
             seq: number;
-            /** @description Which of them; a passkey by its first digits and a hash. */
+            /** @description A passkey appears as its first digits and a hash. */
             subjectId: string;
-            /** @description What kind of thing it is about. */
             subjectType: string;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         AuditRecordPage: {
-            /** @description What is on it. */
             items: {
-                /**
-                 * @description What was done.
-                 * @example passkey.add
-                 */
+                /** @example passkey.add */
                 action: string;
-                /**
-                 * @description Who did it.
-                 * @example key:1a2b3c4d
-                 */
+                /** @example key:1a2b3c4d */
                 actorId: string;
-                /**
-                 * @description When.
-                 * @example 2026-11-15T12:00:00.000Z
-                 */
+                /** @example 2026-11-15T12:00:00.000Z */
                 at: string;
-                /** @description What else is worth knowing. */
                 details: Record<string, never>;
-                /** @description The hash of this record. */
+                /** @description Hash of this record. */
                 hash: string;
-                /** @description The hash of the record before. */
+                /** @description Hash of the previous record. */
                 prev: string;
-                /**
-                 * @description How it ended.
-                 * @example ok
-                 */
+                /** @example ok */
                 result: string;
                 /**
                  * Format: int64
-                 * @description Its number.
+                 * @description Sequence number.
                  */
                 seq: number;
-                /** @description Which of them; a passkey by its first digits and a hash. */
+                /** @description A passkey appears as its first digits and a hash. */
                 subjectId: string;
-                /** @description What kind of thing it is about. */
                 subjectType: string;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Whether the chain of the trail holds. */
+        /** @description Result of checking the hash chain. */
         AuditVerification: {
             /**
              * Format: int64
-             * @description The number of the record that the anchor beside the trail names: none up to it is missing if the chain holds.
-             *     Those after it were written within the last moments, or the anchor could not be written; null without an anchor.
+             * @description Sequence number in the anchor file: no record up to it is missing if the chain is intact. Later records are very
+             *     recent, or the anchor could not be written; null without an anchor.
              */
             anchored?: number | null;
             /**
              * Format: int64
-             * @description The number of the first record that should stand where something else does; null if the chain holds.
+             * @description Sequence number of the first missing or altered record; null if the chain is intact.
              */
             broken_at?: number | null;
-            /** @description Whether it does. */
+            /** @description Whether the chain is intact. */
             holds: boolean;
             /**
              * Format: int64
-             * @description The number of the last record that fits; null if there is none.
+             * @description Sequence number of the last intact record; null if there is none.
              */
             last?: number | null;
-            /** @description Its hash: what to write down elsewhere, so that a trail that was cut off together with its anchor shows. */
+            /** @description Hash of that record. Keep a copy elsewhere to detect a trail that was truncated together with its anchor. */
             last_hash?: string | null;
-            /** @description What is wrong there; null if the chain holds. */
+            /** @description The fault; null if the chain is intact. */
             reason?: string | null;
             /**
              * Format: int64
-             * @description Records that fit, up to the first that does not.
+             * @description Intact records, up to the first fault.
              */
             records: number;
             /**
              * Format: int64
-             * @description Half-written lines that a crash or a full disk left behind, each told of by the record behind it.
+             * @description Incomplete lines after a crash or on a full disk, each noted by the record that follows.
              */
             torn: number;
         };
-        /** @description Why ports are banned. */
         BanPorts: {
-            /** @description For people; clients are not told. */
+            /** @description For staff; not sent to clients. */
             reason?: string;
         };
-        /** @description Ports in a row on which nobody may listen. */
+        /** @description A range of banned ports. */
         BannedPorts: {
-            /**
-             * Format: int32
-             * @description The first.
-             */
+            /** Format: int32 */
             first: number;
             /**
              * Format: int32
-             * @description The last; the same as the first where it is only one.
+             * @description Inclusive.
              */
             last: number;
-            /** @description Why, for people. */
             reason: string;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         BannedPortsPage: {
-            /** @description What is on it. */
             items: {
-                /**
-                 * Format: int32
-                 * @description The first.
-                 */
+                /** Format: int32 */
                 first: number;
                 /**
                  * Format: int32
-                 * @description The last; the same as the first where it is only one.
+                 * @description Inclusive.
                  */
                 last: number;
-                /** @description Why, for people. */
                 reason: string;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description What counters grew by while no tracker watched. */
+        /** @description Growth of a client's counters while no tracker received its announces. */
         BridgedTransfer: {
-            /** @description Bytes downloaded that are credited. */
+            /** @description Downloaded bytes that are credited. */
             downloaded: string;
-            /** @description Bytes uploaded that are credited. */
+            /** @description Uploaded bytes that are credited. */
             uploaded: string;
-            /** @description Bytes downloaded that are not. */
+            /** @description Downloaded bytes above the rate ceiling, not credited. */
             withheld_downloaded: string;
-            /** @description Bytes uploaded that are not: beyond what the ceiling allows for that time. */
+            /** @description Uploaded bytes above the rate ceiling, not credited. */
             withheld_uploaded: string;
         };
-        /** @description Programs whose peer ids begin alike. */
+        /** @description A rule for all clients with a peer id prefix. */
         ClientRule: {
-            /** @description Whether they may announce. */
+            /** @description Whether announces are accepted. */
             allowed: boolean;
-            /** @description What they are called. */
             name: string;
-            /** @description The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else. */
+            /** @description Peer id prefix, such as `-TR3`; `hex:` and digits if it is not printable ASCII. */
             prefix: string;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         ClientRulePage: {
-            /** @description What is on it. */
             items: {
-                /** @description Whether they may announce. */
+                /** @description Whether announces are accepted. */
                 allowed: boolean;
-                /** @description What they are called. */
                 name: string;
-                /** @description The first characters of their peer ids, such as `-TR3`; `hex:` and digits for anything else. */
+                /** @description Peer id prefix, such as `-TR3`; `hex:` and digits if it is not printable ASCII. */
                 prefix: string;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
         /** @description Connections by platform. */
@@ -4194,261 +4133,242 @@ export interface components {
             /** Format: int64 */
             web: number;
         };
-        /** @description A key to be made. */
         CreateKey: {
-            /** @description Who or what will use it. */
+            /** @description Who or what uses the key. */
             name: string;
-            /** @description What it may do. */
             scopes: components["schemas"]["Scope"][];
         };
-        /** @description A multiplier to be added. It ends after it starts. */
+        /** @description `ends_at` must be after `starts_at`. */
         CreateMultiplier: {
             /**
              * Format: int32
-             * @description How much of what is downloaded counts. 0 is freeleech.
+             * @description Share of downloaded bytes that is credited. 0 is freeleech.
              * @default 100
              */
             download_percent: number | null;
             /**
              * Format: int64
-             * @description Until when; until it is removed if left out.
+             * @description Default: until it is removed.
              */
             ends_at?: number | null;
-            /** @description Why. */
             note?: string;
             /**
-             * @description What it is for.
+             * @description What it applies to.
              * @enum {string}
              */
             scope: "site";
             /**
              * Format: int64
-             * @description From when on; now if left out.
+             * @description Default: now.
              */
             starts_at?: number | null;
             /**
-             * @description The number of the torrent or user.
+             * @description Torrent or user id.
              * @enum {integer|null}
              */
             subject?: 0 | null;
             /**
              * Format: int32
-             * @description How much of what is uploaded counts.
+             * @description Share of uploaded bytes that is credited.
              * @default 100
              */
             upload_percent: number | null;
         } | {
             /**
              * Format: int32
-             * @description How much of what is downloaded counts. 0 is freeleech.
+             * @description Share of downloaded bytes that is credited. 0 is freeleech.
              * @default 100
              */
             download_percent: number | null;
             /**
              * Format: int64
-             * @description Until when; until it is removed if left out.
+             * @description Default: until it is removed.
              */
             ends_at?: number | null;
-            /** @description Why. */
             note?: string;
             /**
-             * @description What it is for.
+             * @description What it applies to.
              * @enum {string}
              */
             scope: "torrent" | "user";
             /**
              * Format: int64
-             * @description From when on; now if left out.
+             * @description Default: now.
              */
             starts_at?: number | null;
-            /** @description The number of the torrent or user. */
+            /** @description Torrent or user id. */
             subject: number;
             /**
              * Format: int32
-             * @description How much of what is uploaded counts.
+             * @description Share of uploaded bytes that is credited.
              * @default 100
              */
             upload_percent: number | null;
         };
-        /** @description A torrent to be added. */
         CreateTorrent: {
-            /** @description False for one that awaits approval; true if left out. */
+            /** @description False if the torrent awaits approval. Default: true. */
             approved?: boolean | null;
             /**
              * Format: int64
-             * @description Its number on your site; left out for the next free one.
+             * @description Default: the next free id.
              */
             id?: number | null;
-            /** @description Its infohash: 40 hexadecimal digits. */
+            /** @description 40 hexadecimal digits. */
             infohash: string;
-            /** @description The second name of a hybrid torrent: the first 40 digits of its v2 hash. */
+            /** @description For a hybrid torrent: the first 40 digits of the v2 infohash. */
             infohash_v2?: string | null;
-            /** @description What people call it. */
             name: string;
-            /** @description The size of its content, in decimal digits. */
+            /** @description Size of the content, in decimal digits. */
             total_bytes?: string | null;
         };
-        /** @description A user to be added. */
         CreateUser: {
             /**
              * Format: int64
-             * @description Their number on your site; left out for the next free one.
+             * @description Default: the next free id.
              */
             id?: number | null;
-            /** @description The display name; left out or null for none. */
+            /** @description Display name; null for none. */
             name?: string | null;
-            /** @description Their passkey; left out for a random one. */
+            /** @description Default: random. */
             passkey?: string | null;
         };
-        /** @description A key that was made just now. */
+        /** @description A new key with its secret. */
         CreatedKey: {
-            /**
-             * Format: int32
-             * @description When it was made.
-             */
+            /** Format: int32 */
             created_at: number;
-            /** @description Its id: the first part of its text. */
+            /** @description The part of the key after `rck_`. */
             id: string;
             /**
-             * @description All of it: what whoever uses it must send. It is shown this once and cannot be found out again.
+             * @description The complete key. Returned only here.
              * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
              */
             key: string;
-            /** @description What people call it. */
             name: string;
-            /** @description What it may do. */
             scopes: components["schemas"]["Scope"][];
         };
-        /** @description An entry that could not be taken. */
+        /** @description An entry that a view rejected. */
         DeadLetter: {
             /**
              * Format: int32
-             * @description When it is tried again.
+             * @description Time of the next retry.
              */
             due_at: number;
             /**
              * Format: int32
-             * @description When it last failed.
+             * @description Time of the last failure.
              */
             failed_at: number;
-            /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
+            /** @description Fields of the entry; passkeys are shortened, addresses need `admin`. */
             fields: {
                 [key: string]: string;
             };
-            /** @description The group whose view could not take it. */
+            /** @description Consumer group of the view. */
             group: string;
             /**
-             * @description Its place among its like.
+             * @description Entry id in this lane.
              * @example 1794742234000-0
              */
             id: string;
-            /** @description Its place in the journal. */
+            /** @description Id of the rejected entry in the traffic lane. */
             origin: string;
-            /** @description Why it could not be taken. */
+            /** @description Why the view rejected it. */
             reason: string;
             /**
              * Format: int32
-             * @description How often it was tried again.
+             * @description Retries so far.
              */
             retry: number;
         };
-        /** @description How many there were. */
         DeadLetterCount: {
             /**
              * Format: int64
-             * @description How many of those meant were there.
+             * @description Entries that were found.
              */
             count: number;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         DeadLetterPage: {
-            /** @description What is on it. */
             items: {
                 /**
                  * Format: int32
-                 * @description When it is tried again.
+                 * @description Time of the next retry.
                  */
                 due_at: number;
                 /**
                  * Format: int32
-                 * @description When it last failed.
+                 * @description Time of the last failure.
                  */
                 failed_at: number;
-                /** @description What it says; a passkey only by its first digits, an address only for keys with `admin`. */
+                /** @description Fields of the entry; passkeys are shortened, addresses need `admin`. */
                 fields: {
                     [key: string]: string;
                 };
-                /** @description The group whose view could not take it. */
+                /** @description Consumer group of the view. */
                 group: string;
                 /**
-                 * @description Its place among its like.
+                 * @description Entry id in this lane.
                  * @example 1794742234000-0
                  */
                 id: string;
-                /** @description Its place in the journal. */
+                /** @description Id of the rejected entry in the traffic lane. */
                 origin: string;
-                /** @description Why it could not be taken. */
+                /** @description Why the view rejected it. */
                 reason: string;
                 /**
                  * Format: int32
-                 * @description How often it was tried again.
+                 * @description Retries so far.
                  */
                 retry: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Which entries are meant: all, or up to 1000 by their ids. */
+        /** @description All entries, or up to 1000 by id. */
         DeadLetterSelection: {
             /**
-             * @description All that are there, instead of naming them.
+             * @description All entries, instead of `ids`.
              * @enum {boolean}
              */
             all?: false;
-            /** @description The ids; up to 1000 of them. */
+            /** @description Up to 1000. */
             ids: string[];
         } | {
             /**
-             * @description All that are there, instead of naming them.
+             * @description All entries, instead of `ids`.
              * @enum {boolean}
              */
             all: true;
-            /** @description The ids; up to 1000 of them. */
+            /** @description Up to 1000. */
             ids?: string[];
         };
-        /**
-         * @description What a person can say of themselves.
-         * @enum {string}
-         */
+        /** @enum {string} */
         DeclaredStatus: "online" | "away" | "busy" | "invisible";
-        /** @description How one dependency is, as it is written. */
         DependencyHealth: {
             /**
-             * @description What it is.
+             * @description Name of the dependency.
              * @example database
              */
             name: string;
             /**
-             * @description The dependency without which this one fails; null if it stands alone.
+             * @description The dependency that this one depends on; null if none.
              * @example null
              */
             needs?: string | null;
-            /** @description What is wrong; told only to callers with a key for `read`. */
+            /** @description The error; only for keys with `read`. */
             reason?: string | null;
             /**
              * Format: int32
-             * @description Since when it has been so, in seconds since 1970.
+             * @description Start of this state, in unix seconds.
              */
             since: number;
             /**
-             * @description `ok`, `failing`, or `unknown` before it was first asked.
+             * @description `ok`, `failing`, or `unknown` before the first check.
              * @example ok
              */
             state: string;
         };
-        /** @description A device of a person. */
         Device: {
-            /** @description Its name, as its client chose it. */
+            /** @description Chosen by the client. */
             id: string;
             /**
              * @description phone, computer or web.
@@ -4466,65 +4386,57 @@ export interface components {
              */
             status: string;
         };
-        /** @description How often connections ended for one cause. */
+        /** @description Sessions that ended for one cause. */
         DisconnectCause: {
-            /**
-             * @description The cause.
-             * @example dropped
-             */
+            /** @example dropped */
             cause: string;
-            /**
-             * Format: int64
-             * @description How often.
-             */
+            /** Format: int64 */
             count: number;
         };
-        /** @description What was disconnected. */
         DisconnectReply: {
-            /** @description Sessions that were ended here, and devices at other gateways that are told to end theirs. */
+            /** @description Sessions ended at this gateway, plus devices at other gateways that were asked to disconnect. */
             sessions: number;
         };
-        /** @description Whom to disconnect. */
         DisconnectUser: {
-            /** @description Only this device; all of them if left out. */
+            /** @description Default: all devices. */
             device?: string | null;
             /**
-             * @description Whether their clients may come back by themselves.
+             * @description Whether clients may reconnect automatically.
              * @default false
              */
             reconnect: boolean;
         };
-        /** @description An announce of a user, or the end of a peer of theirs that fell silent. */
+        /** @description An announce, or the expiry or removal of a peer. */
         Entry: {
             /**
              * Format: int32
-             * @description When it was announced.
+             * @description Time of the announce.
              */
             at: number;
             /**
-             * @description What made it happen: announce, timeout or removal.
+             * @description announce, timeout or removal.
              * @example announce
              */
             cause: string;
-            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+            /** @description Client prefix, such as `-TR3000-`; empty if the peer id has none. */
             client: string;
             /**
-             * @description The client's number, as `GET /api/v1/users/{id}/torrents/{torrent}/clients` lists it.
+             * @description Id in `GET /api/v1/users/{id}/torrents/{torrent}/clients`.
              * @example 0123456789abcdef
              */
             client_id: string;
-            /** @description So many of them count as downloaded; null likewise. */
+            /** @description As `credited_uploaded`. */
             credited_downloaded?: string | null;
             /**
-             * @description So many of them count as uploaded, by the multipliers in force; of what another producer wrote, no more than the
-             *     ceiling allows. Null if that cannot be told, since an older version removed a multiplier.
+             * @description After multipliers; entries of other producers are limited by the rate ceiling. Null if unknown, because an older
+             *     version removed a multiplier.
              */
             credited_uploaded?: string | null;
-            /** @description Bytes downloaded since the announce before. */
+            /** @description Bytes since the previous announce. */
             downloaded_delta: string;
             /**
              * Format: int32
-             * @description Seconds since the announce before; 0 where there was none, null where that is not known.
+             * @description Seconds since the previous announce; 0 for the first, null if unknown.
              */
             elapsed_s?: number | null;
             /**
@@ -4533,47 +4445,43 @@ export interface components {
              */
             event: string;
             /**
-             * @description Its place in the journal.
+             * @description Entry id in the journal.
              * @example 1794742234000-0
              */
             id: string;
-            /**
-             * @description Its infohash.
-             * @example 0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example 0123456789abcdef0123456789abcdef01234567 */
             infohash: string;
-            /** @description From where; only for keys with `admin`. */
+            /** @description Only for keys with `admin`. */
             ip?: string | null;
-            /** @description Bytes still wanted; null if the client did not say. */
+            /** @description Bytes left; null if the client did not send it. */
             left?: string | null;
-            /** @description What people call it; null if it was removed. */
+            /** @description Null if the torrent was removed. */
             name?: string | null;
-            /** @description The client's id, in hexadecimal digits. */
+            /** @description In hexadecimal digits. */
             peer_id: string;
             /**
              * Format: int64
-             * @description The torrent's number; null if nobody knows it any more.
+             * @description Torrent id; null if the torrent was removed.
              */
             torrent?: number | null;
-            /** @description Bytes uploaded since the announce before. */
+            /** @description Bytes since the previous announce. */
             uploaded_delta: string;
         };
-        /** @description A page of entries. */
         EntryPage: {
             /** @description Whether the journal was read to its beginning. */
             complete: boolean;
-            /** @description The entries, newest first. There may be few, or none, and still more to come. */
+            /** @description Newest first. May be short or empty while `next` is not null. */
             items: components["schemas"]["Entry"][];
-            /** @description Where to go on; null if the journal was read to its beginning. */
+            /** @description `cursor` of the next page; null if the journal was read to its beginning. */
             next?: string | null;
             /**
              * Format: int64
-             * @description How many entries were looked at for this page.
+             * @description Entries scanned for this page.
              */
             scanned: number;
             /**
              * Format: int64
-             * @description When the oldest entry was written that the journal still has, whoever's it is; null if it has none.
+             * @description Time of the oldest entry in the journal, of any user; null if the journal is empty.
              */
             since?: number | null;
         };
@@ -4587,257 +4495,235 @@ export interface components {
             /** @description The token, for the Centrifuge SDK at `/connection/websocket`. */
             token: string;
         };
-        /** @description What was moved, and how long. */
+        /** @description Traffic, times and completions. */
         Figures: {
             /**
              * Format: int64
-             * @description How many times a user completed a torrent for the first time.
+             * @description First completions.
              */
             completed: number;
             /**
              * Format: int64
-             * @description How many times a user completed a torrent again.
+             * @description Repeated completions.
              */
             completed_again: number;
-            /** @description Bytes downloaded, with what multipliers add or take. */
+            /** @description Bytes after multipliers. */
             credited_downloaded: string;
-            /** @description Bytes uploaded, with what multipliers add. */
+            /** @description Bytes after multipliers. */
             credited_uploaded: string;
             /**
-             * @description Bytes downloaded, as they are.
+             * @description Raw bytes.
              * @example 549755813888
              */
             downloaded: string;
             /**
              * Format: int32
-             * @description When first heard of.
+             * @description Time of the first announce.
              */
             first_seen?: number | null;
             /**
              * Format: int32
-             * @description When last heard of.
+             * @description Time of the last announce.
              */
             last_seen?: number | null;
             /**
              * Format: int64
-             * @description Seconds spent leeching, likewise.
+             * @description As `seeding_s`.
              */
             leeching_s: number;
             /**
              * Format: int64
-             * @description Seconds spent seeding: wall clock for each user on each torrent, however many clients seed at the same time.
+             * @description Wall-clock seconds per user and torrent; several clients at a time count once.
              */
             seeding_s: number;
             /**
-             * @description Bytes uploaded, as they are, in decimal digits.
+             * @description Raw bytes.
              * @example 1099511627776
              */
             uploaded: string;
         };
-        /** @description A friend. */
         Friend: {
-            /**
-             * Format: int64
-             * @description Their number.
-             */
+            /** Format: int64 */
             id: number;
             /**
              * Format: int32
-             * @description Since when.
+             * @description Start of the friendship.
              */
             since: number;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         FriendPage: {
-            /** @description What is on it. */
             items: {
-                /**
-                 * Format: int64
-                 * @description Their number.
-                 */
+                /** Format: int64 */
                 id: number;
                 /**
                  * Format: int32
-                 * @description Since when.
+                 * @description Start of the friendship.
                  */
                 since: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Two users who are to be friends, such as `[7, 9]` */
+        /** @description Ids of two users, such as `[7, 9]` */
         FriendPair: number[];
-        /** @description What a gateway does. */
+        /** @description State of the gateway. */
         GatewayOverview: {
             /**
              * Format: double
-             * @description Connections that people made, a second.
+             * @description New sessions.
              */
             connects_per_s: number;
-            /** @description Connections of people that ended since the start, by cause. */
+            /** @description Ended sessions since the start, by cause. */
             disconnects: components["schemas"]["DisconnectCause"][];
             /**
              * Format: double
-             * @description Connections of people that ended, a second.
+             * @description Ended sessions.
              */
             disconnects_per_s: number;
             heartbeat_delay_ms?: components["schemas"]["HeartbeatDelay"] | null;
             /**
              * Format: int64
-             * @description Webhooks that are not delivered yet.
+             * @description Undelivered webhooks.
              */
             webhooks_waiting: number;
         };
-        /** @description What a device says of itself. */
+        /** @description State of a device. */
         Heartbeat: {
             app_state?: components["schemas"]["AppState"] | null;
-            /** @description Its name: the same each time. */
+            /** @description Device id, stable across heartbeats. */
             device: string;
             /**
-             * @description The last heartbeat: the device is gone at once.
+             * @description Last heartbeat: the device goes offline at once.
              * @default false
              */
             goodbye: boolean;
             platform?: components["schemas"]["Platform"] | null;
             status?: components["schemas"]["DeclaredStatus"] | null;
         };
-        /** @description How long something took, in milliseconds. */
+        /** @description Quantiles in milliseconds. */
         HeartbeatDelay: {
             /**
              * Format: double
-             * @description Half of them took no longer.
+             * @description Median.
              */
             p50: number;
-            /** @description Whether half of them took more than `p50`, which is then the longest time that is measured. */
+            /** @description Whether the median exceeds `p50`, which is then the upper bound of the measurement. */
             p50_exceeds: boolean;
             /**
              * Format: double
-             * @description Of a hundred one took longer.
+             * @description 99th percentile.
              */
             p99: number;
-            /** @description Whether more than one of a hundred took more than `p99`, likewise. */
+            /** @description As `p50_exceeds`, for `p99`. */
             p99_exceeds: boolean;
         };
-        /** @description When to come again. */
         HeartbeatReply: {
             /**
              * Format: int32
-             * @description After so many seconds; null after a goodbye.
+             * @description Seconds until the next heartbeat; null after a goodbye.
              */
             next_s?: number | null;
         };
-        /** @description What was so at one moment. Rates are over the step before it. */
+        /** @description State at one time. Rates are averages over the step before it. */
         HistoryPoint: {
             /**
              * Format: double
-             * @description Announces accepted, a second.
+             * @description Accepted announces.
              */
             announces_per_s?: number | null;
             /**
              * Format: int32
-             * @description When, in seconds since 1970.
+             * @description Unix seconds.
              */
             at: number;
             /**
              * Format: double
-             * @description Connections made, a second.
+             * @description New sessions at the gateway.
              */
             connects_per_s?: number | null;
             /**
              * Format: double
-             * @description Connections ended, a second.
+             * @description Ended sessions at the gateway.
              */
             disconnects_per_s?: number | null;
-            /**
-             * Format: double
-             * @description Bytes downloaded, a second.
-             */
+            /** Format: double */
             download_bytes_per_s?: number | null;
-            /** @description Entries that each view did not show yet; empty while the journal did not answer. */
+            /** @description Lag of each view in entries; empty while the journal is unavailable. */
             lag: {
                 [key: string]: number;
             };
-            /**
-             * Format: int64
-             * @description Peers that had not.
-             */
+            /** Format: int64 */
             leechers?: number | null;
             /**
              * Format: int32
-             * @description People who were here and could be seen; null without a gateway.
+             * @description Online users that are not invisible; null without a gateway.
              */
             online?: number | null;
             /**
              * Format: int64
-             * @description Peers that had the whole torrent; null without a tracker.
+             * @description Null without a tracker.
              */
             seeders?: number | null;
-            /**
-             * Format: double
-             * @description Bytes uploaded, a second.
-             */
+            /** Format: double */
             upload_bytes_per_s?: number | null;
         };
-        /** @description Where a user owes seeding. */
+        /** @description A hit-and-run, or an account with seeding time owed. */
         HitAndRun: {
-            /** @description The account. */
             account: components["schemas"]["Account"];
             /**
              * Format: int32
-             * @description Since when they are gone; null while they are there.
+             * @description End of the activity; null while active.
              */
             gone_since?: number | null;
             /**
              * Format: int64
-             * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
+             * @description Seconds of activity still owed; null for a hit-and-run.
              */
             seeding_s_left?: number | null;
             /**
-             * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
+             * @description `owing` (active, but not for long enough yet) or `hit_and_run` (no longer active).
              * @example owing
              */
             standing: string;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         HitAndRunPage: {
-            /** @description What is on it. */
             items: {
-                /** @description The account. */
                 account: components["schemas"]["Account"];
                 /**
                  * Format: int32
-                 * @description Since when they are gone; null while they are there.
+                 * @description End of the activity; null while active.
                  */
                 gone_since?: number | null;
                 /**
                  * Format: int64
-                 * @description How many more seconds of seeding or leeching are owed; null once it is a hit and run.
+                 * @description Seconds of activity still owed; null for a hit-and-run.
                  */
                 seeding_s_left?: number | null;
                 /**
-                 * @description `owing` (there, and not active for long enough yet) or `hit_and_run` (gone without having been).
+                 * @description `owing` (active, but not for long enough yet) or `hit_and_run` (no longer active).
                  * @example owing
                  */
                 standing: string;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Pairs of users who are to be friends. */
+        /** @description Friendships to import. */
         ImportFriends: {
-            /** @description Up to 10000 of them. */
+            /** @description Up to 10000. */
             pairs: components["schemas"]["FriendPair"][];
         };
-        /** @description What became of pairs. */
         ImportFriendsReply: {
             /**
              * Format: int64
-             * @description How many are friends only now.
+             * @description New friendships.
              */
             added: number;
             /**
              * Format: int64
-             * @description How many were friends already, or were named twice.
+             * @description Pairs that were friends already, and duplicates.
              */
             already: number;
         };
@@ -4845,336 +4731,279 @@ export interface components {
         JournalGroup: {
             /**
              * Format: double
-             * @description How old the oldest of them is, in seconds.
+             * @description Age of the oldest of them, in seconds.
              */
             behind_s: number;
-            /**
-             * Format: int64
-             * @description How many consumers it has.
-             */
+            /** Format: int64 */
             consumers: number;
-            /** @description The group. */
             group: string;
             /**
              * Format: int64
-             * @description Entries that the view does not show yet.
+             * @description Entries that are not acknowledged: `unread` plus `pending`.
              */
             lag: number;
-            /** @description Whether an operator has paused it. */
+            /** @description Whether an operator paused the view. */
             paused: boolean;
             /**
              * Format: int64
-             * @description Of these: given and not finished.
+             * @description Entries delivered and not acknowledged.
              */
             pending: number;
             /**
              * Format: int64
-             * @description Of these: not given to it yet.
+             * @description Entries not delivered yet.
              */
             unread: number;
-            /** @description The view; null for readers of other programs. */
+            /** @description Null for a group of another program. */
             view?: string | null;
         };
-        /** @description How the journal is. */
+        /** @description State of the journal. */
         JournalOverview: {
-            /**
-             * Format: int64
-             * @description Entries ever appended.
-             */
+            /** Format: int64 */
             appended: number;
-            /**
-             * Format: double
-             * @description Entries appended, a second.
-             */
+            /** Format: double */
             appended_per_s: number;
             /**
              * Format: int64
-             * @description Dead letters, which are tried again.
+             * @description Dead letters.
              */
             dlq: number;
             /**
              * Format: int64
-             * @description Entries it holds.
+             * @description Entries in the journal.
              */
             entries: number;
             /**
              * Format: int64
-             * @description Entries that were given up.
+             * @description Dead letters after their last retry.
              */
             failed: number;
-            /**
-             * Format: int64
-             * @description Risk events.
-             */
+            /** Format: int64 */
             risks: number;
-            /** @description Whether that is more than `journal.length_alarm`. */
+            /** @description Whether `entries` exceeds `journal.length_alarm`. */
             too_long: boolean;
-            /** @description The views, each with how far it is. */
             views: components["schemas"]["ViewOverview"][];
         };
-        /** @description How the journal is. */
         JournalStatus: {
-            /**
-             * Format: int64
-             * @description Entries ever appended.
-             */
+            /** Format: int64 */
             appended: number;
             /**
              * Format: int64
-             * @description Dead letters, which are tried again.
+             * @description Dead letters.
              */
             dlq: number;
             /**
              * Format: int64
-             * @description Entries it holds.
+             * @description Entries in the journal.
              */
             entries: number;
             /**
              * Format: int64
-             * @description Entries that were given up.
+             * @description Dead letters after their last retry.
              */
             failed: number;
-            /** @description Whoever reads it, by group. */
             groups: components["schemas"]["JournalGroup"][];
-            /**
-             * Format: int64
-             * @description Risk events.
-             */
+            /** Format: int64 */
             risks: number;
-            /** @description Whether that is more than `journal.length_alarm`. */
+            /** @description Whether `entries` exceeds `journal.length_alarm`. */
             too_long: boolean;
         };
-        /** @description A key, without its secret. */
         Key: {
-            /**
-             * Format: int32
-             * @description When it was made.
-             */
+            /** Format: int32 */
             created_at: number;
             /**
-             * @description Its id: the first part of its text.
+             * @description The part of the key after `rck_`.
              * @example 1a2b3c4d
              */
             id: string;
             /**
              * Format: int32
-             * @description When it was used last, to the minute; null if never.
+             * @description To the minute; null if never used.
              */
             last_used_at?: number | null;
-            /** @description What people call it. */
             name: string;
             /**
              * Format: int32
-             * @description When it was revoked; null if it works.
+             * @description Null if the key is valid.
              */
             revoked_at?: number | null;
-            /** @description What it may do. */
             scopes: components["schemas"]["Scope"][];
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         KeyPage: {
-            /** @description What is on it. */
             items: {
-                /**
-                 * Format: int32
-                 * @description When it was made.
-                 */
+                /** Format: int32 */
                 created_at: number;
                 /**
-                 * @description Its id: the first part of its text.
+                 * @description The part of the key after `rck_`.
                  * @example 1a2b3c4d
                  */
                 id: string;
                 /**
                  * Format: int32
-                 * @description When it was used last, to the minute; null if never.
+                 * @description To the minute; null if never used.
                  */
                 last_used_at?: number | null;
-                /** @description What people call it. */
                 name: string;
                 /**
                  * Format: int32
-                 * @description When it was revoked; null if it works.
+                 * @description Null if the key is valid.
                  */
                 revoked_at?: number | null;
-                /** @description What it may do. */
                 scopes: components["schemas"]["Scope"][];
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A torrent and how many are on it. */
+        /** @description A torrent with the counts of its swarm. */
         ListedSwarm: {
             /**
              * Format: int32
-             * @description Peers that do not; null likewise.
+             * @description Null if this process has no counts.
              */
             leechers?: number | null;
             /**
              * Format: int32
-             * @description Peers that have everything; null if this process cannot know.
+             * @description Null if this process has no counts.
              */
             seeders?: number | null;
             /**
              * Format: int32
-             * @description How often it was completed; null likewise.
+             * @description Completions; null if this process has no counts.
              */
             snatches?: number | null;
-            /** @description The torrent. */
             torrent: components["schemas"]["TorrentSummary"];
         };
-        /** @description A user of a list, with what they moved and what they do now. */
+        /** @description A user with traffic and activity. */
         ListedUser: components["schemas"]["User"] & {
             figures?: components["schemas"]["Figures"] | null;
             /**
              * Format: int64
-             * @description How many torrents they leech right now; null likewise.
+             * @description Torrents that the user leeches now; null while the activity lists are unavailable.
              */
             leeching?: number | null;
             /**
              * Format: double
-             * @description Uploaded by downloaded, both as credited; null where nothing was downloaded.
+             * @description Credited upload divided by credited download; null if nothing was downloaded.
              * @example 1.5
              */
             ratio?: number | null;
             /**
              * Format: int64
-             * @description How many torrents they seed right now; null while that cannot be read.
+             * @description Torrents that the user seeds now; null while the activity lists are unavailable.
              */
             seeding?: number | null;
         };
-        /** @description That the server lives. */
+        /** @description Liveness of the server. */
         Liveness: {
             /**
              * @description Always `alive`.
              * @example alive
              */
             state: string;
-            /** @description Which version it is. */
             version: string;
         };
-        /** @description Which passkeys are meant. */
+        /** @description Passkeys to look up. */
         LookupPasskeys: {
-            /** @description Up to 1000 of them. */
+            /** @description Up to 1000. */
             passkeys: components["schemas"]["Passkey"][];
         };
-        /** @description What a person may know of themselves. */
+        /** @description A member's own data. */
         Me: {
             figures?: components["schemas"]["Figures"] | null;
             /**
              * Format: int64
-             * @description How many friends they have.
+             * @description Number of friends.
              */
             friends: number;
             /**
              * Format: int64
-             * @description How many torrents they left without having seeded enough, of the first 50000 that they ever had. Counted once a
-             *     minute at the most.
+             * @description Hit-and-runs among the first 50000 accounts. Counted at most once a minute.
              */
             hit_and_runs: number;
-            /**
-             * Format: int64
-             * @description Their number.
-             */
+            /** Format: int64 */
             id: number;
-            /** @description What they leech right now. */
             leeching: components["schemas"]["OwnTorrents"];
-            /** @description What their own devices see of them: also that they hide. */
+            /** @description As the member's own devices see it. */
             presence: components["schemas"]["Presence"];
             /**
              * Format: double
-             * @description What counts as uploaded for each byte that counts as downloaded; null while nothing does.
+             * @description Credited upload divided by credited download; null if nothing was downloaded.
              * @example 1.5
              */
             ratio?: number | null;
-            /** @description What they seed right now. */
             seeding: components["schemas"]["OwnTorrents"];
-            /** @description Their sessions at this gateway. */
+            /** @description Sessions at this gateway. */
             sessions: components["schemas"]["Session"][];
         };
-        /** @description A time in which bytes count more or less than they are. */
+        /** @description A period in which bytes count more or less. */
         Multiplier: {
             /**
              * Format: int32
-             * @description How much of what is downloaded counts.
+             * @description Share of downloaded bytes that is credited.
              */
             download_percent: number;
             /**
              * Format: int32
-             * @description Until when; null until it is removed.
+             * @description Null if it lasts until it is removed.
              */
             ends_at?: number | null;
-            /**
-             * Format: int64
-             * @description Its number.
-             */
+            /** Format: int64 */
             id: number;
-            /** @description Why. */
             note: string;
             /**
-             * @description What it is for: `site`, `torrent` or `user`.
+             * @description `site`, `torrent` or `user`.
              * @example site
              */
             scope: string;
-            /**
-             * Format: int32
-             * @description From when on.
-             */
+            /** Format: int32 */
             starts_at: number;
             /**
              * Format: int64
-             * @description The number of the torrent or user; 0 for the site.
+             * @description Torrent or user id; 0 for the site.
              */
             subject: number;
             /**
              * Format: int32
-             * @description How much of what is uploaded counts.
+             * @description Share of uploaded bytes that is credited.
              */
             upload_percent: number;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         MultiplierPage: {
-            /** @description What is on it. */
             items: {
                 /**
                  * Format: int32
-                 * @description How much of what is downloaded counts.
+                 * @description Share of downloaded bytes that is credited.
                  */
                 download_percent: number;
                 /**
                  * Format: int32
-                 * @description Until when; null until it is removed.
+                 * @description Null if it lasts until it is removed.
                  */
                 ends_at?: number | null;
-                /**
-                 * Format: int64
-                 * @description Its number.
-                 */
+                /** Format: int64 */
                 id: number;
-                /** @description Why. */
                 note: string;
                 /**
-                 * @description What it is for: `site`, `torrent` or `user`.
+                 * @description `site`, `torrent` or `user`.
                  * @example site
                  */
                 scope: string;
-                /**
-                 * Format: int32
-                 * @description From when on.
-                 */
+                /** Format: int32 */
                 starts_at: number;
                 /**
                  * Format: int64
-                 * @description The number of the torrent or user; 0 for the site.
+                 * @description Torrent or user id; 0 for the site.
                  */
                 subject: number;
                 /**
                  * Format: int32
-                 * @description How much of what is uploaded counts.
+                 * @description Share of uploaded bytes that is credited.
                  */
                 upload_percent: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
         /**
@@ -5233,9 +5062,8 @@ export interface components {
             /** @description What they wrote beside it. */
             text?: string | null;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         OnlinePersonPage: {
-            /** @description What is on it. */
             items: {
                 /** @description Their devices. */
                 devices: components["schemas"]["OnlineDevice"][];
@@ -5268,219 +5096,200 @@ export interface components {
                 /** @description What they wrote beside it. */
                 text?: string | null;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Who is signed in. */
+        /** @description The session of an operator. */
         OperatorSession: {
-            /** @description What to send as `X-CSRF-Token` with every change. */
+            /** @description Send as `X-CSRF-Token` with every change. */
             csrf: string;
             /**
              * Format: int32
-             * @description When the session ends.
+             * @description End of the session.
              */
             expires_at: number;
             /**
-             * @description The key they signed in with.
+             * @description Key of the sign-in.
              * @example 1a2b3c4d
              */
             key_id: string;
-            /** @description What people call it. */
+            /** @description Name of the key. */
             name: string;
             /**
-             * @description What it may do: `verify`, `read`, `admin`.
+             * @description `verify`, `read`, `admin`.
              * @example [
              *       "admin"
              *     ]
              */
             scopes: string[];
         };
-        /** @description Everything at a glance, as of one second. */
+        /** @description State of the server, computed once a second. */
         Overview: {
-            /** @description What is wrong, what is critical first. */
+            /** @description Critical alerts first. */
             alerts: components["schemas"]["Alert"][];
             /**
              * Format: int64
-             * @description When it was put together, in milliseconds since 1970.
+             * @description Unix milliseconds.
              */
             at_ms: number;
             gateway?: components["schemas"]["GatewayOverview"] | null;
-            /** @description What the server depends on. */
+            /** @description Dependencies. */
             health: components["schemas"]["DependencyHealth"][];
             journal?: components["schemas"]["JournalOverview"] | null;
             /**
-             * @description The name of this process among others.
+             * @description Name of this process.
              * @example node-a
              */
             node: string;
             people?: components["schemas"]["PresenceCount"] | null;
             /**
              * Format: int32
-             * @description When this process began, in seconds since 1970.
+             * @description Start of this process, in unix seconds.
              */
             started_at: number;
             tracker?: components["schemas"]["TrackerOverview"] | null;
-            /** @description Which version this is. */
             version: string;
         };
-        /** @description The last hour. */
         OverviewHistory: {
-            /** @description The oldest first; of the time before this process began there are none. */
+            /** @description Oldest first, since the start of this process. */
             points: components["schemas"]["HistoryPoint"][];
             /**
              * Format: int32
-             * @description Seconds from one point to the next.
+             * @description Seconds between points.
              * @example 10
              */
             step_s: number;
         };
-        /** @description A torrent that a person seeds or leeches. */
+        /** @description A torrent that a member seeds or leeches. */
         OwnTorrent: {
-            /**
-             * @description Its one name.
-             * @example 0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example 0123456789abcdef0123456789abcdef01234567 */
             infohash: string;
             /**
              * Format: int32
-             * @description The last announce.
+             * @description Time of the last announce.
              */
             last_announce: number;
-            /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+            /** @description `left` of the latest announce; null if the client did not send it. */
             left?: string | null;
-            /** @description What people call it; null likewise. */
+            /** @description Null if the torrent was removed. */
             name?: string | null;
             /**
              * Format: int64
-             * @description Its number; null if nobody knows it any more.
+             * @description Torrent id; null if the torrent was removed.
              */
             torrent?: number | null;
-            /** @description The size of its content; null if it is not known. */
+            /** @description Size of the content; null if unknown. */
             total_bytes?: string | null;
         };
-        /** @description What a person seeds or leeches. */
+        /** @description Torrents that a member seeds or leeches. */
         OwnTorrents: {
             /**
              * Format: int64
-             * @description How many there are in all.
+             * @description Total number.
              */
             count: number;
-            /** @description Up to 50 of them, newest announce first. */
+            /** @description Up to 50, latest announce first. */
             items: components["schemas"]["OwnTorrent"][];
         };
-        /** @description A passkey as a caller writes it: 8 to 64 hexadecimal digits; upper case is taken as lower case. */
+        /** @description 8 to 64 hexadecimal digits; case is ignored. */
         Passkey: string;
-        /** @description Whose passkey it is. */
+        /** @description A passkey and its user. */
         PasskeyHolder: {
-            /** @description The passkey, as it was sent. */
+            /** @description As in the request. */
             passkey: string;
             /**
              * Format: int64
-             * @description The user; null if nobody has it.
+             * @description Id of the user; null if the passkey is unknown.
              */
             user?: number | null;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         PasskeyHolderPage: {
-            /** @description What is on it. */
             items: {
-                /** @description The passkey, as it was sent. */
+                /** @description As in the request. */
                 passkey: string;
                 /**
                  * Format: int64
-                 * @description The user; null if nobody has it.
+                 * @description Id of the user; null if the passkey is unknown.
                  */
                 user?: number | null;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A peer of a swarm. */
         Peer: {
-            /** @description Where it can be reached; only for keys with `admin`. */
+            /** @description Only for keys with `admin`. */
             addresses?: string[] | null;
-            /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+            /** @description Client prefix, such as `-TR3000-`; empty if the peer id has none. */
             client: string;
-            /** @description Its running total. */
+            /** @description As announced by the client. */
             downloaded: string;
             /**
              * Format: int32
-             * @description When it last announced.
+             * @description Time of the last announce.
              */
             last_announce: number;
-            /** @description Bytes it still wants, according to the accounts; null if they do not say. */
+            /** @description Bytes left, by the account; null if unknown. */
             left?: string | null;
-            /** @description The client's id, in hexadecimal digits. */
+            /** @description In hexadecimal digits. */
             peer_id: string;
-            /** @description Whether it has everything. */
             seeding: boolean;
-            /** @description Its running total. */
+            /** @description As announced by the client. */
             uploaded: string;
-            /**
-             * Format: int64
-             * @description Whose it is.
-             */
+            /** Format: int64 */
             user: number;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         PeerPage: {
-            /** @description What is on it. */
             items: {
-                /** @description Where it can be reached; only for keys with `admin`. */
+                /** @description Only for keys with `admin`. */
                 addresses?: string[] | null;
-                /** @description The program, such as `-TR3000-`; empty where the peer id does not tell. */
+                /** @description Client prefix, such as `-TR3000-`; empty if the peer id has none. */
                 client: string;
-                /** @description Its running total. */
+                /** @description As announced by the client. */
                 downloaded: string;
                 /**
                  * Format: int32
-                 * @description When it last announced.
+                 * @description Time of the last announce.
                  */
                 last_announce: number;
-                /** @description Bytes it still wants, according to the accounts; null if they do not say. */
+                /** @description Bytes left, by the account; null if unknown. */
                 left?: string | null;
-                /** @description The client's id, in hexadecimal digits. */
+                /** @description In hexadecimal digits. */
                 peer_id: string;
-                /** @description Whether it has everything. */
                 seeding: boolean;
-                /** @description Its running total. */
+                /** @description As announced by the client. */
                 uploaded: string;
-                /**
-                 * Format: int64
-                 * @description Whose it is.
-                 */
+                /** Format: int64 */
                 user: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /**
-         * @description What kind of device it is.
-         * @enum {string}
-         */
+        /** @enum {string} */
         Platform: "phone" | "computer" | "web";
-        /** @description A person, as others see them. */
+        /** @description Public presence of a user. */
         Presence: {
-            /** @description Their devices, if they are here. */
+            /** @description Empty if offline. */
             devices: components["schemas"]["Device"][];
             /**
-             * @description Their number, as a text.
+             * @description User id, as a string.
              * @example 7
              */
             id: string;
             /**
              * Format: int32
-             * @description When they were last here; null if that is not known.
+             * @description Null if unknown.
              */
             last_seen?: number | null;
             /**
              * Format: int32
-             * @description Torrents they leech right now.
+             * @description Torrents that the user leeches now.
              */
             leeching: number;
             /**
              * Format: int32
-             * @description Torrents they seed right now.
+             * @description Torrents that the user seeds now.
              */
             seeding: number;
             /**
@@ -5488,102 +5297,93 @@ export interface components {
              * @example online
              */
             status: string;
-            /** @description What they wrote beside their status. */
+            /** @description Status text of the user. */
             text?: string | null;
             /**
              * Format: int32
-             * @description When what they declared ends by itself.
+             * @description Time at which the declared status expires.
              */
             until?: number | null;
             /**
              * Format: int64
-             * @description Grows with every change; 0 if nobody ever heard of them.
+             * @description Increases with every change; 0 if the user was never online.
              */
             version: number;
         };
-        /** @description How many are here. */
+        /** @description Counts of users and connections. */
         PresenceCount: {
             /**
              * Format: int32
-             * @description Sessions with a connection, also of people who hide. Null to keys without `admin`, as are the next two: compared
-             *     with the devices of those who are seen, they would tell how many hide.
+             * @description Sessions with a WebSocket, including invisible users. Needs `admin`, as do the next two fields: together with the
+             *     visible devices they would reveal the number of invisible users.
              */
             connections?: number | null;
             /**
              * Format: int32
-             * @description People who are here and can be seen.
+             * @description Users that are online and not invisible.
              */
             online: number;
-            /** @description People by status, as others see them. */
+            /** @description Users by status. */
             people: components["schemas"]["UsersByStatus"];
             platforms?: components["schemas"]["ConnectionsByPlatform"] | null;
             /**
              * Format: int32
-             * @description Sessions that live by heartbeats over HTTP.
+             * @description Sessions with heartbeats over HTTP.
              */
             without_connection?: number | null;
         };
-        /** @description Something that happened to a person. */
+        /** @description An event in a user's history. */
         PresenceEvent: {
             /**
              * Format: int64
-             * @description When, in milliseconds since 1970.
+             * @description Unix milliseconds.
              */
             at_ms: number;
-            /**
-             * @description Why.
-             * @example silence
-             */
+            /** @example silence */
             cause?: string | null;
-            /** @description By which device. */
             device?: string | null;
             /**
              * @description arrived (first device in), left (last device out) or transition (another status).
              * @example transition
              */
             event: string;
-            /** @description The status before a transition, as their own devices saw it. */
+            /** @description Status before a transition, as the user's own devices see it. */
             from?: string | null;
             /**
              * Format: int64
-             * @description Its number; later ones have higher numbers.
+             * @description Increases with time.
              */
             id: number;
-            /** @description The status after it. */
+            /** @description Status after a transition. */
             to?: string | null;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         PresenceEventPage: {
-            /** @description What is on it. */
             items: {
                 /**
                  * Format: int64
-                 * @description When, in milliseconds since 1970.
+                 * @description Unix milliseconds.
                  */
                 at_ms: number;
-                /**
-                 * @description Why.
-                 * @example silence
-                 */
+                /** @example silence */
                 cause?: string | null;
-                /** @description By which device. */
                 device?: string | null;
                 /**
                  * @description arrived (first device in), left (last device out) or transition (another status).
                  * @example transition
                  */
                 event: string;
-                /** @description The status before a transition, as their own devices saw it. */
+                /** @description Status before a transition, as the user's own devices see it. */
                 from?: string | null;
                 /**
                  * Format: int64
-                 * @description Its number; later ones have higher numbers.
+                 * @description Increases with time.
                  */
                 id: number;
-                /** @description The status after it. */
+                /** @description Status after a transition. */
                 to?: string | null;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
         /** @description Somebody came, went or changed; also as the operators' feed tells it. */
@@ -5627,30 +5427,29 @@ export interface components {
             /** @description The newest first. */
             items: components["schemas"]["PresenceOccurrence"][];
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         PresencePage: {
-            /** @description What is on it. */
             items: {
-                /** @description Their devices, if they are here. */
+                /** @description Empty if offline. */
                 devices: components["schemas"]["Device"][];
                 /**
-                 * @description Their number, as a text.
+                 * @description User id, as a string.
                  * @example 7
                  */
                 id: string;
                 /**
                  * Format: int32
-                 * @description When they were last here; null if that is not known.
+                 * @description Null if unknown.
                  */
                 last_seen?: number | null;
                 /**
                  * Format: int32
-                 * @description Torrents they leech right now.
+                 * @description Torrents that the user leeches now.
                  */
                 leeching: number;
                 /**
                  * Format: int32
-                 * @description Torrents they seed right now.
+                 * @description Torrents that the user seeds now.
                  */
                 seeding: number;
                 /**
@@ -5658,61 +5457,60 @@ export interface components {
                  * @example online
                  */
                 status: string;
-                /** @description What they wrote beside their status. */
+                /** @description Status text of the user. */
                 text?: string | null;
                 /**
                  * Format: int32
-                 * @description When what they declared ends by itself.
+                 * @description Time at which the declared status expires.
                  */
                 until?: number | null;
                 /**
                  * Format: int64
-                 * @description Grows with every change; 0 if nobody ever heard of them.
+                 * @description Increases with every change; 0 if the user was never online.
                  */
                 version: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description Who may see what of a person. */
+        /** @description Privacy settings of a user. */
         Privacy: {
-            /** @description Who sees when they were last here; only of those who see the status. */
+            /** @description Audience of the last-seen time, among those who may see the status. */
             last_seen: components["schemas"]["Audience"];
-            /** @description Who never sees anything. */
+            /** @description Users that see nothing. */
             never: number[];
-            /** @description Who sees their status, text, devices and what they seed. */
+            /** @description Audience of status, text, devices and activity. */
             status: components["schemas"]["Audience"];
         };
-        /** @description A problem as it is written (RFC 9457). */
+        /** @description An error (RFC 9457). */
         Problem: {
             /**
-             * @description What kind of problem it is, for programs.
+             * @description Stable code for programs.
              * @example unknown_user
              */
             code: string;
             /**
-             * @description What is wrong with this request, and what to do, for people.
-             * @example there is no user 7: see GET /api/v1/users
+             * @description Problem and remedy.
+             * @example no user 7: see GET /api/v1/users
              */
             detail: string;
             /**
              * Format: int32
-             * @description The status, as in the head of the response.
+             * @description HTTP status.
              * @example 404
              */
             status: number;
             /**
-             * @description The name of the status.
+             * @description Name of the HTTP status.
              * @example Not Found
              */
             title: string;
         };
-        /** @description Which people are meant. */
         QueryPresence: {
-            /** @description Up to 10,000 of them. */
+            /** @description Up to 10,000. */
             users: components["schemas"]["UserIdOrString"][];
         };
-        /** @description How many of each kind there are. */
+        /** @description Items of each kind. */
         QueueCounts: {
             /** Format: int64 */
             approval: number;
@@ -5722,22 +5520,22 @@ export interface components {
             failed_entry: number;
             /**
              * Format: int64
-             * @description Null while all accounts are being looked through for the first time.
+             * @description Null during the first scan of all accounts.
              */
             hit_and_run?: number | null;
             /** Format: int64 */
             risk: number;
         };
-        /** @description Something that waits for staff. Of the last three fields, the one that belongs to the kind is there. */
+        /** @description An item of the queue. Of `risk`, `hit_and_run` and `letter`, the one that belongs to `kind` is set. */
         QueueItem: {
             /**
              * Format: int64
-             * @description When: the risk was reported, the user was last heard of, the torrent was added, the entry failed.
+             * @description Time of the risk event, of the user's last announce, of adding the torrent, or of the failure.
              */
             at: number;
             hit_and_run?: components["schemas"]["HitAndRun"] | null;
             /**
-             * @description Its place in the queue; no two items have the same.
+             * @description Unique in the queue.
              * @example 1794742234000-0-7-0
              */
             id: string;
@@ -5748,54 +5546,45 @@ export interface components {
             user?: components["schemas"]["QueueUser"] | null;
         };
         /**
-         * @description What an item is. The order decides between items of the same moment.
+         * @description Kind of an item. The order of variants breaks ties between items of the same time.
          * @enum {string}
          */
         QueueKind: "risk" | "hit_and_run" | "approval" | "dead_letter" | "failed_entry";
-        /** @description A page of the queue. */
         QueuePage: {
-            /** @description How many of each kind there are, on all pages. */
+            /** @description Items of each kind on all pages. */
             counts: components["schemas"]["QueueCounts"];
-            /** @description What is on this page, the newest first. */
+            /** @description Newest first. */
             items: components["schemas"]["QueueItem"][];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A torrent, by number and name. */
         QueueTorrent: {
             /** Format: int64 */
             id: number;
-            /** @description Null if it was removed. */
+            /** @description Null if the torrent was removed. */
             infohash?: string | null;
-            /** @description What people call it; null if it was removed. */
+            /** @description Null if the torrent was removed. */
             name?: string | null;
-            /** @description The size of its content; null if it was removed, `"0"` where it is not known. */
+            /** @description Size of the content; null if the torrent was removed, `"0"` if unknown. */
             total_bytes?: string | null;
         };
-        /** @description A user, by number and name. */
         QueueUser: {
-            /** @description Whether they may announce; null if they were removed. */
+            /** @description Null if the user was removed. */
             enabled?: boolean | null;
             /** Format: int64 */
             id: number;
-            /** @description The display name; null if there is none. */
             name?: string | null;
         };
-        /** @description How everything is that the server depends on. */
+        /** @description State of all dependencies. */
         Readiness: {
-            /** @description One by one. */
             dependencies: components["schemas"]["DependencyHealth"][];
-            /** @description Whether all of it is well. */
+            /** @description Whether all dependencies work. */
             ready: boolean;
         };
-        /** @description A device of a person at another gateway. */
+        /** @description A device at another gateway. */
         RemoteDevice: {
-            /** @description The device. */
             device: string;
-            /**
-             * @description The gateway.
-             * @example gw-b
-             */
+            /** @example gw-b */
             node: string;
             /**
              * @description phone, computer or web.
@@ -5813,139 +5602,112 @@ export interface components {
              */
             status: string;
         };
-        /** @description An announce, or a series of them, that looks like cheating. Which figures belong to it depends on its kind. */
+        /** @description A report that one or more announces look like cheating. Which fields apply depends on `kind`. */
         RiskEvent: {
-            /**
-             * Format: int32
-             * @description When.
-             */
+            /** Format: int32 */
             at?: number | null;
-            /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
+            /** @description Rate ceiling in bytes per second; 0 for kinds that are not about a rate. */
             ceiling_bytes_per_s: string;
             /**
              * Format: int64
-             * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
-             *     within an hour (`many_peer_ids`); 0 for other kinds.
+             * @description Minimum number of users that share the address (`shared_address`), or peer ids of the user on the torrent within an
+             *     hour (`many_peer_ids`); 0 for other kinds.
              */
             count: number;
-            /** @description Bytes that were claimed to be downloaded. */
             downloaded_claimed: string;
-            /** @description Bytes that were credited instead. */
+            /** @description Bytes credited instead of the claim. */
             downloaded_credited: string;
             /**
              * Format: int64
-             * @description Seconds since the announce before.
+             * @description Seconds since the previous announce.
              */
             elapsed_s?: number | null;
-            /** @description Its place among the risk events. */
+            /** @description Entry id in the journal. */
             id: string;
-            /** @description Its infohash. */
             infohash: string;
-            /** @description From where; only for keys with `admin`. */
+            /** @description Only for keys with `admin`. */
             ip?: string | null;
             /** @enum {string} */
             kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
-            /** @description The client's id, in hexadecimal digits. */
+            /** @description In hexadecimal digits. */
             peer_id: string;
-            /**
-             * Format: int64
-             * @description Which torrent.
-             */
+            /** Format: int64 */
             torrent?: number | null;
             /**
              * Format: int64
-             * @description How many more of this user and kind went unreported before this one.
+             * @description Events of this user and kind that were suppressed before this one.
              */
             unreported?: number | null;
-            /** @description Bytes that were claimed to be uploaded. */
             uploaded_claimed: string;
-            /** @description Bytes that were credited instead. */
+            /** @description Bytes credited instead of the claim. */
             uploaded_credited: string;
-            /**
-             * Format: int64
-             * @description Who announced.
-             */
+            /** Format: int64 */
             user?: number | null;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         RiskEventPage: {
-            /** @description What is on it. */
             items: {
-                /**
-                 * Format: int32
-                 * @description When.
-                 */
+                /** Format: int32 */
                 at?: number | null;
-                /** @description The limit in force, in bytes a second; 0 for kinds that are not about a rate. */
+                /** @description Rate ceiling in bytes per second; 0 for kinds that are not about a rate. */
                 ceiling_bytes_per_s: string;
                 /**
                  * Format: int64
-                 * @description How many users share the address (`shared_address`, at least), or how many peer ids the user had on the torrent
-                 *     within an hour (`many_peer_ids`); 0 for other kinds.
+                 * @description Minimum number of users that share the address (`shared_address`), or peer ids of the user on the torrent within an
+                 *     hour (`many_peer_ids`); 0 for other kinds.
                  */
                 count: number;
-                /** @description Bytes that were claimed to be downloaded. */
                 downloaded_claimed: string;
-                /** @description Bytes that were credited instead. */
+                /** @description Bytes credited instead of the claim. */
                 downloaded_credited: string;
                 /**
                  * Format: int64
-                 * @description Seconds since the announce before.
+                 * @description Seconds since the previous announce.
                  */
                 elapsed_s?: number | null;
-                /** @description Its place among the risk events. */
+                /** @description Entry id in the journal. */
                 id: string;
-                /** @description Its infohash. */
                 infohash: string;
-                /** @description From where; only for keys with `admin`. */
+                /** @description Only for keys with `admin`. */
                 ip?: string | null;
                 /** @enum {string} */
                 kind: "client_rate" | "user_rate" | "upload_without_leechers" | "upload_after_stop" | "upload_ahead_of_download" | "left_without_download" | "completed_without_download" | "shared_address" | "many_peer_ids";
-                /** @description The client's id, in hexadecimal digits. */
+                /** @description In hexadecimal digits. */
                 peer_id: string;
-                /**
-                 * Format: int64
-                 * @description Which torrent.
-                 */
+                /** Format: int64 */
                 torrent?: number | null;
                 /**
                  * Format: int64
-                 * @description How many more of this user and kind went unreported before this one.
+                 * @description Events of this user and kind that were suppressed before this one.
                  */
                 unreported?: number | null;
-                /** @description Bytes that were claimed to be uploaded. */
                 uploaded_claimed: string;
-                /** @description Bytes that were credited instead. */
+                /** @description Bytes credited instead of the claim. */
                 uploaded_credited: string;
-                /**
-                 * Format: int64
-                 * @description Who announced.
-                 */
+                /** Format: int64 */
                 user?: number | null;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A passkey to give. */
         RotatePasskey: {
-            /** @description The new passkey; left out for a random one. */
+            /** @description Default: random. */
             passkey?: string | null;
         };
         /**
-         * @description What a key may do.
+         * @description Scope of a key.
          * @enum {string}
          */
         Scope: "verify" | "read" | "admin";
-        /** @description A session of a person, for keys with `admin`. */
+        /** @description A session, for keys with `admin`. */
         Session: {
-            /** @description Whether it holds a connection; otherwise it sends heartbeats over HTTP. */
+            /** @description Whether it has a WebSocket; otherwise it sends heartbeats over HTTP. */
             connected: boolean;
-            /** @description The device. */
             device: string;
-            /** @description When it was heard, the latest first, ten times at the most; in milliseconds since 1970. */
+            /** @description Last ten heartbeats, latest first, in unix milliseconds. */
             heartbeats_ms: number[];
             /**
-             * @description The gateway, where there are several.
+             * @description Gateway, if there are several.
              * @example gw-a
              */
             node?: string | null;
@@ -5956,7 +5718,7 @@ export interface components {
             platform: string;
             /**
              * Format: int32
-             * @description When it began.
+             * @description Start of the session.
              */
             since: number;
             /**
@@ -5970,472 +5732,383 @@ export interface components {
              */
             status: string;
         };
-        /** @description What becomes of programs with a prefix. */
         SetClientRule: {
-            /** @description Whether they may announce. */
+            /** @description Whether announces are accepted. */
             allowed: boolean;
-            /** @description What they are called. */
             name?: string;
         };
-        /** @description Who may see what of a person from now on. */
+        /** @description Privacy settings of a user. */
         SetPrivacy: {
-            /** @description Who sees when they were last here; only of those who see the status. */
+            /** @description Audience of the last-seen time, among those who may see the status. */
             last_seen: components["schemas"]["Audience"];
-            /** @description Who never sees anything; up to 1000 users. */
+            /** @description Up to 1000 users that see nothing. */
             never?: components["schemas"]["UserId"][];
-            /** @description Who sees their status, text, devices and what they seed. */
+            /** @description Audience of status, text, devices and activity. */
             status: components["schemas"]["Audience"];
         };
         /**
-         * @description How bad something is.
+         * @description Severity of an alert.
          * @enum {string}
          */
         Severity: "critical" | "warning";
-        /** @description A key, to sign in with. */
+        /** @description Sign-in with a key. */
         SignIn: {
-            /**
-             * @description The key.
-             * @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example rck_1a2b3c4d_0123456789abcdef0123456789abcdef01234567 */
             key: string;
         };
-        /** @description The whole at a glance. */
+        /** @description Totals of this process. */
         Stats: {
             /**
              * Format: int64
-             * @description How many torrents there are, enabled or not.
+             * @description Enabled and disabled.
              */
             torrents: number;
             tracker?: components["schemas"]["TrackerStats"] | null;
             /**
              * Format: int64
-             * @description How many users there are, enabled or not.
+             * @description Enabled and disabled.
              */
             users: number;
-            /** @description Which version this is. */
             version: string;
         };
-        /**
-         * @description Counters of a client that went on without a break, as far as trackers watched. How far they went is credited, up to
-         *     the client's rate limit, and what was bridged before it.
-         */
+        /** @description A period in which a client's counters grew without a gap. The growth is credited up to the client's rate ceiling. */
         Stretch: {
             bridged?: components["schemas"]["BridgedTransfer"] | null;
-            /** @description Bytes downloaded that are credited of it. */
+            /** @description Downloaded bytes that are credited. */
             downloaded: string;
-            /** @description The highest. */
+            /** @description Highest announced `downloaded`. */
             downloaded_high: string;
-            /** @description The lowest the client said it had downloaded. */
+            /** @description Lowest announced `downloaded`. */
             downloaded_low: string;
             /**
              * Format: int32
-             * @description When they were first heard.
+             * @description Time of the first announce.
              */
             first: number;
-            /** @description Whether it is only the end of those that were put away: see `settled` of the client. */
+            /** @description Whether this is the end of earlier stretches that were merged into `settled` of the client. */
             is_settled: boolean;
             /**
              * Format: int32
-             * @description When they were last heard.
+             * @description Time of the last announce.
              */
             last: number;
             /**
              * Format: int64
-             * @description How many tracker processes heard them; what several heard counts once.
+             * @description Tracker processes that received the announces. Bytes announced to several count once.
              */
             nodes: number;
-            /** @description Bytes uploaded that are credited of it. */
+            /** @description Uploaded bytes that are credited. */
             uploaded: string;
-            /** @description The highest. */
+            /** @description Highest announced `uploaded`. */
             uploaded_high: string;
-            /** @description The lowest the client said it had uploaded. */
+            /** @description Lowest announced `uploaded`. */
             uploaded_low: string;
-            /** @description Bytes downloaded that are not, likewise. */
+            /** @description Downloaded bytes above the rate ceiling, not credited. */
             withheld_downloaded: string;
-            /** @description Bytes uploaded that are not, being more than the client's rate limit allows. */
+            /** @description Uploaded bytes above the rate ceiling, not credited. */
             withheld_uploaded: string;
         };
-        /** @description How many are on a torrent. */
+        /** @description Counts of a swarm. */
         SwarmCounts: {
-            /**
-             * Format: int32
-             * @description Peers that do not.
-             */
+            /** Format: int32 */
             leechers: number;
-            /**
-             * Format: int32
-             * @description Peers that have everything.
-             */
+            /** Format: int32 */
             seeders: number;
             /**
              * Format: int32
-             * @description How often it was completed since this process started.
+             * @description Completions since this process started.
              */
             snatches: number;
         };
-        /** @description A page of torrents and how many are on them. */
         SwarmPage: {
-            /** @description What is on this page. */
             items: components["schemas"]["ListedSwarm"][];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
             /**
              * Format: int64
-             * @description How many there are in all; of a search that finds more than 100000, so many.
+             * @description Torrents on all pages; for a search at most 100000.
              */
             total: number;
         };
         /** @description A torrent. */
         Torrent: {
-            /** @description Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers. */
+            /** @description While false, announces are accepted but no peers are returned. */
             approved: boolean;
-            /**
-             * Format: int32
-             * @description When it was added.
-             */
+            /** Format: int32 */
             created_at: number;
-            /** @description Whether it may be announced. */
+            /** @description Whether announces are accepted. */
             enabled: boolean;
-            /**
-             * Format: int64
-             * @description Its number.
-             */
+            /** Format: int64 */
             id: number;
-            /**
-             * @description Its one name.
-             * @example 0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example 0123456789abcdef0123456789abcdef01234567 */
             infohash: string;
-            /** @description The second name of a hybrid torrent. */
+            /** @description Truncated v2 infohash of a hybrid torrent. */
             infohash_v2?: string | null;
             /**
              * Format: int64
-             * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+             * @description Leech slots; -1 is unlimited, null the configured default.
              */
             leech_slots?: number | null;
-            /** @description What people call it. */
             name: string;
             swarm?: components["schemas"]["SwarmCounts"] | null;
-            /** @description The size of its content; `"0"` where it is not known. */
+            /** @description Size of the content; `"0"` if unknown. */
             total_bytes: string;
         };
         /** @description A user's account on a torrent. */
         TorrentAccount: {
-            /** @description The program that announced it last, such as `-TR3000-`. */
+            /** @description Client of the latest announce, such as `-TR3000-`. */
             client: string;
             /**
              * Format: int32
-             * @description When it was first completed.
+             * @description Time of the first completion.
              */
             completed_at?: number | null;
-            /** @description The amounts. */
             figures: components["schemas"]["Figures"];
-            /** @description Whether the user leeches it right now. */
+            /** @description Whether the user leeches the torrent now. */
             leeching: boolean;
-            /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+            /** @description `left` of the latest announce; null if the client did not send it. */
             left?: string | null;
-            /** @description Whether the user seeds it right now. */
+            /** @description Whether the user seeds the torrent now. */
             seeding: boolean;
-            /**
-             * Format: int64
-             * @description The user.
-             */
+            /** Format: int64 */
             user: number;
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         TorrentAccountPage: {
-            /** @description What is on it. */
             items: {
-                /** @description The program that announced it last, such as `-TR3000-`. */
+                /** @description Client of the latest announce, such as `-TR3000-`. */
                 client: string;
                 /**
                  * Format: int32
-                 * @description When it was first completed.
+                 * @description Time of the first completion.
                  */
                 completed_at?: number | null;
-                /** @description The amounts. */
                 figures: components["schemas"]["Figures"];
-                /** @description Whether the user leeches it right now. */
+                /** @description Whether the user leeches the torrent now. */
                 leeching: boolean;
-                /** @description Bytes still wanted, by the latest announce; null if the client did not say. */
+                /** @description `left` of the latest announce; null if the client did not send it. */
                 left?: string | null;
-                /** @description Whether the user seeds it right now. */
+                /** @description Whether the user seeds the torrent now. */
                 seeding: boolean;
-                /**
-                 * Format: int64
-                 * @description The user.
-                 */
+                /** Format: int64 */
                 user: number;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description A torrent, and what was moved of it. */
+        /** @description A torrent with its traffic. */
         TorrentDetails: {
             figures?: components["schemas"]["Figures"] | null;
-            /** @description The torrent. */
             torrent: components["schemas"]["Torrent"];
         };
-        /** @description A page of a list. */
+        /** @description A page of a collection. */
         TorrentPage: {
-            /** @description What is on it. */
             items: {
-                /** @description Whether it is open to all. While it awaits approval it may be announced, but nobody is given peers. */
+                /** @description While false, announces are accepted but no peers are returned. */
                 approved: boolean;
-                /**
-                 * Format: int32
-                 * @description When it was added.
-                 */
+                /** Format: int32 */
                 created_at: number;
-                /** @description Whether it may be announced. */
+                /** @description Whether announces are accepted. */
                 enabled: boolean;
-                /**
-                 * Format: int64
-                 * @description Its number.
-                 */
+                /** Format: int64 */
                 id: number;
-                /**
-                 * @description Its one name.
-                 * @example 0123456789abcdef0123456789abcdef01234567
-                 */
+                /** @example 0123456789abcdef0123456789abcdef01234567 */
                 infohash: string;
-                /** @description The second name of a hybrid torrent. */
+                /** @description Truncated v2 infohash of a hybrid torrent. */
                 infohash_v2?: string | null;
                 /**
                  * Format: int64
-                 * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default.
+                 * @description Leech slots; -1 is unlimited, null the configured default.
                  */
                 leech_slots?: number | null;
-                /** @description What people call it. */
                 name: string;
                 swarm?: components["schemas"]["SwarmCounts"] | null;
-                /** @description The size of its content; `"0"` where it is not known. */
+                /** @description Size of the content; `"0"` if unknown. */
                 total_bytes: string;
             }[];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
         };
-        /** @description What a torrent is, without its swarm. */
+        /** @description A torrent without its swarm. */
         TorrentSummary: {
-            /** @description Whether it is open to all. */
+            /** @description While false, announces are accepted but no peers are returned. */
             approved: boolean;
-            /**
-             * Format: int32
-             * @description When it was added.
-             */
+            /** Format: int32 */
             created_at: number;
-            /** @description Whether it may be announced. */
+            /** @description Whether announces are accepted. */
             enabled: boolean;
-            /**
-             * Format: int64
-             * @description Its number.
-             */
+            /** Format: int64 */
             id: number;
-            /**
-             * @description Its one name.
-             * @example 0123456789abcdef0123456789abcdef01234567
-             */
+            /** @example 0123456789abcdef0123456789abcdef01234567 */
             infohash: string;
-            /** @description What people call it. */
             name: string;
-            /** @description The size of its content; `"0"` where it is not known. */
+            /** @description Size of the content; `"0"` if unknown. */
             total_bytes: string;
         };
-        /** @description What a tracker does. */
+        /** @description State of the tracker. */
         TrackerOverview: {
             /**
              * Format: int64
-             * @description Announces accepted since the start.
+             * @description Accepted announces since the start.
              */
             announces: number;
             /**
              * Format: double
-             * @description Announces accepted, a second.
+             * @description Accepted announces.
              */
             announces_per_s: number;
-            /**
-             * Format: double
-             * @description Bytes downloaded, a second, likewise.
-             */
+            /** Format: double */
             download_bytes_per_s: number;
-            /** @description Bytes downloaded since the start, likewise. */
+            /** @description Raw bytes since the start. */
             downloaded: string;
-            /**
-             * Format: int64
-             * @description Those that do not.
-             */
+            /** Format: int64 */
             leechers: number;
-            /**
-             * Format: int64
-             * @description Peers on all torrents.
-             */
+            /** Format: int64 */
             peers: number;
             /**
              * Format: double
-             * @description Requests refused, a second.
+             * @description Refused requests.
              */
             refused_per_s: number;
-            /**
-             * Format: int64
-             * @description Those of them that have the whole torrent.
-             */
+            /** Format: int64 */
             seeders: number;
             /**
              * Format: int64
-             * @description Torrents that have, or had, peers since the start.
+             * @description Torrents with peers since the start.
              */
             torrents_active: number;
             /**
              * Format: int64
-             * @description Torrents that have a leecher now.
+             * @description Torrents with a leecher.
              */
             torrents_leeched: number;
             /**
              * Format: int64
-             * @description Torrents that have a seeder now.
+             * @description Torrents with a seeder.
              */
             torrents_seeded: number;
             /**
              * Format: double
-             * @description Bytes uploaded, a second. Clients tell of them when they announce, so they come in lumps.
+             * @description Uneven, because bytes are known only when clients announce.
              */
             upload_bytes_per_s: number;
-            /** @description Bytes uploaded since the start, as credited to raw accounts. */
+            /** @description Raw bytes since the start. */
             uploaded: string;
         };
-        /** @description What a tracker does. */
+        /** @description Counters of a tracker since its start. */
         TrackerStats: {
             /**
              * Format: int64
-             * @description Announces accepted since the start.
+             * @description Accepted announces.
              */
             announces: number;
-            /** @description Bytes downloaded since the start, likewise. */
+            /** @description Raw bytes. */
             downloaded: string;
-            /**
-             * Format: int64
-             * @description Peers on all torrents.
-             */
+            /** Format: int64 */
             peers: number;
             /**
              * Format: int64
-             * @description Requests refused since the start, for any reason.
+             * @description Refused requests.
              */
             refused: number;
             /**
              * Format: int64
-             * @description Torrents scraped since the start.
+             * @description Scraped torrents.
              */
             scrapes: number;
-            /** @description Bytes uploaded since the start, as credited to raw accounts. */
+            /** @description Raw bytes. */
             uploaded: string;
         };
-        /** @description Bytes that were credited. */
         Transferred: {
-            /** @description Bytes downloaded, as they are. */
+            /** @description Raw bytes. */
             downloaded: string;
-            /** @description Bytes uploaded, as they are. */
+            /** @description Raw bytes. */
             uploaded: string;
         };
-        /** @description What to change about a torrent. What is left out stays. */
+        /** @description Fields to change; omitted fields stay as they are. */
         UpdateTorrent: {
-            /** @description Whether it is open to all, or awaits approval. */
+            /** @description While false, announces are accepted but no peers are returned. */
             approved?: boolean | null;
-            /** @description Whether it may be announced. */
+            /** @description Whether announces are accepted. */
             enabled?: boolean | null;
             /**
              * Format: int64
-             * @description How many peers may leech it at once: a number, -1 for any number, null for the configured default. Who leeches
-             *     it already goes on.
+             * @description Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
              */
             leech_slots?: number | null;
         };
-        /** @description What to change about a user. What is left out stays. */
+        /** @description Fields to change; omitted fields stay as they are. */
         UpdateUser: {
-            /** @description Whether they may announce. */
+            /** @description Whether announces are accepted. */
             enabled?: boolean | null;
             /**
              * Format: int64
-             * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default. Who
-             *     leeches more already goes on.
+             * @description Leech slots; -1 is unlimited, null the configured default. Does not stop downloads in progress.
              */
             leech_slots?: number | null;
-            /** @description The display name, without control characters; null removes it. */
+            /** @description Display name, without control characters; null removes it. */
             name?: string | null;
         };
-        /** @description What to change about a view. */
         UpdateView: {
-            /** @description Whether its entries wait in the journal. */
+            /** @description While true, the view applies no entries. */
             paused: boolean;
         };
         /** @description A user. */
         User: {
-            /**
-             * Format: int32
-             * @description When they were added.
-             */
+            /** Format: int32 */
             created_at: number;
-            /** @description Whether they may announce. */
+            /** @description Whether announces are accepted. */
             enabled: boolean;
-            /**
-             * Format: int64
-             * @description Their number.
-             */
+            /** Format: int64 */
             id: number;
             /**
              * Format: int64
-             * @description How many torrents they may leech at once: a number, -1 for any number, null for the configured default.
+             * @description Leech slots; -1 is unlimited, null the configured default.
              */
             leech_slots?: number | null;
-            /** @description The display name; null if there is none. */
             name?: string | null;
-            /** @description Their passkey; only for keys with `admin`. */
+            /** @description Only for keys with `admin`. */
             passkey?: string | null;
-            /** @description Whether they are known only by a passkey that the whitelist or the site's verify endpoint vouches for. */
+            /** @description Whether this is an external user: admitted by the whitelist or the verification endpoint. */
             vouched: boolean;
         };
-        /** @description A user, and what they moved. */
+        /** @description A user with traffic and activity. */
         UserDetails: {
             figures?: components["schemas"]["Figures"] | null;
             /**
              * Format: int64
-             * @description How many torrents they leech right now.
+             * @description Torrents that the user leeches now.
              */
             leeching: number;
             /**
              * Format: int64
-             * @description How many torrents they seed right now.
+             * @description Torrents that the user seeds now.
              */
             seeding: number;
-            /** @description The user. */
             user: components["schemas"]["User"];
         };
         /**
          * Format: int64
-         * @description The number of a user.
+         * @description A user id.
          */
         UserId: number;
         UserIdOrString: number | string;
-        /** @description A page of users. */
         UserPage: {
-            /** @description What is on this page. */
             items: components["schemas"]["ListedUser"][];
-            /** @description Where the next page begins; null if this is the last. */
+            /** @description `cursor` of the next page; null after the last page. */
             next?: string | null;
             /**
              * Format: int64
-             * @description How many there are on all pages; null for a search by number.
+             * @description Users on all pages; null for a search sorted by id.
              */
             total?: number | null;
         };
-        /** @description Somebody's sessions. */
         UserSessions: {
-            /** @description Devices at other gateways, which know more about them. */
+            /** @description Devices at other gateways. */
             elsewhere: components["schemas"]["RemoteDevice"][];
-            /** @description One for each connection, and for each device that sends heartbeats over HTTP. */
+            /** @description One per connection, and one per device that sends heartbeats over HTTP. */
             sessions: components["schemas"]["Session"][];
         };
-        /** @description People by status. */
         UsersByStatus: {
             /** Format: int32 */
             away: number;
@@ -6443,92 +6116,82 @@ export interface components {
             busy: number;
             /**
              * Format: int32
-             * @description Hidden: to others they are offline. Null to keys without `admin`: beside who comes and goes it would tell who hides.
+             * @description Appear offline to others. Needs `admin`.
              */
             invisible?: number | null;
             /** Format: int32 */
             online: number;
             /**
              * Format: int32
-             * @description Were here before a restart, and have a while to come back.
+             * @description Online before a restart and expected to reconnect.
              */
             pending: number;
         };
-        /** @description Whether a passkey may announce. */
+        /** @description Result of a passkey verification. */
         VerifyReply: {
-            /** @description Whether it may. */
+            /** @description Whether announces with this passkey are accepted. */
             valid: boolean;
         };
-        /** @description How far a view is. */
+        /** @description Progress of a view. */
         ViewOverview: {
             /**
              * Format: double
-             * @description How old the oldest of them is, in seconds.
+             * @description Age of the oldest of them, in seconds.
              */
             behind_s: number;
-            /** @description The group in which it reads the journal. */
+            /** @description Consumer group. */
             group: string;
             /**
              * Format: int64
-             * @description Entries that it does not show yet.
+             * @description Entries that are not applied yet.
              */
             lag: number;
-            /** @description Whether an operator has paused it. */
+            /** @description Whether an operator paused the view. */
             paused: boolean;
             /**
              * Format: double
-             * @description Entries that it took, a second.
+             * @description Applied entries.
              */
             rate_per_s: number;
-            /**
-             * @description The view.
-             * @example ledger
-             */
+            /** @example ledger */
             view: string;
         };
-        /** @description What a view does. */
         ViewStatus: {
-            /** @description Whether its entries wait in the journal. */
+            /** @description While true, the view applies no entries. */
             paused: boolean;
-            /** @description The view. */
             view: string;
         };
-        /** @description What became of passkeys. */
         WhitelistChanged: {
             /**
              * Format: int64
-             * @description How many of them were not as asked before.
+             * @description Passkeys that were actually added or removed.
              */
             changed: number;
         };
-        /** @description Which passkeys are on the whitelist. */
         WhitelistChecked: {
-            /** @description Whether each is, in the order asked. */
+            /** @description In the order of the request. */
             listed: boolean[];
         };
-        /** @description Some passkeys. */
         WhitelistPasskeys: {
-            /** @description 1 to 10000 of them: 8 to 64 hexadecimal digits each; upper case is taken as lower case. */
+            /** @description 1 to 10000 passkeys of 8 to 64 hexadecimal digits; case is ignored. */
             passkeys: components["schemas"]["Passkey"][];
         };
-        /** @description What replaced what. */
         WhitelistReplaced: {
             /**
              * Format: int64
-             * @description How many there are.
+             * @description Passkeys now.
              */
             after: number;
             /**
              * Format: int64
-             * @description How many passkeys there were.
+             * @description Passkeys before.
              */
             before: number;
         };
-        /** @description How long the whitelist is. */
         WhitelistSize: {
             /**
              * Format: int64
-             * @description How many passkeys it has.
+             * @description Passkeys on the whitelist.
              */
             count: number;
         };
