@@ -14,7 +14,7 @@ use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use site::metrics::{
-    Allocator, CertificateFigures, ClusterFigures, Metrics, MetricsSources, MirrorFigures, PresenceFigures,
+    Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, MirrorMetrics, PresenceMetrics,
     RedisSourceFigures, ViewSource,
 };
 use site::{
@@ -125,7 +125,7 @@ impl OpenSite {
         metrics.add(Arc::clone(&sessions));
         let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
         let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
-        metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        metrics.add(CertificateMetrics(of_tracker.chain(of_site).collect()));
         if let Some(gateway) = &gateway {
             metrics.add(Arc::clone(&gateway.counters));
             metrics.add(people_figures(lent.config, gateway));
@@ -298,18 +298,18 @@ async fn open_gateway(
     Ok(gateway)
 }
 
-fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceFigures {
+fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceMetrics {
     let hub = Arc::clone(&gateway.hub);
-    PresenceFigures {
+    PresenceMetrics {
         count: Arc::new(move || hub.online_count()),
         connections_max: config.gateway.connections_max as usize,
     }
 }
 
 /// What makes the gateway one of many, if it is.
-fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterFigures> {
+fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterMetrics> {
     let hub = Arc::clone(&gateway.hub);
-    Some(ClusterFigures {
+    Some(ClusterMetrics {
         cluster: hub.cluster_counters()?,
         gateway: Arc::clone(&gateway.counters),
         since_contact_s: Arc::new(move || hub.since_contact_s().unwrap_or(0)),
@@ -389,7 +389,7 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
     metrics.add(lent.redis_source.clone());
     if let Some(side) = &shown.mirror {
         metrics
-            .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
+            .add(MirrorMetrics { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
     }
     metrics
 }

@@ -96,7 +96,7 @@ pub fn router(site: &Arc<Site>) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .layer(DefaultBodyLimit::max(site.settings.limits.body_bytes_max))
         .layer(middleware::from_fn_with_state(Arc::clone(site), cors::allow))
-        .layer(middleware::from_fn_with_state(Arc::clone(site), front))
+        .layer(middleware::from_fn_with_state(Arc::clone(site), outer_layer))
         .with_state(Arc::clone(site))
 }
 
@@ -124,7 +124,7 @@ async fn no_such_method() -> Problem {
 }
 
 /// Outermost middleware: client address, rate limit, security headers, counters.
-async fn front(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+async fn outer_layer(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let watch = Stopwatch::start();
     let route = match request.extensions().get::<MatchedPath>() {
         Some(path) => path.as_str().to_owned(),

@@ -7,7 +7,7 @@
 //! - [`journal_poller`]: polls the state of the journal
 //! - `tracker`, `replication`, `journal`, `mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`: one
 //!   adapter per subsystem
-//! - [`CertificateFigures`]: expiry of certificates
+//! - [`CertificateMetrics`]: expiry of certificates
 //! - [`process`], [`Allocator`]: memory, CPU time, files and threads of this process
 //!
 //! # Guarantees
@@ -49,13 +49,13 @@ use ledger::Ledger;
 use views::Activity;
 
 pub use allocator::Allocator;
-pub use cluster::ClusterFigures;
+pub use cluster::ClusterMetrics;
 pub use journal_poller::JournalPoller;
-pub use mirror::MirrorFigures;
+pub use mirror::MirrorMetrics;
 pub use page::{Family, Page};
-pub use presence::PresenceFigures;
+pub use presence::PresenceMetrics;
 pub use redis_source::RedisSourceFigures;
-pub use stores::CertificateFigures;
+pub use stores::CertificateMetrics;
 
 /// Content type of the page.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -113,24 +113,24 @@ impl Metrics {
         let poller = Arc::new(JournalPoller::new(Arc::clone(&parts.journal), parts.clock, groups));
         let mut metrics = Metrics { sources: Vec::new(), poller: Arc::clone(&poller) };
         metrics.add(poller);
-        metrics.add(process::ProcessFigures::new(parts.version));
-        metrics.add(journal::QueueFigures(parts.queue));
-        metrics.add(journal::MaintenanceFigures { counters: parts.maintenance, journal: parts.journal });
-        metrics.add(journal::ViewFigures(parts.views));
-        metrics.add(stores::GateFigures { gate: parts.gate, follower: parts.follower });
-        metrics.add(stores::RedisFigures(parts.redis));
+        metrics.add(process::ProcessMetrics::new(parts.version));
+        metrics.add(journal::QueueMetrics(parts.queue));
+        metrics.add(journal::MaintenanceMetrics { counters: parts.maintenance, journal: parts.journal });
+        metrics.add(journal::ViewMetrics(parts.views));
+        metrics.add(stores::GateMetrics { gate: parts.gate, follower: parts.follower });
+        metrics.add(stores::RedisMetrics(parts.redis));
         let mut databases = parts.databases;
         databases.extend(parts.ledger.iter().map(|ledger| ("ledger", ledger.database().clone())));
-        metrics.add(stores::DatabaseFigures(databases));
+        metrics.add(stores::DatabaseMetrics(databases));
         if let Some(tracker) = parts.tracker {
-            metrics.add(replication::ReplicationFigures(Arc::clone(&tracker)));
-            metrics.add(tracker::TrackerFigures(tracker));
+            metrics.add(replication::ReplicationMetrics(Arc::clone(&tracker)));
+            metrics.add(tracker::TrackerMetrics(tracker));
         }
         if let Some(ledger) = parts.ledger {
-            metrics.add(stores::LedgerFigures(ledger));
+            metrics.add(stores::LedgerMetrics(ledger));
         }
         if let Some(activity) = parts.activity {
-            metrics.add(stores::ActivityFigures(activity));
+            metrics.add(stores::ActivityMetrics(activity));
         }
         metrics
     }

@@ -119,14 +119,14 @@ impl OverviewCollector {
     /// Start it with [`OverviewCollector::run`].
     pub fn new(sources: OverviewSources) -> Arc<OverviewCollector> {
         let started_at = sources.clock.now();
-        let pulse = OverviewCollector {
+        let collector = OverviewCollector {
             sources,
             started_at,
             polled: Polled::default(),
             latest: watch::Sender::new(None),
             history: Mutex::default(),
         };
-        Arc::new(pulse)
+        Arc::new(collector)
     }
 
     /// The last overview as JSON; waits for the first one. `with_hidden` includes invisible users.
@@ -140,7 +140,7 @@ impl OverviewCollector {
     }
 
     pub fn history(&self) -> OverviewHistory {
-        self.history.lock().shown()
+        self.history.lock().to_json()
     }
 
     /// Runs until stopped.

@@ -233,7 +233,7 @@ impl Rankings {
         let (source, cache) = (self.source.clone(), Arc::clone(&self.cache));
         // In its own task: if a cancelled request released the lock, computations of a slow source would pile up.
         let making = tokio::spawn(async move {
-            let made = cache.make(&source, by, now_ms).await;
+            let made = cache.compute(&source, by, now_ms).await;
             drop(guard);
             made
         });
@@ -255,7 +255,7 @@ impl RankingCache {
         is_recent.then(|| Arc::clone(&newest.ranking))
     }
 
-    async fn make(
+    async fn compute(
         &self,
         source: &RankingSource,
         by: Option<RankedBy>,

@@ -42,7 +42,7 @@ use crate::settings::SiteSettings;
 
 mod stream;
 
-pub(crate) use stream::unwrap;
+pub(crate) use stream::into_socket;
 use stream::{MonitoredStream, Traffic};
 
 /// Minimum buffer size of hyper.
@@ -51,7 +51,7 @@ const HEADERS_MAX: usize = 100;
 /// Pause after a failed accept, such as at the limit of open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Interval of the check for changed certificate files.
-const CERTIFICATE_EVERY: Duration = Duration::from_secs(5);
+const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Error at the start of the site.
 #[derive(Debug, thiserror::Error)]
@@ -152,7 +152,7 @@ impl UnboundSite {
             accepting.spawn(accept(listener, shared.clone()));
         }
         if let Some(certificate) = &self.certificate {
-            accepting.spawn(renew(Arc::clone(certificate), stopped));
+            accepting.spawn(reload_certificates(Arc::clone(certificate), stopped));
         }
         Ok(RunningSite { addresses, certificate: self.certificate, stop, accepting, drain_timeout })
     }
@@ -185,11 +185,11 @@ impl RunningSite {
 }
 
 /// Reloads changed certificate files periodically.
-async fn renew(certificate: Arc<Certificate>, mut stop: watch::Receiver<bool>) {
+async fn reload_certificates(certificate: Arc<Certificate>, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             _ = stop.wait_for(|stopped| *stopped) => return,
-            () = tokio::time::sleep(CERTIFICATE_EVERY) => certificate.reload_if_changed(),
+            () = tokio::time::sleep(CERTIFICATE_CHECK_INTERVAL) => certificate.reload_if_changed(),
         }
     }
 }

@@ -46,12 +46,12 @@ pub(crate) struct UserRow {
     pub(crate) id: UserId,
     pub(crate) enabled: bool,
     /// None before the first announce.
-    figures: Option<Moved>,
+    figures: Option<Traffic>,
     pub(crate) active: Counts,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Moved {
+struct Traffic {
     uploaded: u128,
     downloaded: u128,
     last_announce: u32,
@@ -141,7 +141,7 @@ impl UserRanking {
                 None
             }
         };
-        let figures = figures_of_all(&parts).await?;
+        let figures = load_traffic(&parts).await?;
         let mut rows: Vec<UserRow> = Vec::new();
         loop {
             let page = parts.store.list_users(rows.last().map(|row| row.id), USERS_PER_READ).await?;
@@ -200,8 +200,8 @@ impl UserRanking {
     }
 }
 
-async fn figures_of_all(parts: &Parts) -> Result<HashMap<UserId, Moved>, Problem> {
-    let moved = |figures: &Figures| Moved {
+async fn load_traffic(parts: &Parts) -> Result<HashMap<UserId, Traffic>, Problem> {
+    let moved = |figures: &Figures| Traffic {
         uploaded: figures.credited_uploaded(),
         downloaded: figures.credited_downloaded(),
         last_announce: figures.last_seen.unwrap_or_default().0,
@@ -221,7 +221,7 @@ mod tests {
 
     fn row(id: u64, moved: Option<(u128, u128)>) -> UserRow {
         let figures =
-            moved.map(|(uploaded, downloaded)| Moved { uploaded, downloaded, last_announce: id as u32 });
+            moved.map(|(uploaded, downloaded)| Traffic { uploaded, downloaded, last_announce: id as u32 });
         let active = Counts { seeding: id % 2, leeching: 0 };
         UserRow { id: UserId::new(id).unwrap(), enabled: id != 3, figures, active }
     }

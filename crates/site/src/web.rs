@@ -57,7 +57,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
                       frame-ancestors ";
 /// Extensions of files that are served from the root.
-const BESIDE_PAGES: [&str; 6] = [".svg", ".ico", ".png", ".webmanifest", ".txt", ".webp"];
+const ROOT_EXTENSIONS: [&str; 6] = [".svg", ".ico", ".png", ".webmanifest", ".txt", ".webp"];
 
 /// Marks a response that the origins in its policy may frame.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(crate) struct Framable;
 
 /// A file with its response headers.
 #[derive(Debug)]
-struct Served {
+struct StaticFile {
     file: WebFile,
     /// Hash of the uncompressed file.
     tag: String,
@@ -77,11 +77,11 @@ struct Served {
 pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
     let page = |path: &str, origins: &[String]| {
         let file = FILES.iter().find(|file| file.path == path).copied().unwrap_or(UNBUILT);
-        Arc::new(Served::page(file, origins))
+        Arc::new(StaticFile::page(file, origins))
     };
-    let assets: BTreeMap<&str, Served> = FILES
+    let assets: BTreeMap<&str, StaticFile> = FILES
         .iter()
-        .filter_map(|file| Some((file.path.strip_prefix("assets/")?, Served::file(*file))))
+        .filter_map(|file| Some((file.path.strip_prefix("assets/")?, StaticFile::file(*file))))
         .collect();
     let assets = Arc::new(assets);
     let asset = move |State(_): State<Arc<Site>>, Path(name): Path<String>, headers: HeaderMap| async move {
@@ -95,8 +95,8 @@ pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
         .route("/", revalidated(page("index.html", &[])))
         .route("/me", revalidated(page("me.html", &settings.embed_origins)))
         .route("/assets/{*name}", get(asset));
-    for file in FILES.iter().filter(|file| is_beside_pages(file.path)) {
-        routes = routes.route(&format!("/{}", file.path), revalidated(Arc::new(Served::file(*file))));
+    for file in FILES.iter().filter(|file| is_root_file(file.path)) {
+        routes = routes.route(&format!("/{}", file.path), revalidated(Arc::new(StaticFile::file(*file))));
     }
     routes
 }
@@ -105,25 +105,25 @@ pub fn is_built() -> bool {
     FILES.iter().any(|file| file.path == "index.html")
 }
 
-fn is_beside_pages(path: &str) -> bool {
-    !path.contains('/') && BESIDE_PAGES.iter().any(|ending| path.ends_with(ending))
+fn is_root_file(path: &str) -> bool {
+    !path.contains('/') && ROOT_EXTENSIONS.iter().any(|ending| path.ends_with(ending))
 }
 
-fn revalidated(served: Arc<Served>) -> axum::routing::MethodRouter<Arc<Site>> {
+fn revalidated(served: Arc<StaticFile>) -> axum::routing::MethodRouter<Arc<Site>> {
     get(move |headers: HeaderMap| async move { served.answer(&headers, "no-cache") })
 }
 
-impl Served {
-    fn file(file: WebFile) -> Served {
-        Served { file, tag: etag::hash_of(file.plain), policy: None, framable: false }
+impl StaticFile {
+    fn file(file: WebFile) -> StaticFile {
+        StaticFile { file, tag: etag::hash_of(file.plain), policy: None, framable: false }
     }
 
     /// A page that `origins` may frame; none if empty.
-    fn page(file: WebFile, origins: &[String]) -> Served {
+    fn page(file: WebFile, origins: &[String]) -> StaticFile {
         let ancestors = if origins.is_empty() { "'none'".to_owned() } else { origins.join(" ") };
         let policy = HeaderValue::from_str(&format!("{POLICY}{ancestors}"))
             .expect("origins are validated with the configuration");
-        Served { policy: Some(policy), framable: !origins.is_empty(), ..Served::file(file) }
+        StaticFile { policy: Some(policy), framable: !origins.is_empty(), ..StaticFile::file(file) }
     }
 
     fn answer(&self, request: &HeaderMap, cache_control: &'static str) -> Response {
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn each_encoding_of_a_file_has_its_own_tag() {
-        let served = Served::file(FILE);
+        let served = StaticFile::file(FILE);
         let mut tags = Vec::new();
         for (accepts, encoding) in
             [("gzip, deflate, br", "br"), ("gzip", "gzip"), ("br;q=0, gzip;q=0", ""), ("identity", "")]
@@ -227,11 +227,11 @@ mod tests {
 
     #[test]
     fn a_page_can_be_framed_by_configured_origins_only() {
-        let alone = Served::page(UNBUILT, &[]).answer(&request(&[]), "no-cache");
+        let alone = StaticFile::page(UNBUILT, &[]).answer(&request(&[]), "no-cache");
         assert!(header(&alone, "content-security-policy").ends_with("frame-ancestors 'none'"));
         assert!(alone.extensions().get::<Framable>().is_none());
         let sites = ["https://pt.example.com".to_owned(), "https://forum.example.com".to_owned()];
-        let framed = Served::page(UNBUILT, &sites).answer(&request(&[]), "no-cache");
+        let framed = StaticFile::page(UNBUILT, &sites).answer(&request(&[]), "no-cache");
         let policy = header(&framed, "content-security-policy");
         assert!(policy.ends_with("frame-ancestors https://pt.example.com https://forum.example.com"));
         assert!(framed.extensions().get::<Framable>().is_some());

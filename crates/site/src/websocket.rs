@@ -35,12 +35,13 @@ async fn connect(
     })?;
     // The same origin check as at sign-in.
     let connection = ConnectionRequest { from, is_from_our_page: origin.is_same_origin(request.headers()) };
-    match gateway.acceptor.upgrade(&mut request, connection, server::unwrap) {
+    match gateway.acceptor.upgrade(&mut request, connection, server::into_socket) {
         Ok(answer) => Ok(answer.map(|()| Body::empty())),
         // Plain HTTP requests get the headers of an upgrade.
         Err(refusal @ UpgradeRefusal::NotAWebSocket) => {
-            let wanted = [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
-            Ok((wanted, problem_of(refusal)).into_response())
+            let upgrade_headers =
+                [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
+            Ok((upgrade_headers, problem_of(refusal)).into_response())
         }
         Err(refusal) => Err(problem_of(refusal)),
     }

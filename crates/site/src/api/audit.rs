@@ -21,7 +21,7 @@ use crate::site::Site;
 const ACTION_CHARS_MAX: usize = 100;
 
 /// Lifetime of a cached verification.
-const VERDICT_MS: u64 = 2000;
+const VERIFICATION_MS: u64 = 2000;
 
 /// Needs `admin`: the trail shows the changes of other keys.
 pub(super) fn read_routes() -> Routes {
@@ -174,7 +174,7 @@ async fn verify(State(site): State<Arc<Site>>) -> Result<Json<AuditVerification>
     let mut verified = Arc::clone(&site.verified).lock_owned().await;
     let now_ms = site.parts.clock.now_ms();
     if let Some((at_ms, verdict)) = &*verified
-        && now_ms.abs_diff(*at_ms) < VERDICT_MS
+        && now_ms.abs_diff(*at_ms) < VERIFICATION_MS
     {
         return Ok(Json(AuditVerification::of(verdict)));
     }

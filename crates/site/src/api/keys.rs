@@ -140,13 +140,13 @@ struct RevokeParams {
 }
 
 /// Position in the list: newest first, then by id.
-type PageCursor = (u64, String);
+type KeyCursor = (u64, String);
 
-fn place_of(key: &ApiKey) -> PageCursor {
+fn cursor_of(key: &ApiKey) -> KeyCursor {
     (key.created_at.0.into(), key.id.to_string())
 }
 
-fn read_cursor(text: &str) -> Result<PageCursor, Problem> {
+fn read_cursor(text: &str) -> Result<KeyCursor, Problem> {
     let read = || {
         let (at, id) = text.split_once('-')?;
         let is_number = (1..=10).contains(&at.len()) && at.bytes().all(|byte| byte.is_ascii_digit());
@@ -156,8 +156,8 @@ fn read_cursor(text: &str) -> Result<PageCursor, Problem> {
     read().ok_or_else(|| Problem::bad_request("malformed cursor: send `next` of the previous page"))
 }
 
-fn is_behind(key: &ApiKey, (at, id): &PageCursor) -> bool {
-    let (key_at, key_id) = place_of(key);
+fn is_after(key: &ApiKey, (at, id): &KeyCursor) -> bool {
+    let (key_at, key_id) = cursor_of(key);
     key_at < *at || (key_at == *at && key_id > *id)
 }
 
@@ -179,11 +179,11 @@ async fn list(
     let with_revoked = params.revoked.unwrap_or(false);
     let mut keys = ApiKeys::on(&site.parts.store).list().await?;
     keys.retain(|key| with_revoked || key.revoked_at.is_none());
-    keys.retain(|key| after.as_ref().is_none_or(|place| is_behind(key, place)));
+    keys.retain(|key| after.as_ref().is_none_or(|cursor| is_after(key, cursor)));
     keys.sort_by_key(|key| (std::cmp::Reverse(key.created_at.0), key.id));
     keys.truncate(limit + 1);
     let cursor = |key: &ApiKey| {
-        let (at, id) = place_of(key);
+        let (at, id) = cursor_of(key);
         format!("{at}-{id}")
     };
     Ok(Json(Page::of(keys, limit, cursor, KeyJson::of)))

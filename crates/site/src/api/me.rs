@@ -41,7 +41,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Serialize, ToSchema)]
 struct Me {
     id: u64,
-    /// As the member's own devices see it: invisible is not hidden.
+    /// As the member's own devices see it.
     presence: PresenceJson,
     /// Sessions at this gateway.
     sessions: Vec<SessionJson>,

@@ -199,7 +199,7 @@ async fn history(
     PathParams(id): PathParams<u64>,
     QueryParams(params): QueryParams<PageParams<HistoryCursor>>,
 ) -> Result<Json<Page<PresenceEventJson>>, Problem> {
-    let before = params.cursor()?.map(|place| place.0);
+    let before = params.cursor()?.map(|cursor| cursor.0);
     let limit = params.limit()?;
     let found = gateway_of(&site)?.hub.history(user_id(id)?, before, limit + 1).await?;
     Ok(Json(Page::of(found, limit as usize, |event| event.id.0.to_string(), PresenceEventJson::of)))

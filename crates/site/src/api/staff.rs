@@ -147,12 +147,12 @@ impl QueueCursor {
     }
 
     /// Position from which the source of a kind continues: time, `a`, `b`.
-    fn of_source(after: Option<&QueueCursor>, kind: QueueKind) -> (u64, u64, u64) {
+    fn for_kind(after: Option<&QueueCursor>, kind: QueueKind) -> (u64, u64, u64) {
         match after {
             None => (u64::MAX, u64::MAX, u64::MAX),
-            Some(place) if kind < place.kind => (place.at_ms, 0, 0),
-            Some(place) if kind == place.kind => (place.at_ms, place.a, place.b),
-            Some(place) => (place.at_ms, u64::MAX, u64::MAX),
+            Some(position) if kind < position.kind => (position.at_ms, 0, 0),
+            Some(position) if kind == position.kind => (position.at_ms, position.a, position.b),
+            Some(position) => (position.at_ms, u64::MAX, u64::MAX),
         }
     }
 }
@@ -174,7 +174,7 @@ impl PageCursor for QueueCursor {
 }
 
 /// An item of a source, before names are loaded.
-enum Found {
+enum SourceItem {
     Risk(Stored),
     HitAndRun(AccountKey),
     Approval(Box<Torrent>),
@@ -201,17 +201,17 @@ async fn queue(
     let page = PageParams::<QueueCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()? as usize, page.cursor()?);
     let list = site.hit_and_run_list().await.ok();
-    let mut found: Vec<(QueueCursor, Found)> = Vec::new();
+    let mut found: Vec<(QueueCursor, SourceItem)> = Vec::new();
     for kind in QueueKind::ALL.into_iter().filter(|kind| params.kind.is_none_or(|params| params == *kind)) {
-        let behind = QueueCursor::of_source(after.as_ref(), kind);
+        let after_position = QueueCursor::for_kind(after.as_ref(), kind);
         // One more than the limit shows whether there is a next page.
         found.extend(match kind {
-            QueueKind::Risk => entries(&site, kind, Lane::Risk, behind, limit + 1).await?,
-            QueueKind::DeadLetter => entries(&site, kind, Lane::Dead, behind, limit + 1).await?,
-            QueueKind::FailedEntry => entries(&site, kind, Lane::Failed, behind, limit + 1).await?,
-            QueueKind::Approval => pending_torrents(&site, behind, limit + 1).await?,
+            QueueKind::Risk => entries(&site, kind, Lane::Risk, after_position, limit + 1).await?,
+            QueueKind::DeadLetter => entries(&site, kind, Lane::Dead, after_position, limit + 1).await?,
+            QueueKind::FailedEntry => entries(&site, kind, Lane::Failed, after_position, limit + 1).await?,
+            QueueKind::Approval => pending_torrents(&site, after_position, limit + 1).await?,
             QueueKind::HitAndRun => {
-                list.as_deref().map_or_else(Vec::new, |list| hit_and_runs(list, behind, limit + 1))
+                list.as_deref().map_or_else(Vec::new, |list| hit_and_runs(list, after_position, limit + 1))
             }
         });
     }
@@ -224,9 +224,9 @@ async fn queue(
     });
     let is_more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| is_more).map(|(place, _)| place.cursor());
+    let next = found.last().filter(|_| is_more).map(|(position, _)| position.cursor());
     Ok(Json(QueuePage {
-        items: shown(&site, &caller, found).await?,
+        items: queue_items(&site, &caller, found).await?,
         next,
         counts: counts(&site, list.as_deref()).await?,
     }))
@@ -239,14 +239,14 @@ async fn entries(
     lane: Lane,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueueCursor, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, SourceItem)>, Problem> {
     let stored = site.parts.journal.list_newest(lane, EntryId { ms: at_ms, seq: a }, limit).await?;
-    let place = |stored: &Stored| QueueCursor { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
+    let position = |stored: &Stored| QueueCursor { at_ms: stored.id.ms, kind, a: stored.id.seq, b: 0 };
     let found = |stored: Stored| match kind {
-        QueueKind::Risk => Found::Risk(stored),
-        _ => Found::Letter(stored),
+        QueueKind::Risk => SourceItem::Risk(stored),
+        _ => SourceItem::Letter(stored),
     };
-    Ok(stored.into_iter().map(|stored| (place(&stored), found(stored))).collect())
+    Ok(stored.into_iter().map(|stored| (position(&stored), found(stored))).collect())
 }
 
 /// Torrents that await approval: `a` is the torrent id.
@@ -254,22 +254,22 @@ async fn pending_torrents(
     site: &Site,
     (at_ms, a, _): (u64, u64, u64),
     limit: usize,
-) -> Result<Vec<(QueueCursor, Found)>, Problem> {
+) -> Result<Vec<(QueueCursor, SourceItem)>, Problem> {
     // The table has whole seconds.
-    let behind = match at_ms.is_multiple_of(1000) {
+    let after_position = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a),
         false => (at_ms / 1000 + 1, 0),
     };
     // 0 is no torrent id: continue before that second.
-    let second = i64::try_from(behind.0).unwrap_or(i64::MAX);
-    let (second, number) = match behind.1 {
+    let second = i64::try_from(after_position.0).unwrap_or(i64::MAX);
+    let (second, number) = match after_position.1 {
         0 => (second.saturating_sub(1), i64::MAX as u64),
         number => (second, number.min(i64::MAX as u64)),
     };
     let after = TorrentId::new(number).map(|id| (second, id));
     let order = CatalogueOrder { by: CatalogueKey::Added, descending: true, after };
     let page = site.parts.store.pending_torrents(order, u32::try_from(limit).unwrap_or(u32::MAX)).await?;
-    let place = |torrent: &Torrent| QueueCursor {
+    let position = |torrent: &Torrent| QueueCursor {
         at_ms: u64::from(torrent.created_at.0) * 1000,
         kind: QueueKind::Approval,
         a: torrent.id.get(),
@@ -278,7 +278,7 @@ async fn pending_torrents(
     Ok(page
         .torrents
         .into_iter()
-        .map(|torrent| (place(&torrent), Found::Approval(Box::new(torrent))))
+        .map(|torrent| (position(&torrent), SourceItem::Approval(Box::new(torrent))))
         .collect())
 }
 
@@ -287,20 +287,20 @@ fn hit_and_runs(
     list: &HitAndRunList,
     (at_ms, a, b): (u64, u64, u64),
     limit: usize,
-) -> Vec<(QueueCursor, Found)> {
+) -> Vec<(QueueCursor, SourceItem)> {
     let (at_s, a, b) = match at_ms.is_multiple_of(1000) {
         true => (at_ms / 1000, a, b),
         false => (at_ms / 1000 + 1, 0, 0),
     };
     let since = UnixTime(u32::try_from(at_s).unwrap_or(u32::MAX));
-    let place = |(at, key): &(UnixTime, AccountKey)| QueueCursor {
+    let position = |(at, key): &(UnixTime, AccountKey)| QueueCursor {
         at_ms: u64::from(at.0) * 1000,
         kind: QueueKind::HitAndRun,
         a: key.user.get(),
         b: key.torrent.get(),
     };
     let rest = list.after((since, a, b)).iter().take(limit);
-    rest.map(|one| (place(one), Found::HitAndRun(one.1))).collect()
+    rest.map(|one| (position(one), SourceItem::HitAndRun(one.1))).collect()
 }
 
 async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts, Problem> {
@@ -315,17 +315,17 @@ async fn counts(site: &Site, list: Option<&HitAndRunList>) -> Result<QueueCounts
 }
 
 /// Users, torrents and accounts of a page.
-struct Names {
+struct PageData {
     users: HashMap<UserId, access::User>,
     torrents: Torrents,
     accounts: HashMap<AccountKey, ledger::Account>,
 }
 
 /// Adds names. A hit-and-run that was cleared meanwhile is omitted.
-async fn shown(
+async fn queue_items(
     site: &Site,
     caller: &Authenticated,
-    found: Vec<(QueueCursor, Found)>,
+    found: Vec<(QueueCursor, SourceItem)>,
 ) -> Result<Vec<QueueItem>, Problem> {
     let subjects: Vec<(Option<UserId>, Option<TorrentId>)> =
         found.iter().map(|(_, found)| found.subjects()).collect();
@@ -333,49 +333,49 @@ async fn shown(
     users.sort_unstable();
     users.dedup();
     let keys: Vec<AccountKey> = found.iter().filter_map(|(_, found)| found.account()).collect();
-    let names = Names {
+    let data = PageData {
         users: site.parts.store.users_with(&users).await?.into_iter().map(|user| (user.id, user)).collect(),
         torrents: torrents_by_id::load(site, subjects.iter().filter_map(|(_, torrent)| *torrent)).await?,
         accounts: site.parts.ledger.accounts(&keys).await?.into_iter().collect(),
     };
-    let show = |(place, found): &(QueueCursor, Found)| names.item(site, caller, *place, found);
+    let show = |(position, found): &(QueueCursor, SourceItem)| data.item(site, caller, *position, found);
     Ok(found.iter().filter_map(show).collect())
 }
 
-impl Found {
+impl SourceItem {
     /// User and torrent of the item.
     fn subjects(&self) -> (Option<UserId>, Option<TorrentId>) {
         match self {
-            Found::Risk(stored) | Found::Letter(stored) => {
+            SourceItem::Risk(stored) | SourceItem::Letter(stored) => {
                 let number = |name: &str| std::str::from_utf8(stored.fields.get(name)?).ok()?.parse().ok();
                 (number("user").and_then(UserId::new), number("torrent").and_then(TorrentId::new))
             }
-            Found::HitAndRun(key) => (Some(key.user), Some(key.torrent)),
-            Found::Approval(torrent) => (None, Some(torrent.id)),
+            SourceItem::HitAndRun(key) => (Some(key.user), Some(key.torrent)),
+            SourceItem::Approval(torrent) => (None, Some(torrent.id)),
         }
     }
 
     const fn account(&self) -> Option<AccountKey> {
         match self {
-            Found::HitAndRun(key) => Some(*key),
-            Found::Risk(_) | Found::Approval(_) | Found::Letter(_) => None,
+            SourceItem::HitAndRun(key) => Some(*key),
+            SourceItem::Risk(_) | SourceItem::Approval(_) | SourceItem::Letter(_) => None,
         }
     }
 }
 
-impl Names {
+impl PageData {
     fn item(
         &self,
         site: &Site,
         caller: &Authenticated,
-        place: QueueCursor,
-        found: &Found,
+        position: QueueCursor,
+        found: &SourceItem,
     ) -> Option<QueueItem> {
         let (user, torrent) = found.subjects();
         let item = QueueItem {
-            id: place.cursor(),
-            kind: place.kind,
-            at: place.at_ms / 1000,
+            id: position.cursor(),
+            kind: position.kind,
+            at: position.at_ms / 1000,
             user: user.map(|id| self.user(id)),
             torrent: torrent.map(|id| self.torrent(id)),
             risk: None,
@@ -383,12 +383,14 @@ impl Names {
             letter: None,
         };
         Some(match found {
-            Found::Approval(_) => item,
-            Found::Risk(stored) => {
+            SourceItem::Approval(_) => item,
+            SourceItem::Risk(stored) => {
                 QueueItem { risk: Some(RiskEvent::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
             }
-            Found::Letter(stored) => QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item },
-            Found::HitAndRun(key) => {
+            SourceItem::Letter(stored) => {
+                QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item }
+            }
+            SourceItem::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;
                 let standing = hit_and_run_status(account, &site.parts.hit_and_run);
                 let shown = HitAndRun::of(AccountJson::of(key, account, &self.torrents), &standing)?;
@@ -423,8 +425,8 @@ mod tests {
 
     #[test]
     fn a_cursor_round_trips_and_malformed_ones_are_refused() {
-        let place = QueueCursor { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
-        assert_eq!(QueueCursor::parse(&place.cursor()), Some(place));
+        let position = QueueCursor { at_ms: 1_794_742_234_000, kind: QueueKind::Approval, a: 7, b: 0 };
+        assert_eq!(QueueCursor::parse(&position.cursor()), Some(position));
         for text in ["", "1-2-3", "1-5-3-4", "1-2-3-4-5", "-1-2-3", "1-2-3-x", "1-2-3-99999999999999999999"] {
             assert_eq!(QueueCursor::parse(text), None, "{text}");
         }
@@ -432,12 +434,12 @@ mod tests {
 
     #[test]
     fn each_source_continues_after_the_merged_page() {
-        let place = QueueCursor { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
-        let behind = |kind| QueueCursor::of_source(Some(&place), kind);
-        assert_eq!(behind(QueueKind::Risk), (50, 0, 0), "all items of that time come before it");
-        assert_eq!(behind(QueueKind::Approval), (50, 7, 3));
+        let position = QueueCursor { at_ms: 50, kind: QueueKind::Approval, a: 7, b: 3 };
+        let after_position = |kind| QueueCursor::for_kind(Some(&position), kind);
+        assert_eq!(after_position(QueueKind::Risk), (50, 0, 0), "all items of that time come before it");
+        assert_eq!(after_position(QueueKind::Approval), (50, 7, 3));
         assert_eq!(
-            behind(QueueKind::DeadLetter),
+            after_position(QueueKind::DeadLetter),
             (50, u64::MAX, u64::MAX),
             "all items of that time come after it"
         );

@@ -300,7 +300,7 @@ async fn sorted_by_database(
     params: PageSpec,
 ) -> Result<SwarmPage, Problem> {
     let PageSpec { search, descending, after, limit } = params;
-    let order = CatalogueOrder { by, descending, after: after.map(|place| (place.value, place.id)) };
+    let order = CatalogueOrder { by, descending, after: after.map(|cursor| (cursor.value, cursor.id)) };
     let store = site.parts.store.clone();
     let (page, total) = match search {
         None => {

@@ -80,12 +80,12 @@ pub struct PageParams<P> {
     limit: Option<u32>,
     cursor: Option<String>,
     #[serde(skip)]
-    place: PhantomData<P>,
+    marker: PhantomData<P>,
 }
 
 impl<P: PageCursor> PageParams<P> {
     pub fn of(limit: Option<u32>, cursor: Option<String>) -> PageParams<P> {
-        PageParams { limit, cursor, place: PhantomData }
+        PageParams { limit, cursor, marker: PhantomData }
     }
 
     pub fn limit(&self) -> Result<u32, Problem> {
@@ -95,8 +95,8 @@ impl<P: PageCursor> PageParams<P> {
     /// None for the first page.
     pub fn cursor(&self) -> Result<Option<P>, Problem> {
         let Some(text) = &self.cursor else { return Ok(None) };
-        let place = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::parse);
-        place.map(Some).ok_or_else(|| {
+        let cursor = Some(text.as_str()).filter(|text| text.len() <= CURSOR_CHARS_MAX).and_then(P::parse);
+        cursor.map(Some).ok_or_else(|| {
             Problem::bad_request("malformed cursor: send `next` of the previous page, or omit it")
         })
     }

@@ -9,14 +9,14 @@ use gateway::counters::{GatewayMessageCounters, SyncCounters};
 use super::{Page, Source};
 
 /// Figures of a gateway in a cluster.
-pub struct ClusterFigures {
+pub struct ClusterMetrics {
     pub cluster: Arc<ClusterCounters>,
     pub gateway: Arc<GatewayCounters>,
     /// Seconds since the last successful contact with Redis. Called at every scrape, so it must not wait.
     pub since_contact_s: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
-impl Source for ClusterFigures {
+impl Source for ClusterMetrics {
     fn encode(&self, page: &mut Page) {
         membership(&self.cluster, page);
         page.gauge(

@@ -15,9 +15,9 @@ fn read(counter: &AtomicU64) -> u64 {
 }
 
 /// The queue between tracker and journal.
-pub(super) struct QueueFigures(pub(super) Arc<Queue>);
+pub(super) struct QueueMetrics(pub(super) Arc<Queue>);
 
-impl Source for QueueFigures {
+impl Source for QueueMetrics {
     fn encode(&self, page: &mut Page) {
         let (queue, counters) = (&self.0, self.0.counters());
         page.gauge("rollcall_queue_occupied_entries", "Announces in the queue.").is(queue.occupied());
@@ -65,12 +65,12 @@ impl Source for QueueFigures {
 }
 
 /// Maintenance and bounds of the journal.
-pub(super) struct MaintenanceFigures {
+pub(super) struct MaintenanceMetrics {
     pub(super) counters: Arc<MaintenanceCounters>,
     pub(super) journal: Arc<dyn Journal>,
 }
 
-impl Source for MaintenanceFigures {
+impl Source for MaintenanceMetrics {
     fn encode(&self, page: &mut Page) {
         let (counters, bounds) = (&self.counters, self.journal.bounds_hit());
         page.gauge(
@@ -111,13 +111,13 @@ impl Source for MaintenanceFigures {
 }
 
 /// Consumers of the views that this process maintains.
-pub(super) struct ViewFigures(pub(super) Vec<ViewSource>);
+pub(super) struct ViewMetrics(pub(super) Vec<ViewSource>);
 
-impl Source for ViewFigures {
+impl Source for ViewMetrics {
     fn encode(&self, page: &mut Page) {
         for ViewSource { view, counters, .. } in &self.0 {
             let labels = [("view", *view)];
-            for (name, help, counter) in counted(counters) {
+            for (name, help, counter) in consumer_counters(counters) {
                 page.counter(name, help).with(&labels, read(counter));
             }
             let family = page.counter(
@@ -151,9 +151,9 @@ impl Source for ViewFigures {
     }
 }
 
-type Counted<'a> = (&'static str, &'static str, &'a AtomicU64);
+type CounterRow<'a> = (&'static str, &'static str, &'a AtomicU64);
 
-fn counted(counters: &journal::ConsumerCounters) -> [Counted<'_>; 11] {
+fn consumer_counters(counters: &journal::ConsumerCounters) -> [CounterRow<'_>; 11] {
     [
         ("rollcall_view_applied_total", "Applied entries.", &counters.applied),
         (

@@ -108,7 +108,7 @@ impl JournalPoller {
         Ok(Polled { at_ms: self.clock.now_ms(), lanes, oldest, paused })
     }
 
-    fn show_lanes(&self, polled: &Polled, page: &mut Page) {
+    fn encode_lanes(&self, polled: &Polled, page: &mut Page) {
         for (lane, status) in &polled.lanes {
             let labels = [("lane", lane.name())];
             page.gauge(
@@ -127,7 +127,7 @@ impl JournalPoller {
         .is(seconds(newest_ms.unwrap_or(0).saturating_sub(polled.at_ms)));
     }
 
-    fn show_groups(&self, polled: &Polled, page: &mut Page) {
+    fn encode_groups(&self, polled: &Polled, page: &mut Page) {
         let traffic = polled.lanes.iter().find(|(lane, _)| *lane == Lane::Traffic);
         let groups = traffic.map_or(&[][..], |(_, status)| status.groups.as_slice());
         page.gauge("rollcall_journal_groups", "Consumer groups of the journal; at most 50 are on this page.")
@@ -161,7 +161,7 @@ impl JournalPoller {
         }
     }
 
-    fn show_pauses(&self, polled: &Polled, page: &mut Page) {
+    fn encode_pauses(&self, polled: &Polled, page: &mut Page) {
         let family = page.gauge("rollcall_view_paused", "Whether an operator paused the view.");
         for view in self.views.values() {
             family.with(&[("view", view)], polled.paused.contains(*view));
@@ -180,9 +180,9 @@ impl Source for JournalPoller {
             "Age of the journal state on this page. It is polled every 5 seconds.",
         )
         .is(seconds(self.clock.now_ms().saturating_sub(polled.at_ms)));
-        self.show_lanes(&polled, page);
-        self.show_groups(&polled, page);
-        self.show_pauses(&polled, page);
+        self.encode_lanes(&polled, page);
+        self.encode_groups(&polled, page);
+        self.encode_pauses(&polled, page);
     }
 }
 

@@ -9,13 +9,13 @@ use super::redis_source::listening;
 use super::{Page, Source};
 
 /// The mirror and its subscription to expired keys.
-pub struct MirrorFigures {
+pub struct MirrorMetrics {
     pub mirror: Arc<Mirror>,
     /// Set once the subscription has started.
     pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
 }
 
-impl Source for MirrorFigures {
+impl Source for MirrorMetrics {
     fn encode(&self, page: &mut Page) {
         let counts = self.mirror.counters();
         page.gauge(

@@ -11,25 +11,25 @@ use presence::{Cause, Platform, Status};
 use super::{Page, Source};
 
 /// Counts and limits of the gateway.
-pub struct PresenceFigures {
+pub struct PresenceMetrics {
     /// Called at every scrape, so it must not wait.
     pub count: Arc<dyn Fn() -> OnlineCount + Send + Sync>,
     /// `gateway.connections_max`.
     pub connections_max: usize,
 }
 
-impl Source for PresenceFigures {
+impl Source for PresenceMetrics {
     fn encode(&self, page: &mut Page) {
         let OnlineCount { tally, connections } = (self.count)();
         page.gauge("rollcall_gateway_connections_max", "Maximum number of open connections of users.")
             .is(self.connections_max);
-        let people = page.gauge(
+        let users = page.gauge(
             "rollcall_presence_users",
             "Users by status. Invisible users are left out; of offline users only watched ones count.",
         );
         // Keys with `read` may read this page, but must not learn the number of invisible users.
         for status in Status::ALL.into_iter().filter(|status| *status != Status::Invisible) {
-            people.with(&[("status", status.name())], tally.of(status));
+            users.with(&[("status", status.name())], tally.of(status));
         }
         page.gauge(
             "rollcall_presence_sessions",
@@ -182,19 +182,19 @@ fn change_feeds(hub: &HubCounters, page: &mut Page) {
         "Failed polls for changes of friendships and privacy since the last success.",
     )
     .is(number(change_feed.map(|feed| &feed.failures_in_a_row)));
-    let people = hub.friends.get();
+    let friends = hub.friends.get();
     page.counter(
         "rollcall_friends_retries_total",
         "Transactions on friendships and privacy repeated after a conflict.",
     )
-    .is(number(people.map(|people| &people.retries)));
+    .is(number(friends.map(|friends| &friends.retries)));
     page.counter(
         "rollcall_friends_refused_total",
         "Changes refused because a user would exceed the friend limit.",
     )
-    .is(number(people.map(|people| &people.friends_refused)));
+    .is(number(friends.map(|friends| &friends.friends_refused)));
     page.counter("rollcall_friends_lists_truncated_total", "Friend lists truncated to the friend limit.")
-        .is(number(people.map(|people| &people.lists_truncated)));
+        .is(number(friends.map(|friends| &friends.lists_truncated)));
 }
 
 fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {

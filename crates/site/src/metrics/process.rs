@@ -9,18 +9,18 @@ use super::{Page, Source};
 /// USER_HZ of Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-pub struct ProcessFigures {
+pub struct ProcessMetrics {
     version: &'static str,
     started_at_s: Option<f64>,
 }
 
-impl ProcessFigures {
-    pub fn new(version: &'static str) -> ProcessFigures {
-        ProcessFigures { version, started_at_s: started_at_s() }
+impl ProcessMetrics {
+    pub fn new(version: &'static str) -> ProcessMetrics {
+        ProcessMetrics { version, started_at_s: started_at_s() }
     }
 }
 
-impl Source for ProcessFigures {
+impl Source for ProcessMetrics {
     fn encode(&self, page: &mut Page) {
         page.gauge("rollcall_build_info", "Always 1, with the version as label.")
             .with(&[("version", self.version)], 1_u64);

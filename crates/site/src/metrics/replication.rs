@@ -6,9 +6,9 @@ use tracker::Tracker;
 
 use super::{Page, Source};
 
-pub(super) struct ReplicationFigures(pub(super) Arc<Tracker>);
+pub(super) struct ReplicationMetrics(pub(super) Arc<Tracker>);
 
-impl Source for ReplicationFigures {
+impl Source for ReplicationMetrics {
     fn encode(&self, page: &mut Page) {
         let counters = &self.0.counters().replication;
         page.counter(

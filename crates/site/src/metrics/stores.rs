@@ -16,9 +16,9 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-pub(super) struct LedgerFigures(pub(super) Arc<Ledger>);
+pub(super) struct LedgerMetrics(pub(super) Arc<Ledger>);
 
-impl Source for LedgerFigures {
+impl Source for LedgerMetrics {
     fn encode(&self, page: &mut Page) {
         let counts = self.0.counts();
         page.counter("rollcall_ledger_entries_total", "Entries delivered to the ledger, by result.")
@@ -49,9 +49,9 @@ impl Source for LedgerFigures {
     }
 }
 
-pub(super) struct ActivityFigures(pub(super) Activity);
+pub(super) struct ActivityMetrics(pub(super) Activity);
 
-impl Source for ActivityFigures {
+impl Source for ActivityMetrics {
     fn encode(&self, page: &mut Page) {
         let counts = self.0.counters();
         page.counter(
@@ -96,12 +96,12 @@ impl Source for ActivityFigures {
 }
 
 /// The gate and its polls of the database.
-pub(super) struct GateFigures {
+pub(super) struct GateMetrics {
     pub(super) gate: Arc<Gate>,
     pub(super) follower: Option<Arc<FollowCounters>>,
 }
 
-impl Source for GateFigures {
+impl Source for GateMetrics {
     fn encode(&self, page: &mut Page) {
         let gate = &self.gate;
         page.gauge("rollcall_access_users", "Users, enabled and disabled.").is(gate.user_count());
@@ -135,9 +135,9 @@ impl Source for GateFigures {
     }
 }
 
-pub(super) struct RedisFigures(pub(super) Vec<(&'static str, Redis)>);
+pub(super) struct RedisMetrics(pub(super) Vec<(&'static str, Redis)>);
 
-impl Source for RedisFigures {
+impl Source for RedisMetrics {
     fn encode(&self, page: &mut Page) {
         for (purpose, redis) in &self.0 {
             let counters = redis.counters();
@@ -165,9 +165,9 @@ impl Source for RedisFigures {
     }
 }
 
-pub(super) struct DatabaseFigures(pub(super) Vec<(&'static str, Database)>);
+pub(super) struct DatabaseMetrics(pub(super) Vec<(&'static str, Database)>);
 
-impl Source for DatabaseFigures {
+impl Source for DatabaseMetrics {
     fn encode(&self, page: &mut Page) {
         for (purpose, database) in &self.0 {
             let usage = database.usage();
@@ -207,9 +207,9 @@ impl Source for Audit {
 }
 
 /// Expiry of certificates by listener, `tracker` or `site`.
-pub struct CertificateFigures(pub Vec<(&'static str, Arc<Certificate>)>);
+pub struct CertificateMetrics(pub Vec<(&'static str, Arc<Certificate>)>);
 
-impl Source for CertificateFigures {
+impl Source for CertificateMetrics {
     fn encode(&self, page: &mut Page) {
         let family = page.gauge(
             "rollcall_certificate_expiry_timestamp_seconds",

@@ -6,9 +6,9 @@ use tracker::Tracker;
 
 use super::{Page, Source};
 
-pub(super) struct TrackerFigures(pub(super) Arc<Tracker>);
+pub(super) struct TrackerMetrics(pub(super) Arc<Tracker>);
 
-impl Source for TrackerFigures {
+impl Source for TrackerMetrics {
     fn encode(&self, page: &mut Page) {
         self.announces(page);
         self.answers(page);
@@ -18,7 +18,7 @@ impl Source for TrackerFigures {
     }
 }
 
-impl TrackerFigures {
+impl TrackerMetrics {
     fn announces(&self, page: &mut Page) {
         let counters = self.0.counters();
         let family =

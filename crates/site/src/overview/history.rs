@@ -56,7 +56,7 @@ pub(super) struct History {
 }
 
 impl History {
-    pub(super) fn shown(&self) -> OverviewHistory {
+    pub(super) fn to_json(&self) -> OverviewHistory {
         OverviewHistory { step_s: STEP_S, points: self.points.iter().cloned().collect() }
     }
 
@@ -115,11 +115,11 @@ mod tests {
         for second in 0..4_000_u32 {
             history.record(second.into(), UnixTime(1_000 + second), CounterSample::default(), &overview);
         }
-        let shown = history.shown();
-        assert_eq!((shown.step_s, shown.points.len()), (10, 360));
-        let times: Vec<u32> = shown.points.iter().map(|point| point.at).collect();
+        let json = history.to_json();
+        assert_eq!((json.step_s, json.points.len()), (10, 360));
+        let times: Vec<u32> = json.points.iter().map(|point| point.at).collect();
         assert_eq!(times.last(), Some(&4_990));
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] == 10), "{times:?}");
-        assert_eq!((shown.points[0].online, shown.points[0].seeders), (None, None));
+        assert_eq!((json.points[0].online, json.points[0].seeders), (None, None));
     }
 }

@@ -62,7 +62,7 @@ impl Polled {
     /// Waits for the first poll of the journal.
     pub(super) async fn journal_polled(&self) {
         // Cannot fail: this struct owns the sender.
-        let _ = self.has_polled.subscribe().wait_for(|looked| *looked).await;
+        let _ = self.has_polled.subscribe().wait_for(|polled| *polled).await;
     }
 
     pub(super) async fn poll_journal(&self, sources: &OverviewSources) {

@@ -71,7 +71,8 @@ pub(super) fn quantile(before: &Snapshot, after: &Snapshot, share: f64) -> Optio
     let mut below = 0_u64;
     for (bucket, count) in grown.iter().enumerate() {
         if *count > 0 && (below + count) as f64 >= wanted {
-            let from_us = bucket.checked_sub(1).and_then(|place| BOUNDS_US.get(place)).copied().unwrap_or(0);
+            let from_us =
+                bucket.checked_sub(1).and_then(|bucket| BOUNDS_US.get(bucket)).copied().unwrap_or(0);
             let Some(to_us) = BOUNDS_US.get(bucket).copied() else {
                 return Some(Quantile { ms: from_us as f64 / 1_000.0, exceeds: true });
             };

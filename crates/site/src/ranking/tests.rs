@@ -83,16 +83,16 @@ async fn rankings_with_issued_cursors_stay_cached_within_bounds() {
     let add = |ms: u64| add_to(&rankings, Vec::new(), ms);
     let first = add(1000);
     assert_eq!(rankings.for_cursor(None, None, 1999).await.unwrap().made_ms, 1000, "recent enough");
-    let place = RankingCursor { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
+    let cursor = RankingCursor { made_ms: first.made_ms, value: 0, id: TorrentId::new(1).unwrap() };
     rankings.keep(&first);
     (2..10).for_each(|second| drop(add(second * 1000)));
-    assert_eq!(rankings.for_cursor(Some(place), None, 10_000).await.unwrap().made_ms, 1000);
+    assert_eq!(rankings.for_cursor(Some(cursor), None, 10_000).await.unwrap().made_ms, 1000);
     assert_eq!(rankings.cache.kept.lock().len(), 2, "the others have no cursors");
     (20..60).for_each(|second| rankings.keep(&add(second * 1000)));
     let kept: BTreeSet<u64> = rankings.cache.kept.lock().iter().map(|one| one.ranking.made_ms).collect();
     assert_eq!((kept.len(), kept.last()), (KEPT_MAX, Some(&59_000)));
     assert_eq!(rankings.expired_cursors.get(), 0);
-    let late = rankings.for_cursor(Some(place), None, 59_500).await.unwrap();
+    let late = rankings.for_cursor(Some(cursor), None, 59_500).await.unwrap();
     assert_eq!(
         (late.made_ms, rankings.expired_cursors.get()),
         (59_000, 1),
@@ -130,7 +130,7 @@ fn the_cache_is_bounded() {
 }
 
 /// A tracker with many torrents and peers.
-mod crowd {
+mod many_torrents {
     use std::net::IpAddr;
 
     use access::Gate;
@@ -183,7 +183,7 @@ mod crowd {
         tracker.swarms().announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
     }
 
-    fn crowded() -> (Arc<Gate>, Arc<Tracker>) {
+    fn populated_tracker() -> (Arc<Gate>, Arc<Tracker>) {
         let gate = Arc::new(Gate::default());
         let sink = Arc::new(Queue::new(10));
         let secrets = Secrets::draw().unwrap();
@@ -202,7 +202,7 @@ mod crowd {
 
     #[tokio::test]
     async fn m10_pages_of_a_hundred_thousand_torrents_are_contiguous_while_swarms_change() {
-        let (gate, tracker) = crowded();
+        let (gate, tracker) = populated_tracker();
         let rankings = Rankings::new(RankingSource::of(gate, Some(Arc::clone(&tracker)), None));
         let mut now_ms = 1_750_000_000_000;
         rankings.for_cursor(None, None, now_ms).await.unwrap();

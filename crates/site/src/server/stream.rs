@@ -52,7 +52,7 @@ impl<S> MonitoredStream<S> {
     }
 
     /// Applies the timeout to a pending write.
-    fn unless_stalled<T>(
+    fn with_timeout<T>(
         &mut self,
         written: Poll<io::Result<T>>,
         context: &mut Context<'_>,
@@ -69,7 +69,7 @@ impl<S> MonitoredStream<S> {
 }
 
 /// The socket of an upgraded connection, and the bytes that were read already. The timeout no longer applies.
-pub(crate) fn unwrap(upgraded: Upgraded) -> Option<(Socket, Vec<u8>)> {
+pub(crate) fn into_socket(upgraded: Upgraded) -> Option<(Socket, Vec<u8>)> {
     let upgraded = match upgraded.downcast::<TokioIo<MonitoredStream<TcpStream>>>() {
         Ok(plain) => return Some((Socket::Plain(plain.io.into_inner().inner), plain.read_buf.to_vec())),
         Err(upgraded) => upgraded,
@@ -99,7 +99,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.unless_stalled(written, context)
+        self.with_timeout(written, context)
     }
 
     fn poll_write_vectored(
@@ -108,7 +108,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(context, bytes);
-        self.unless_stalled(written, context)
+        self.with_timeout(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -117,11 +117,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.unless_stalled(flushed, context)
+        self.with_timeout(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let closed = Pin::new(&mut self.inner).poll_shutdown(context);
-        self.unless_stalled(closed, context)
+        self.with_timeout(closed, context)
     }
 }

@@ -64,9 +64,9 @@ mod tests {
         assert_eq!(read_from(&[&twice]).as_ref(), Some(&one));
         let conflicting = format!("rollcall_session={one}; rollcall_session={two}");
         assert_eq!(read_from(&[&conflicting]), None);
-        let ours = format!("rollcall_session={two}; __Host-rollcall_session={one}");
-        assert_eq!(read_from(&[&ours]).as_ref(), Some(&one), "another host can set the plain name only");
-        let conflicting = format!("__Host-rollcall_session={two}; {ours}");
+        let both = format!("rollcall_session={two}; __Host-rollcall_session={one}");
+        assert_eq!(read_from(&[&both]).as_ref(), Some(&one), "another host can set the plain name only");
+        let conflicting = format!("__Host-rollcall_session={two}; {both}");
         assert_eq!(read_from(&[&conflicting]), None);
         for line in
             ["", "rollcall_session", "rollcall_session=", "rollcall_session=abc", "ROLLCALL_SESSION=a"]

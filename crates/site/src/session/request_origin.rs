@@ -50,10 +50,13 @@ impl RequestOrigin {
         if sites.peek().is_some() {
             return sites.all(|site| site == "same-origin" || site == "none");
         }
-        headers.get_all(ORIGIN).iter().all(|origin| origin.to_str().is_ok_and(|origin| self.is_ours(origin)))
+        headers
+            .get_all(ORIGIN)
+            .iter()
+            .all(|origin| origin.to_str().is_ok_and(|origin| self.matches_host(origin)))
     }
 
-    fn is_ours(&self, origin: &str) -> bool {
+    fn matches_host(&self, origin: &str) -> bool {
         let Some((scheme, authority)) = origin.split_once("://") else { return false };
         let default_port = match scheme {
             "https" => ":443",

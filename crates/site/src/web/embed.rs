@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct DistFile {
     pub plain: PathBuf,
     pub brotli: Option<PathBuf>,
     pub gzip: Option<PathBuf>,
 }
 
 /// All files below a folder, by relative path. Empty if the folder does not exist.
-pub fn find(dist: &Path) -> io::Result<BTreeMap<String, Found>> {
+pub fn find(dist: &Path) -> io::Result<BTreeMap<String, DistFile>> {
     let mut paths = BTreeMap::new();
     collect(dist, "", &mut paths)?;
     let form = |path: &str, ending: &str| paths.get(&format!("{path}{ending}")).cloned();
@@ -26,7 +26,7 @@ pub fn find(dist: &Path) -> io::Result<BTreeMap<String, Found>> {
     let plain = paths.iter().filter(|(path, _)| !is_of_another(path));
     Ok(plain
         .map(|(path, file)| {
-            let found = Found { plain: file.clone(), brotli: form(path, ".br"), gzip: form(path, ".gz") };
+            let found = DistFile { plain: file.clone(), brotli: form(path, ".br"), gzip: form(path, ".gz") };
             (path.clone(), found)
         })
         .collect())
@@ -56,7 +56,7 @@ fn collect(folder: &Path, before: &str, paths: &mut BTreeMap<String, PathBuf>) -
 }
 
 /// Rust source of a slice of `WebFile`, sorted by path.
-pub fn table(found: &BTreeMap<String, Found>) -> String {
+pub fn table(found: &BTreeMap<String, DistFile>) -> String {
     let bytes = |path: &PathBuf| format!("include_bytes!({:?})", path.display().to_string());
     let maybe = |path: &Option<PathBuf>| match path {
         Some(path) => format!("Some({})", bytes(path)),

@@ -1,4 +1,4 @@
-//! What the page says when something is wrong.
+//! The metrics page during failures.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::promtool;
 use crate::server::{TORRENT, number, on_redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn j7_while_redis_is_away_a_scrape_shows_the_last_state_its_age_and_the_trouble() {
+async fn j7_while_redis_is_down_the_page_shows_the_last_state_its_age_and_failures() {
     let mut redis = RedisServer::start();
     let server = on_redis(&redis).await;
     server.announce(1, &Announce::seeder(TORRENT, 1).with_event(AnnounceEvent::Started));
@@ -21,11 +21,11 @@ async fn j7_while_redis_is_away_a_scrape_shows_the_last_state_its_age_and_the_tr
     redis.kill();
     server.announce(1, &Announce::seeder(TORRENT, 1));
     server.wait_for("rollcall_queue_occupied_entries", 1.0).await;
-    let trouble = async {
+    let failures = async {
         while server.poll_for("rollcall_queue_append_failures_in_a_row").await == 0.0 {}
         while server.poll_for("rollcall_redis_connect_failures_total{use=\"journal\"}").await == 0.0 {}
     };
-    tokio::time::timeout(crate::server::PATIENCE, trouble).await.expect("the failures are seen");
+    tokio::time::timeout(crate::server::PATIENCE, failures).await.expect("the failures are seen");
     let page = server.metrics.render();
     assert_eq!(number(&page, "rollcall_journal_entries{lane=\"traffic\"}"), 1.0, "the last state stays");
     assert!(number(&page, "rollcall_journal_polls_total{outcome=\"failed\"}") >= 1.0);
@@ -46,7 +46,7 @@ async fn append(journal: &dyn Journal, number: u64, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn j7_entries_that_nobody_understands_show_as_buried_and_as_dead_letters() {
+async fn j7_malformed_entries_are_counted_as_dead_letters() {
     let redis = RedisServer::start();
     let server = on_redis(&redis).await;
     redis.cli(&["XADD", "tracker:traffic", "*", "what", "is this"]);
@@ -63,56 +63,56 @@ async fn j7_entries_that_nobody_understands_show_as_buried_and_as_dead_letters()
     server.end().await;
 }
 
-/// A journal and a watch of it that knows one view.
-async fn watched(folder: &std::path::Path) -> (Arc<SqliteJournal>, JournalPoller) {
+/// A journal and its poller, with one view.
+async fn journal_and_poller(folder: &std::path::Path) -> (Arc<SqliteJournal>, JournalPoller) {
     let path = folder.join("journal.db");
     let journal = Arc::new(SqliteJournal::open(&path, Arc::new(SystemClock)).await.unwrap());
     let views = [("zz-ours".to_owned(), "ledger")].into();
-    let watch = JournalPoller::new(Arc::clone(&journal) as Arc<dyn Journal>, Arc::new(SystemClock), views);
-    (journal, watch)
+    let poller = JournalPoller::new(Arc::clone(&journal) as Arc<dyn Journal>, Arc::new(SystemClock), views);
+    (journal, poller)
 }
 
-async fn page_of(watch: &JournalPoller) -> String {
-    watch.poll().await;
+async fn page_of(poller: &JournalPoller) -> String {
+    poller.poll().await;
     let mut page = Page::default();
-    watch.encode(&mut page);
+    poller.encode(&mut page);
     page.finish()
 }
 
 #[tokio::test]
-async fn j7_lag_counts_what_was_not_given_yet_and_what_was_not_acknowledged() {
+async fn j7_lag_counts_undelivered_and_unacknowledged_entries() {
     let folder = tempfile::tempdir().unwrap();
-    let (journal, watch) = watched(folder.path()).await;
+    let (journal, poller) = journal_and_poller(folder.path()).await;
     journal.ensure_group(Lane::Traffic, "zz-ours", StartAt::Beginning).await.unwrap();
     let labels = "{group=\"zz-ours\",view=\"ledger\"}";
     let lag = |page: &str| {
         let read = |name: &str| number(page, &format!("rollcall_view_{name}{labels}"));
         (read("lag_entries"), read("pending_entries"), read("lag_seconds") > 0.0)
     };
-    assert_eq!(lag(&page_of(&watch).await), (0.0, 0.0, false));
+    assert_eq!(lag(&page_of(&poller).await), (0.0, 0.0, false));
     append(&*journal, 1, "one").await;
     append(&*journal, 2, "two").await;
     tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    assert_eq!(lag(&page_of(&watch).await), (2.0, 0.0, true));
+    assert_eq!(lag(&page_of(&poller).await), (2.0, 0.0, true));
     let wait = std::time::Duration::from_millis(1);
     let given = journal.read(Lane::Traffic, "zz-ours", "reader", 1, wait).await.unwrap();
-    assert_eq!(lag(&page_of(&watch).await), (2.0, 1.0, true));
+    assert_eq!(lag(&page_of(&poller).await), (2.0, 1.0, true));
     journal.acknowledge(Lane::Traffic, "zz-ours", &[given[0].id]).await.unwrap();
-    assert_eq!(lag(&page_of(&watch).await), (1.0, 0.0, true));
+    assert_eq!(lag(&page_of(&poller).await), (1.0, 0.0, true));
     journal.set_note("ledger", Some("paused")).await.unwrap();
-    assert_eq!(number(&page_of(&watch).await, "rollcall_view_paused{view=\"ledger\"}"), 1.0);
+    assert_eq!(number(&page_of(&poller).await, "rollcall_view_paused{view=\"ledger\"}"), 1.0);
 }
 
 #[tokio::test]
-async fn groups_of_strangers_do_not_make_the_page_grow_nor_push_ours_out() {
+async fn foreign_groups_are_limited_and_own_groups_are_always_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let (journal, watch) = watched(folder.path()).await;
+    let (journal, poller) = journal_and_poller(folder.path()).await;
     for number in 0..60 {
         let start = StartAt::After(EntryId::ZERO);
         journal.ensure_group(Lane::Traffic, &format!("a\"{number}"), start).await.unwrap();
     }
     journal.ensure_group(Lane::Traffic, "zz-ours", StartAt::Beginning).await.unwrap();
-    let page = page_of(&watch).await;
+    let page = page_of(&poller).await;
     assert_eq!(page.lines().filter(|line| line.starts_with("rollcall_view_lag_entries{")).count(), 50);
     assert_eq!(number(&page, "rollcall_view_lag_entries{group=\"zz-ours\",view=\"ledger\"}"), 0.0);
     assert_eq!(number(&page, "rollcall_journal_groups"), 61.0);

@@ -1,4 +1,4 @@
-//! The files that operators install: alerts, the example of a configuration, the dashboard.
+//! Files that operators install: alert rules, Prometheus configuration, Grafana dashboard.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use site::SiteLimits;
 use site::auth::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
-    Allocator, CertificateFigures, ClusterFigures, MirrorFigures, PresenceFigures, RedisSourceFigures, Source,
+    Allocator, CertificateMetrics, ClusterMetrics, MirrorMetrics, PresenceMetrics, RedisSourceFigures, Source,
 };
 use site::ranking::Rankings;
 use site::rate_limit::RateLimit;
@@ -31,7 +31,7 @@ use views::{Mirror, MirrorParts, MirrorSettings};
 use crate::promtool::{self, deploy_folder};
 use crate::server::{number, on_redis};
 
-/// What is on the page and has no panel: it says nothing over time, or is the bound of something that does.
+/// Metrics without a panel: constants and limits.
 const NOT_ON_THE_DASHBOARD: [&str; 4] = [
     "process_start_time_seconds",
     "process_virtual_memory_bytes",
@@ -39,14 +39,14 @@ const NOT_ON_THE_DASHBOARD: [&str; 4] = [
     "rollcall_tracker_table_users_max",
 ];
 
-/// Every name of a metric of ours in an expression.
+/// Metric names in an expression.
 fn names_in(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| word.starts_with("rollcall_") || word.starts_with("process_"))
         .collect()
 }
 
-/// Every name that the page has, and those that a histogram is made of.
+/// Metric names on the page, including those of histogram series.
 fn names_on(page: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for line in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
@@ -63,7 +63,6 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(deploy_folder().join(path)).unwrap()
 }
 
-/// The expressions of all panels.
 fn expressions(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
@@ -71,7 +70,7 @@ fn expressions(dashboard: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_that_matter_are_shown() {
+async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all() {
     let redis = RedisServer::start();
     let server = on_redis(&redis).await;
     server.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
@@ -84,7 +83,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let count = Arc::new(OnlineCount::default);
     let mirror = a_mirror(&redis);
     let gateways =
-        ClusterFigures { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
+        ClusterMetrics { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
     let database = format!("sqlite:{}", server.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
     let more: [&dyn Source; 15] = [
@@ -93,7 +92,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &some_redis_source(),
         &audit,
         &*unknown_passkeys,
-        &CertificateFigures(vec![("site", a_certificate(server.folder.path()))]),
+        &CertificateMetrics(vec![("site", a_certificate(server.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
             by_key: RateLimit::new(1),
@@ -107,7 +106,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
         &Allocator,
         &Health::new(vec![Dependency::new("database", || async { Ok(()) })], UnixTime(0)),
         &GatewayCounters::default(),
-        &PresenceFigures { count, connections_max: 1 },
+        &PresenceMetrics { count, connections_max: 1 },
     ];
     let page = server.metrics.render_with(&more);
     assert_eq!(promtool::run(server.folder.path(), &["check", "metrics"], &page), "");
@@ -116,7 +115,7 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     let on_page = names_on(&page);
     for (file, text) in [("alerts", &alerts), ("dashboard", &dashboard)] {
         let missing: Vec<&str> = names_in(text).into_iter().filter(|name| !on_page.contains(*name)).collect();
-        assert!(missing.is_empty(), "the {file} ask for what is not on the page: {missing:?}");
+        assert!(missing.is_empty(), "the {file} use unknown metrics: {missing:?}");
     }
     let shown = names_in(&dashboard);
     let families = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
@@ -128,10 +127,10 @@ async fn every_metric_that_alerts_and_dashboard_ask_for_is_on_the_page_and_all_t
     server.end().await;
 }
 
-/// A mirror that has yet to do anything.
-fn a_mirror(server: &RedisServer) -> MirrorFigures {
-    struct Nobody;
-    impl Directory for Nobody {
+/// An idle mirror.
+fn a_mirror(server: &RedisServer) -> MirrorMetrics {
+    struct Empty;
+    impl Directory for Empty {
         fn user_of(&self, _: &Passkey) -> Option<UserId> {
             None
         }
@@ -152,12 +151,12 @@ fn a_mirror(server: &RedisServer) -> MirrorFigures {
         )),
         redis,
         names,
-        directory: Arc::new(Nobody),
+        directory: Arc::new(Empty),
         clock: Arc::new(SystemClock),
     };
     let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
     let listening = Arc::new(OnceLock::from(Arc::new(PubSubCounters::default())));
-    MirrorFigures { mirror, listening }
+    MirrorMetrics { mirror, listening }
 }
 
 /// Keys that are both believed and copied, which no one process does.
@@ -190,7 +189,7 @@ fn alerts_file_is_generated_from_the_table() {
 }
 
 #[test]
-fn alerts_are_valid_and_fire_when_they_should_and_only_then() {
+fn alert_rules_are_valid_and_pass_their_tests() {
     let folder = deploy_folder().join("prometheus");
     promtool::run(&folder, &["check", "rules", "alerts.yml"], "");
     promtool::run(&folder, &["test", "rules", "alerts_test.yml"], "");
@@ -198,7 +197,7 @@ fn alerts_are_valid_and_fire_when_they_should_and_only_then() {
 }
 
 #[test]
-fn every_alert_says_what_is_wrong_and_what_to_do_and_is_tried_out() {
+fn every_alert_has_severity_summary_description_and_test() {
     let (alerts, tests) = (read("prometheus/alerts.yml"), read("prometheus/alerts_test.yml"));
     let count = |what: &str| alerts.lines().filter(|line| line.trim_start().starts_with(what)).count();
     let names: Vec<&str> = alerts.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
@@ -207,28 +206,28 @@ fn every_alert_says_what_is_wrong_and_what_to_do_and_is_tried_out() {
         assert_eq!(count(what), names.len(), "each alert has one {what}");
     }
     for name in names {
-        assert!(tests.contains(&format!("alertname=\"{name}\"")), "no test fires {name}");
+        assert!(tests.contains(&format!("alertname=\"{name}\"")), "{name} has no test");
     }
 }
 
 #[test]
-fn the_dashboard_is_valid_and_its_data_source_can_be_chosen() {
+fn the_dashboard_is_valid_and_has_a_data_source_variable() {
     let dashboard: Value = serde_json::from_str(&read("grafana/rollcall.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
-    assert_eq!(ids.len(), panels.len(), "panels have ids of their own");
+    assert_eq!(ids.len(), panels.len(), "panel ids are unique");
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
         assert_eq!(panel["datasource"]["uid"], "${datasource}", "{}", panel["title"]);
         assert_ne!(panel["description"].as_str().unwrap(), "", "{}", panel["title"]);
-        let place = &panel["gridPos"];
-        assert!(place["x"].as_u64().unwrap() + place["w"].as_u64().unwrap() <= 24, "{}", panel["title"]);
+        let grid = &panel["gridPos"];
+        assert!(grid["x"].as_u64().unwrap() + grid["w"].as_u64().unwrap() <= 24, "{}", panel["title"]);
     }
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     assert!(variables.iter().any(|variable| variable["type"] == "datasource"));
 }
 
 #[test]
-fn every_expression_of_the_dashboard_can_be_evaluated() {
+fn every_expression_of_the_dashboard_is_valid() {
     let dashboard: Value = serde_json::from_str(&read("grafana/rollcall.json")).unwrap();
     let mut rules = String::from("groups:\n  - name: dashboard\n    rules:\n");
     for (number, expression) in expressions(&dashboard).iter().enumerate() {

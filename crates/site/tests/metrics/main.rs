@@ -1,4 +1,4 @@
-//! The metrics page, of real parts: what it says, and that Prometheus and its tools agree.
+//! The metrics page of a server, and the files for Prometheus and Grafana.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod failures;

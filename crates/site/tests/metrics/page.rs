@@ -1,4 +1,4 @@
-//! What the page says of a server at work.
+//! Metrics of a running server.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::promtool;
 use crate::server::{TORRENT, TestServer, VERSION, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn j7_the_page_tells_what_a_server_does_and_promtool_finds_no_fault_with_it() {
+async fn j7_the_page_has_the_counts_of_a_server_and_passes_promtool() {
     let server = TestServer::start().await;
     let seeder = Announce::seeder(TORRENT, 1).with_event(AnnounceEvent::Started);
     server.announce(1, &seeder);
@@ -55,24 +55,24 @@ async fn j7_the_page_tells_what_a_server_does_and_promtool_finds_no_fault_with_i
     assert!(number(&page, "process_max_fds") >= number(&page, "process_open_fds"));
     assert!(number(&page, "process_start_time_seconds") > 1.6e9);
     assert!(number(&page, "rollcall_process_memory_limit_bytes") > 1e6);
-    let said = promtool::run(server.folder.path(), &["check", "metrics"], &page);
-    assert_eq!(said, "", "promtool has something to say about the page");
+    let output = promtool::run(server.folder.path(), &["check", "metrics"], &page);
+    assert_eq!(output, "", "promtool reports problems");
     server.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_runs_looks_by_itself_and_ends_when_told() {
+async fn the_journal_poller_polls_and_stops() {
     let server = TestServer::start().await;
     let (stop, stopped) = tokio::sync::watch::channel(false);
-    let watch = std::sync::Arc::clone(server.metrics.journal_poller());
+    let poller = std::sync::Arc::clone(server.metrics.journal_poller());
     assert!(!server.metrics.render().contains("rollcall_journal_entries{"), "nothing is known yet");
-    let running = tokio::spawn(watch.run(stopped));
-    let looked = async {
+    let running = tokio::spawn(poller.run(stopped));
+    let polled = async {
         while !server.metrics.render().contains("rollcall_journal_entries{lane=\"traffic\"} 0") {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(crate::server::PATIENCE, looked).await.expect("the first look is at once");
+    tokio::time::timeout(crate::server::PATIENCE, polled).await.expect("the first poll is immediate");
     stop.send(true).unwrap();
     tokio::time::timeout(crate::server::PATIENCE, running).await.expect("it ends").unwrap();
     server.end().await;

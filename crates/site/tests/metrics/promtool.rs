@@ -1,15 +1,15 @@
-//! The judge: `promtool`, of Debian's package `prometheus`.
+//! Runs `promtool`, of Debian's package `prometheus`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The folder with the files that operators install.
+/// Files that operators install.
 pub fn deploy_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
 }
 
-/// Runs it in a folder, with this on its standard input; panics unless it is content.
+/// Runs it in a folder with `input` on standard input; panics unless it succeeds.
 #[track_caller]
 pub fn run(folder: &Path, args: &[&str], input: &str) -> String {
     let mut child = Command::new("promtool")
@@ -27,7 +27,7 @@ pub fn run(folder: &Path, args: &[&str], input: &str) -> String {
     let writing = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     writing.join().unwrap().unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    assert!(status.success(), "promtool {} says:\n{said}", args.join(" "));
-    said
+    let output = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "promtool {} failed:\n{output}", args.join(" "));
+    output
 }

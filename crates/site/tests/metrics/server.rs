@@ -1,4 +1,4 @@
-//! A whole server in this process, on real sockets and real files: what the binary puts together, for its metrics.
+//! A server in this process, on real sockets and files, with its metrics.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -28,7 +28,7 @@ use views::{Activity, ActivitySettings};
 
 pub const TORRENT: InfoHash = InfoHash([0x11; 20]);
 pub const VERSION: &str = "1.2.3";
-/// Long enough for a machine that does much else, too.
+/// Enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Users 1 to 9 exist.
@@ -48,7 +48,6 @@ impl Directory for GateDirectory {
     }
 }
 
-/// The server.
 pub struct TestServer {
     pub metrics: Metrics,
     pub queue: Arc<Queue>,
@@ -59,7 +58,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// One whose journal is a file.
+    /// With the journal in SQLite.
     pub async fn start() -> TestServer {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
@@ -67,7 +66,6 @@ impl TestServer {
         TestServer::on(folder, Arc::new(journal), Vec::new()).await
     }
 
-    /// One on any journal.
     pub async fn on(
         folder: TempDir,
         journal: Arc<dyn Journal>,
@@ -155,18 +153,18 @@ impl TestServer {
         AnnounceReply::decode(&testkit::http::get(self.http_addr(), &announce.target(&passkey(user))).body)
     }
 
-    /// The number behind a name with labels, once the journal has been looked at.
+    /// Value of a sample after a poll of the journal.
     pub async fn poll_for(&self, sample: &str) -> f64 {
         self.metrics.journal_poller().poll().await;
         number(&self.metrics.render(), sample)
     }
 
-    /// Waits until a number is what it should be.
+    /// Waits until a sample has a value.
     pub async fn wait_for(&self, sample: &str, expected: f64) {
         let waited = tokio::time::timeout(PATIENCE, async {
             loop {
                 self.metrics.journal_poller().poll().await;
-                // A group that has yet to be made has no number at all.
+                // A group that does not exist yet has no sample.
                 if find(&self.metrics.render(), sample) == Some(expected) {
                     return;
                 }
@@ -178,7 +176,6 @@ impl TestServer {
         }
     }
 
-    /// Ends everything.
     pub async fn end(mut self) {
         let running = self.running;
         tokio::task::spawn_blocking(move || running.drain(tracker::Ending::Drain)).await.unwrap();
@@ -188,7 +185,7 @@ impl TestServer {
     }
 }
 
-/// One whose journal is in Redis.
+/// With the journal in Redis.
 pub async fn on_redis(server: &RedisServer) -> TestServer {
     let settings = RedisSettings::from_url(&server.url()).unwrap();
     let names = KeyNames::new(&BaseNames::default(), settings.mode).unwrap();
@@ -197,13 +194,13 @@ pub async fn on_redis(server: &RedisServer) -> TestServer {
     TestServer::on(tempfile::tempdir().unwrap(), journal, vec![("journal", redis)]).await
 }
 
-/// The number behind a name with labels, as it stands on the page.
+/// Value of a sample on the page.
 fn find(page: &str, sample: &str) -> Option<f64> {
     let line = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
     line.map(|number| number.parse().unwrap())
 }
 
-/// The number behind a name with labels, as it stands on the page; panics if there is none.
+/// Value of a sample on the page; panics if there is none.
 #[track_caller]
 pub fn number(page: &str, sample: &str) -> f64 {
     find(page, sample).unwrap_or_else(|| panic!("no {sample} on the page:\n{page}"))

@@ -153,7 +153,7 @@ impl UserListCursor {
     const fn id(&self) -> UserId {
         match self {
             UserListCursor::Id(id) => *id,
-            UserListCursor::Value(place) => place.id,
+            UserListCursor::Value(cursor) => cursor.id,
         }
     }
 }
@@ -174,11 +174,11 @@ impl PageCursor for UserListCursor {
     }
 }
 
-fn cursor_of(place: &UserCursor) -> String {
-    match place.value {
+fn cursor_of(cursor: &UserCursor) -> String {
+    match cursor.value {
         // Capped at the maximum length of a cursor, beyond any real amount.
-        Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), place.id),
-        None => format!("none-{}", place.id),
+        Some(value) => format!("{}-{}", value.min(10_u128.pow(38) - 1), cursor.id),
+        None => format!("none-{}", cursor.id),
     }
 }
 
@@ -279,7 +279,7 @@ async fn list(
     // Users that were removed meanwhile are omitted.
     let users = page.users.iter().filter_map(|id| users.remove(id)).collect();
     Ok(Json(UserPage {
-        items: listed(&site, &caller, users).await?,
+        items: with_figures(&site, &caller, users).await?,
         next: page.next.as_ref().map(cursor_of),
         total: Some(page.total as u64),
     }))
@@ -292,7 +292,7 @@ async fn sorted_by_id(
     after: Option<UserListCursor>,
     limit: u32,
 ) -> Result<Json<UserPage>, Problem> {
-    let after = after.map(|place| place.id());
+    let after = after.map(|cursor| cursor.id());
     let total = search.is_none().then(|| site.parts.gate.user_count() as u64);
     let mut users = match search {
         None => site.parts.store.list_users(after, limit + 1).await?,
@@ -305,7 +305,7 @@ async fn sorted_by_id(
     let is_more = users.len() > limit as usize;
     users.truncate(limit as usize);
     let next = users.last().filter(|_| is_more).map(|user| user.id.to_string());
-    Ok(Json(UserPage { items: listed(site, caller, users).await?, next, total }))
+    Ok(Json(UserPage { items: with_figures(site, caller, users).await?, next, total }))
 }
 
 async fn from_ranking(
@@ -319,7 +319,7 @@ async fn from_ranking(
     let ranking = site.user_ranking.get(now_ms, UserRanking::read(site.parts.clone())).await?;
     // A cursor of the list by id is converted to a position in this order.
     let after = after.map(|after| match after {
-        UserListCursor::Value(place) => place,
+        UserListCursor::Value(cursor) => cursor,
         UserListCursor::Id(id) => ranking.cursor_of(id, request.by),
     });
     let request = PageRequest { after, ..request };
@@ -341,13 +341,13 @@ async fn from_ranking(
     let reading = tokio::task::spawn_blocking(move || {
         ranking.page(&request, |row| {
             let is_in = |set: &Option<HashSet<UserId>>| set.as_ref().is_none_or(|set| set.contains(&row.id));
-            is_in(&among) && is_in(&with_state) && state.is_none_or(|state| fits(row, state))
+            is_in(&among) && is_in(&with_state) && state.is_none_or(|state| matches_state(row, state))
         })
     });
     reading.await.map_err(|error| Problem::internal("the list of users", &error))
 }
 
-fn fits(row: &UserRow, state: UserState) -> bool {
+fn matches_state(row: &UserRow, state: UserState) -> bool {
     match state {
         UserState::Enabled => row.enabled,
         UserState::Disabled => !row.enabled,
@@ -360,7 +360,11 @@ fn fits(row: &UserRow, state: UserState) -> bool {
 }
 
 /// Adds figures and activity, one read for all users.
-async fn listed(site: &Site, caller: &Authenticated, users: Vec<User>) -> Result<Vec<ListedUser>, Problem> {
+async fn with_figures(
+    site: &Site,
+    caller: &Authenticated,
+    users: Vec<User>,
+) -> Result<Vec<ListedUser>, Problem> {
     let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     let figures: HashMap<UserId, Figures> = site.parts.ledger.users(&ids).await?.into_iter().collect();
