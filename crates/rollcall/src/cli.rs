@@ -24,7 +24,7 @@ use crate::announce_url::BaseUrl;
 use crate::command::torrent::TorrentRef;
 use crate::roles::Roles;
 
-pub use self::journal::{JournalCommand, LettersCommand, ViewName, WhichLetters};
+pub use self::journal::{DeadLetterCommand, DeadLetterSelection, JournalCommand, ViewName};
 pub use friend::FriendCommand;
 pub use multiplier::{MultiplierAddArgs, MultiplierCommand};
 pub use port::PortCommand;
@@ -148,10 +148,10 @@ SIGTERM and Ctrl-C stop it after answering what is in flight; SIGHUP reads the c
     Journal(JournalCommand),
     /// Look at dead letters: entries that could not be taken and are tried again
     #[command(subcommand, arg_required_else_help = true)]
-    Dlq(LettersCommand),
+    Dlq(DeadLetterCommand),
     /// Look at failed entries: those that were given up
     #[command(subcommand, arg_required_else_help = true)]
-    Failed(LettersCommand),
+    Failed(DeadLetterCommand),
     /// See who changed what, and check that nobody touched the account of it
     #[command(subcommand, arg_required_else_help = true)]
     Audit(audit::AuditCommand),

@@ -36,15 +36,15 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 pub use error::{ConfigError, Origin};
-pub use kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing};
+pub use kinds::{HeaderName, LogFilter, LogFormat, Sharing};
 pub use load::Sources;
 pub use mirror::Mirror;
-pub use names::{Name, RedisUrl, Secret, Word};
+pub use names::Name;
 use section::Section;
 pub use sections::{
     Access, Activity, Database, Gateway, Journal, Ledger, Limits, Log, Presence, Redis, Site, Tracker,
 };
-pub use web::{HttpUrl, WebOrigin};
+pub use web::WebOrigin;
 
 /// Everything an operator can set.
 #[derive(Clone, Debug, Default, PartialEq)]

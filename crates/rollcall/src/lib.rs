@@ -9,7 +9,7 @@
 //! - [`data_files`]: the SQLite files, looked at before they are used
 //! - [`node`]: this process among others
 //! - [`backends`]: where everything is kept
-//! - [`engine`], [`directory`]: what runs behind the tracker
+//! - [`background`], [`directory`]: what runs behind the tracker
 //! - [`replica_side`]: swarms that are brought back at the start and kept like those of other nodes
 //! - [`take_over`]: a new process takes the place of the one that runs
 //! - [`logging`]: what the server says about itself
@@ -62,37 +62,25 @@
 //! thread beside it that uses sockets like any client. What it does follows from the seed, the time and the server's
 //! answers.
 
-pub mod announce_url;
-pub mod backends;
+mod announce_url;
 pub mod cli;
-pub mod command;
-pub mod config;
-pub mod data_files;
-pub mod directory;
-pub mod engine;
-pub mod first_key;
+mod command;
+mod config;
+mod data_files;
+mod first_key;
 pub mod gateway_secret;
-pub mod gateway_settings;
-pub mod gateway_side;
-pub mod logging;
-pub mod mirror_side;
-pub mod node;
-pub mod output;
-pub mod readiness;
-pub mod recorded_settings;
-pub mod redis_cli;
-pub mod replica_side;
-pub mod roles;
-pub mod service_manager;
-pub mod site_keys_side;
-pub mod site_settings;
-pub mod site_side;
+mod logging;
+mod moment;
+mod node;
+mod output;
+mod recorded_settings;
+mod redis_cli;
+mod roles;
+mod service_manager;
 mod steady_time;
-pub mod take_over;
-pub mod tracker_settings;
-pub mod transfer;
-pub mod vouching;
-pub mod when;
+mod take_over;
+mod transfer;
+mod wiring;
 
 use std::process::ExitCode;
 

@@ -94,7 +94,7 @@ fn read(data: &Path) -> anyhow::Result<Option<Sources>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        // Another user's server: what cannot be read may hold what the command needs.
+        // Another user's server: what cannot be read may hold what the command inputs.
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     Ok(serde_json::from_str(&text).ok().and_then(|record| sources_of(&record)))

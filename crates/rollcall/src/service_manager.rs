@@ -12,12 +12,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use tracing::warn;
 
 /// Every listener answers.
-pub fn tell_ready() {
+pub fn notify_ready() {
     tell("READY=1\nSTATUS=answering announces\n");
 }
 
 /// The server has been told to end, and drains.
-pub fn tell_stopping() {
+pub fn notify_stopping() {
     tell("STOPPING=1\nSTATUS=draining\n");
 }
 

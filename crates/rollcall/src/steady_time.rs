@@ -10,8 +10,8 @@ use domain::clock::{SteadyRecord, continue_steady_time};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::engine::Engine;
 use crate::roles::{Role, Roles};
+use crate::wiring::background::Background;
 
 /// The name of the file: steady time in milliseconds, the machine's uptime in milliseconds, and which boot that was.
 const FILE: &str = "steady-time";
@@ -31,14 +31,14 @@ pub fn resume(data: &Path, roles: &Roles) {
 }
 
 /// Records steady time for the next process: at once, now and then, and in the end.
-pub fn keep_recorded(data: &Path, roles: &Roles, engine: &mut Engine) {
+pub fn keep_recorded(data: &Path, roles: &Roles, background: &mut Background) {
     if roles.include(Role::Tracker) {
         record(data);
-        engine.add_until_stopped(|stopped| record_now_and_then(data.to_owned(), stopped));
+        background.add_task(|stopped| record_periodically(data.to_owned(), stopped));
     }
 }
 
-async fn record_now_and_then(data: PathBuf, mut stopped: watch::Receiver<bool>) {
+async fn record_periodically(data: PathBuf, mut stopped: watch::Receiver<bool>) {
     while tokio::time::timeout(RECORD_EVERY, stopped.wait_for(|stopped| *stopped)).await.is_err() {
         record(&data);
     }

@@ -44,7 +44,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use tracker::ports::{Handed, Ports};
+use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::udp::ConnectionIds;
 
 pub use offer::{HandedOver, Offer};
@@ -57,54 +57,59 @@ use crate::roles::{Role, Roles};
 const PROTOCOL: u64 = 1;
 
 /// Every socket that a process serves.
-pub struct AllPorts {
+pub struct ServerSockets {
     /// Those of the tracker, if this process is one.
-    pub tracker: Option<Ports>,
+    pub tracker: Option<BoundSockets>,
     /// Those of the site.
     pub site: Vec<TcpListener>,
 }
 
 /// What a server hands over.
 #[derive(Debug, Default)]
-pub struct Goods {
+pub struct InheritedState {
     /// The sockets of the tracker.
-    pub tracker: Handed,
+    pub tracker: InheritedSockets,
     /// The sockets of the site.
     pub site: Vec<TcpListener>,
     /// Under which connection ids over UDP were given.
     pub ids: Option<ConnectionIds>,
 }
 
-impl std::fmt::Debug for AllPorts {
+impl std::fmt::Debug for ServerSockets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AllPorts").field("site", &self.site.len()).finish_non_exhaustive()
+        f.debug_struct("ServerSockets").field("site", &self.site.len()).finish_non_exhaustive()
     }
 }
 
-impl AllPorts {
+impl ServerSockets {
     /// Takes what was handed over of the configured addresses, and opens the rest. All or nothing.
-    pub fn open(config: &Config, roles: &Roles, goods: Goods) -> anyhow::Result<AllPorts> {
+    pub fn open(config: &Config, roles: &Roles, inherited: InheritedState) -> anyhow::Result<ServerSockets> {
         let tracker = match roles.include(Role::Tracker) {
-            true => Some(Ports::adopt(&config.tracker_settings(), goods.tracker)?),
+            true => Some(BoundSockets::inherit(&config.tracker_settings(), inherited.tracker)?),
             false => None,
         };
         let site = match roles.include(Role::Site) {
-            true => site::listen(&config.site_settings(), goods.site)?,
+            true => site::listen(&config.site_settings(), inherited.site)?,
             false => Vec::new(),
         };
-        Ok(AllPorts { tracker, site })
+        Ok(ServerSockets { tracker, site })
     }
 
     /// The same once more, for whoever takes over later. To be dropped before this process drains.
-    pub fn copies(&self, ids: Option<ConnectionIds>) -> anyhow::Result<Goods> {
-        let tracker = self.tracker.as_ref().map(Ports::copies).transpose().context("cannot copy a socket")?;
+    pub fn duplicates(&self, ids: Option<ConnectionIds>) -> anyhow::Result<InheritedState> {
+        let tracker = self
+            .tracker
+            .as_ref()
+            .map(BoundSockets::duplicates)
+            .transpose()
+            .context("cannot copy a socket")?;
         let site = self.site.iter().map(TcpListener::try_clone).collect::<std::io::Result<_>>();
         let site = site.context("cannot copy a socket")?;
-        Ok(Goods { tracker: tracker.unwrap_or_default(), site, ids })
+        Ok(InheritedState { tracker: tracker.unwrap_or_default(), site, ids })
     }
 }
 
-impl Goods {
+impl InheritedState {
     /// Adds a socket that came over the channel, after a look at what it is.
     fn add(&mut self, kind: &str, socket: OwnedFd) -> std::io::Result<()> {
         let socket = socket2::Socket::from(socket);

@@ -36,9 +36,9 @@ const DERIVED: [&str; 6] = [
 /// How the tables of the embedded journal are called in an archive.
 const JOURNAL_PREFIX: &str = "journal__";
 
-/// What was moved.
+/// What was totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct CopyTotals {
     /// Rows in all tables.
     pub rows: u64,
     pub users: u64,
@@ -158,7 +158,7 @@ async fn copy_counters(
 }
 
 /// What an archive holds, by its sums.
-async fn measure(archive: &mut Link, rows: u64) -> anyhow::Result<Moved> {
+async fn measure(archive: &mut Link, rows: u64) -> anyhow::Result<CopyTotals> {
     let mut count = async |sql: &str| -> anyhow::Result<u64> {
         Ok(archive.number(sql).await?.unwrap_or(0).unsigned_abs())
     };
@@ -173,5 +173,5 @@ async fn measure(archive: &mut Link, rows: u64) -> anyhow::Result<Moved> {
         let low = format!("SELECT sum(CAST(substr({column}, -9) AS INTEGER)) FROM ledger_users");
         *sum = u128::from(count(&high).await?) * 1_000_000_000 + u128::from(count(&low).await?);
     }
-    Ok(Moved { rows, users, torrents, uploaded: sums[0], downloaded: sums[1] })
+    Ok(CopyTotals { rows, users, torrents, uploaded: sums[0], downloaded: sums[1] })
 }

@@ -1,4 +1,4 @@
-//! Starting on ports that are taken, and ending: what has arrived is answered, and it does not take long.
+//! Starting on ports that are taken, and mode: what has arrived is answered, and it does not take long.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;

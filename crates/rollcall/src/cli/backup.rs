@@ -16,7 +16,7 @@ Examples:
 
 /// Behind the help of `rollcall restore`.
 pub const RESTORE_HELP: &str = "\
-Needs a database without users, torrents and accounts, and a data folder without a journal: move old ones away first. A
+ReadinessInputs a database without users, torrents and accounts, and a data folder without a journal: move old ones away first. A
 backup of an older version, and a plain copy of rollcall.db, are brought up to date. The kind of database may be another
 than that of the backup. Where anything is wrong, nothing is changed.
 

@@ -59,7 +59,7 @@ pub enum ViewName {
 
 /// `rollcall dlq …` and `rollcall failed …`
 #[derive(Debug, Subcommand)]
-pub enum LettersCommand {
+pub enum DeadLetterCommand {
     /// List them, oldest first
     List {
         /// At most this many
@@ -76,15 +76,15 @@ pub enum LettersCommand {
         id: EntryId,
     },
     /// Try them again now, from the first try on
-    Replay(WhichLetters),
+    Replay(DeadLetterSelection),
     /// Delete them for good
-    Drop(WhichLetters),
+    Drop(DeadLetterSelection),
 }
 
 /// Which letters are meant.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub struct WhichLetters {
+pub struct DeadLetterSelection {
     /// The entries' ids
     #[arg(value_name = "ENTRY")]
     pub ids: Vec<EntryId>,

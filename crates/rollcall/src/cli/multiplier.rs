@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use domain::{TorrentId, UserId};
 use ledger::Percent;
 
-use crate::when::When;
+use crate::moment::Moment;
 
 /// `rollcall multiplier …`
 #[derive(Debug, Subcommand)]
@@ -48,10 +48,10 @@ pub struct MultiplierAddArgs {
     /// From when on: a time from now such as 2h, a date (2026-12-24, 2026-12-24T18:00, both UTC), or seconds since 1970;
     /// from now on if left out
     #[arg(long, value_name = "WHEN")]
-    pub from: Option<When>,
+    pub from: Option<Moment>,
     /// Until when, likewise: 48h, 7d, 2026-12-31; until it is ended if left out
     #[arg(long, value_name = "WHEN")]
-    pub until: Option<When>,
+    pub until: Option<Moment>,
     /// Why, for people
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,

@@ -7,23 +7,23 @@ use access::audit::verify::{Place, verify_files, verify_trail};
 use access::audit::{AuditQuery, Entry, Expectations, LineHash, Verdict, read};
 use serde_json::{Value as Json, json};
 
-use super::Desk;
+use super::CommandContext;
 use crate::cli::audit::{AuditCommand, AuditListArgs};
 use crate::output::{Fields, Table};
 
 /// Runs it. The exit code of `verify` is its answer.
-pub fn run(desk: &Desk, command: AuditCommand) -> anyhow::Result<ExitCode> {
+pub fn run(context: &CommandContext, command: AuditCommand) -> anyhow::Result<ExitCode> {
     match command {
         AuditCommand::List(args) => {
-            list(desk, args)?;
+            list(context, args)?;
             Ok(ExitCode::SUCCESS)
         }
-        AuditCommand::Verify { files, expect_last } => verify(desk, &files, expect_last),
+        AuditCommand::Verify { files, expect_last } => verify(context, &files, expect_last),
     }
 }
 
-fn list(desk: &Desk, args: AuditListArgs) -> anyhow::Result<()> {
-    let path = desk.config.audit_settings(&desk.data).file;
+fn list(context: &CommandContext, args: AuditListArgs) -> anyhow::Result<()> {
+    let path = context.config.audit_settings(&context.data).file;
     let limit = args.limit as usize;
     let mut entries: Vec<Entry> = Vec::new();
     let mut next = args.before;
@@ -48,7 +48,7 @@ fn list(desk: &Desk, args: AuditListArgs) -> anyhow::Result<()> {
             details_of(entry),
         ]);
     }
-    Ok(desk.output.show(&json!({ "entries": entries, "next": next }), &table)?)
+    Ok(context.output.show(&json!({ "entries": entries, "next": next }), &table)?)
 }
 
 fn details_of(entry: &Entry) -> String {
@@ -59,8 +59,12 @@ fn details_of(entry: &Entry) -> String {
     details.collect::<Vec<_>>().join(" ")
 }
 
-fn verify(desk: &Desk, files: &[PathBuf], expect_last: Option<LineHash>) -> anyhow::Result<ExitCode> {
-    let settings = desk.config.audit_settings(&desk.data);
+fn verify(
+    context: &CommandContext,
+    files: &[PathBuf],
+    expect_last: Option<LineHash>,
+) -> anyhow::Result<ExitCode> {
+    let settings = context.config.audit_settings(&context.data);
     let verdict = if files.is_empty() {
         // Where old files are deleted by intention, nobody can say that they are missing.
         let expectations = Expectations { from_the_first: settings.files_max == 0, hash: expect_last };
@@ -68,7 +72,7 @@ fn verify(desk: &Desk, files: &[PathBuf], expect_last: Option<LineHash>) -> anyh
     } else {
         verify_files(files, Expectations { from_the_first: false, hash: expect_last })?
     };
-    desk.output.show(&json_of(&verdict), &text_of(&verdict))?;
+    context.output.show(&json_of(&verdict), &text_of(&verdict))?;
     Ok(if verdict.fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

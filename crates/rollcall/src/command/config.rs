@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Desk;
+use super::CommandContext;
 use crate::config::{Config, Difference};
 use crate::output::{Output, Table};
 
@@ -14,9 +14,9 @@ pub fn print(output: Output) -> anyhow::Result<()> {
 }
 
 /// `config check`: what differs. That all of it is valid was found when it was read.
-pub fn check(desk: &Desk) -> anyhow::Result<()> {
-    let differences = desk.config.differences();
-    desk.output.show(&json_of(&differences), &text_of(&differences))?;
+pub fn check(context: &CommandContext) -> anyhow::Result<()> {
+    let differences = context.config.differences();
+    context.output.show(&json_of(&differences), &text_of(&differences))?;
     Ok(())
 }
 

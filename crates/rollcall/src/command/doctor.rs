@@ -23,9 +23,9 @@ mod data_folder;
 mod database;
 mod exposure;
 pub mod finding;
+mod gateway;
 mod journal;
 mod limits;
-mod people;
 mod ports;
 mod redis;
 
@@ -47,7 +47,7 @@ const DEADLINE: Duration = Duration::from_secs(15);
 
 /// What checks look at.
 #[derive(Clone, Debug)]
-struct Patient {
+struct Target {
     config: Config,
     data: PathBuf,
     /// Whether a server uses the data folder right now.
@@ -62,17 +62,17 @@ pub async fn run(global: GlobalArgs) -> anyhow::Result<ExitCode> {
     let sources = Sources::new(global.config, std::env::vars_os(), global.set);
     match recorded_settings::load(sources, &data) {
         Ok(config) => {
-            report.add(of_settings(&config));
+            report.add(valid_settings(&config));
             let is_running = node::is_taken(&data);
-            examine(Patient { config, data, is_running }, &mut report).await;
+            run_checks(Target { config, data, is_running }, &mut report).await;
         }
-        Err(error) => report.add(of_broken_settings(error)),
+        Err(error) => report.add(invalid_settings(error)),
     }
     output.show(&report.to_json(), &report)?;
     Ok(if report.has_problems() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn of_settings(config: &Config) -> Findings {
+fn valid_settings(config: &Config) -> Findings {
     let mut findings = Findings::of("configuration");
     let file = match config.file() {
         Some(path) => path.display().to_string(),
@@ -83,7 +83,7 @@ fn of_settings(config: &Config) -> Findings {
     findings
 }
 
-fn of_broken_settings(error: anyhow::Error) -> Findings {
+fn invalid_settings(error: anyhow::Error) -> Findings {
     let mut findings = Findings::of("configuration");
     findings.problem(
         crate::one_line(&error),
@@ -93,28 +93,28 @@ fn of_broken_settings(error: anyhow::Error) -> Findings {
 }
 
 /// All checks at once, told in a fixed order.
-async fn examine(patient: Patient, report: &mut Report) {
-    let patient = &patient;
+async fn run_checks(target: Target, report: &mut Report) {
+    let target = &target;
     let (data, limits, ports, certificates) = tokio::join!(
-        on_a_thread("data folder", patient, data_folder::check),
-        on_a_thread("file limits", patient, limits::check),
-        on_a_thread("ports", patient, ports::check),
-        on_a_thread("certificates", patient, certificates::check),
+        run_on_thread("data folder", target, data_folder::check),
+        run_on_thread("file limits", target, limits::check),
+        run_on_thread("ports", target, ports::check),
+        run_on_thread("certificates", target, certificates::check),
     );
-    let (people, clock, redis, database, journal) = tokio::join!(
-        on_a_thread(people::NAME, patient, people::check),
-        on_a_thread("clock", patient, clock::check),
-        in_time("redis", redis::check(patient)),
-        in_time("database", database::check(patient)),
-        in_time("journal", journal::check(patient)),
+    let (gateway, clock, redis, database, journal) = tokio::join!(
+        run_on_thread(gateway::NAME, target, gateway::check),
+        run_on_thread("clock", target, clock::check),
+        with_deadline("redis", redis::check(target)),
+        with_deadline("database", database::check(target)),
+        with_deadline("journal", journal::check(target)),
     );
     let all = [
         data,
         limits,
         ports,
         certificates,
-        exposure::check(patient),
-        people,
+        exposure::check(target),
+        gateway,
         clock,
         redis,
         database,
@@ -126,27 +126,27 @@ async fn examine(patient: Patient, report: &mut Report) {
 }
 
 /// A check that waits for others, cut off at the deadline.
-async fn in_time(name: &'static str, check: impl Future<Output = Findings>) -> Findings {
-    tokio::time::timeout(DEADLINE, check).await.unwrap_or_else(|_| too_slow(name))
+async fn with_deadline(name: &'static str, check: impl Future<Output = Findings>) -> Findings {
+    tokio::time::timeout(DEADLINE, check).await.unwrap_or_else(|_| timed_out(name))
 }
 
 /// A check that asks the system, which may hang (a disk that is away). On a thread of its own, since the runtime would
 /// wait for its own threads at the end.
-async fn on_a_thread(name: &'static str, patient: &Patient, check: fn(&Patient) -> Findings) -> Findings {
+async fn run_on_thread(name: &'static str, target: &Target, check: fn(&Target) -> Findings) -> Findings {
     let (send, receive) = oneshot::channel();
-    let patient = patient.clone();
+    let target = target.clone();
     std::thread::spawn(move || {
-        let _ = send.send(check(&patient));
+        let _ = send.send(check(&target));
     });
-    let fallen = || {
+    let panicked = || {
         let mut findings = Findings::of(name);
         findings.problem("the check itself failed", "report this as a fault of rollcall");
         findings
     };
-    in_time(name, async { receive.await.unwrap_or_else(|_| fallen()) }).await
+    with_deadline(name, async { receive.await.unwrap_or_else(|_| panicked()) }).await
 }
 
-fn too_slow(name: &'static str) -> Findings {
+fn timed_out(name: &'static str) -> Findings {
     let mut findings = Findings::of(name);
     findings.problem(
         format!("no result within {} s: something it asks hangs", DEADLINE.as_secs()),

@@ -12,8 +12,8 @@ use journal::rewind::take_skipped;
 use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus, Notes, Skipped};
 use serde_json::{Map, Value as Json, json};
 
-use super::Desk;
-use super::recorded::record;
+use super::CommandContext;
+use super::audited::record;
 use crate::cli::{JournalCommand, ViewName};
 use crate::config::Config;
 use domain::counted;
@@ -24,14 +24,14 @@ use crate::output::{self, Fields, Table};
 const MEASURED: Duration = Duration::from_secs(1);
 
 /// Runs it.
-pub async fn run(desk: &Desk, command: JournalCommand) -> anyhow::Result<()> {
-    let journal = desk.open_journal().await?;
+pub async fn run(context: &CommandContext, command: JournalCommand) -> anyhow::Result<()> {
+    let journal = context.open_journal().await?;
     match command {
-        JournalCommand::Status => status(desk, &*journal).await,
-        JournalCommand::Pause { view } => pause(desk, &*journal, view).await,
-        JournalCommand::Resume { view } => resume(desk, &*journal, view).await,
-        JournalCommand::Rewind { view, from_start: _ } => rewind(desk, &*journal, view).await,
-        JournalCommand::Risks { limit } => risks(desk, &*journal, limit).await,
+        JournalCommand::Status => status(context, &*journal).await,
+        JournalCommand::Pause { view } => pause(context, &*journal, view).await,
+        JournalCommand::Resume { view } => resume(context, &*journal, view).await,
+        JournalCommand::Rewind { view, from_start: _ } => rewind(context, &*journal, view).await,
+        JournalCommand::Risks { limit } => risks(context, &*journal, limit).await,
     }
 }
 
@@ -62,9 +62,9 @@ impl Config {
 }
 
 /// Returns once the pause holds (J10).
-async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
-    let (name, dead_after) = (view.name(), desk.config.dead_after());
-    let paused = PausedView { name, group: desk.config.group_of(view), dead_after };
+async fn pause(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+    let (name, dead_after) = (view.name(), context.config.dead_after());
+    let paused = PausedView { name, group: context.config.group_of(view), dead_after };
     let token = format!("{}.{}", SystemClock.now_ms(), std::process::id());
     // Whoever is still silent then is dead.
     let pausing = pause::pause(journal, paused, &token, dead_after + MEASURED);
@@ -73,7 +73,7 @@ async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Re
         true => record,
         false => record.with("unconfirmed", unconfirmed.iter().cloned().collect::<Vec<_>>()),
     };
-    let unconfirmed = desk.recorded(record, pausing, tell).await?;
+    let unconfirmed = context.audited(record, pausing, tell).await?;
     if !unconfirmed.is_empty() {
         let processes = unconfirmed.into_iter().collect::<Vec<_>>().join(", ");
         bail!(
@@ -81,29 +81,29 @@ async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Re
         );
     }
     let text = format!("{name} is paused: its entries wait in the journal\n");
-    Ok(desk.output.show(&json!({ "view": name, "paused": true }), &text)?)
+    Ok(context.output.show(&json!({ "view": name, "paused": true }), &text)?)
 }
 
-async fn resume(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+async fn resume(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
     let record = record("journal.resume", Subject::new("view", name));
-    desk.recorded(record, pause::resume(journal, name), |record, ()| record).await?;
-    Ok(desk.output.show(&json!({ "view": name, "paused": false }), &format!("{name} goes on\n"))?)
+    context.audited(record, pause::resume(journal, name), |record, ()| record).await?;
+    Ok(context.output.show(&json!({ "view": name, "paused": false }), &format!("{name} goes on\n"))?)
 }
 
 /// Takes what was skipped (J11).
-async fn rewind(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+async fn rewind(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
     ensure!(view != ViewName::Mirror, "the mirror shows what is now: old entries say nothing about that");
     let record = record("journal.rewind", Subject::new("view", name));
-    let group = desk.config.group_of(view);
+    let group = context.config.group_of(view);
     let rewinding = async {
         let taken = take_skipped(journal, group).await?;
         taken.with_context(|| format!("{name} has skipped no entries: rollcall journal status"))
     };
-    let taken = desk.recorded(record, rewinding, |record, count| record.with("count", *count)).await?;
+    let taken = context.audited(record, rewinding, |record, count| record.with("count", *count)).await?;
     let text = format!("{name} takes {} that it had skipped\n", counted(taken, "entry"));
-    Ok(desk.output.show(&json!({ "view": name, "taken": taken }), &text)?)
+    Ok(context.output.show(&json!({ "view": name, "taken": taken }), &text)?)
 }
 
 /// What the journal looks like, at two moments.
@@ -124,7 +124,7 @@ struct Status {
     length_alarm: u64,
 }
 
-async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
+async fn status(context: &CommandContext, journal: &dyn Journal) -> anyhow::Result<()> {
     let first = journal.status(Lane::Traffic).await?;
     let watch = Stopwatch::start();
     tokio::time::sleep(MEASURED).await;
@@ -132,9 +132,9 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
     let mut oldest_unfinished = BTreeMap::new();
     let mut foreign = BTreeMap::new();
     for group in &traffic.groups {
-        if view_of(&desk.config, &group.name).is_some() {
+        if view_of(&context.config, &group.name).is_some() {
             let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
-            let names = foreign_of(&consumers, desk.config.dead_after()).map(str::to_owned).collect();
+            let names = foreign_of(&consumers, context.config.dead_after()).map(str::to_owned).collect();
             foreign.insert(group.name.clone(), names);
         }
         if let Some(id) = journal.oldest_unfinished(group).await? {
@@ -153,11 +153,11 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
         notes: journal.notes().await?,
         foreign,
         now_ms: SystemClock.now_ms(),
-        length_alarm: desk.config.journal.length_alarm.into(),
+        length_alarm: context.config.journal.length_alarm.into(),
     };
-    let (fields, table) = (status.lane_fields(), status.group_table(&desk.config));
-    let shown = format!("{fields}\n{table}{}", status.remarks(&desk.config));
-    Ok(desk.output.show(&status.to_json(&desk.config), &shown)?)
+    let (fields, table) = (status.lane_fields(), status.group_table(&context.config));
+    let shown = format!("{fields}\n{table}{}", status.remarks(&context.config));
+    Ok(context.output.show(&status.to_json(&context.config), &shown)?)
 }
 
 impl Status {
@@ -293,13 +293,13 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
     if group == config.ledger.group.as_str() {
         return Some(ViewName::Ledger.name());
     }
-    if config.has_layout() && group == views::mirror::GROUP {
+    if config.has_mirror() && group == views::mirror::GROUP {
         return Some(ViewName::Mirror.name());
     }
     (group == views::activity::GROUP).then_some(ViewName::Activity.name())
 }
 
-async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
+async fn risks(context: &CommandContext, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
     let stored = journal.list_newest(Lane::Risk, EntryId::MAX, limit as usize).await?;
     let mut table = Table::new(&[
         "entry",
@@ -341,5 +341,5 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         entry.insert("id".to_owned(), risk.id.to_string().into());
         entries.push(Json::from(entry));
     }
-    Ok(desk.output.show(&json!({ "risks": entries }), &table)?)
+    Ok(context.output.show(&json!({ "risks": entries }), &table)?)
 }

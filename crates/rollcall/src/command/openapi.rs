@@ -1,4 +1,4 @@
-//! `rollcall openapi`: what the API can do. Needs no server, no settings and no data.
+//! `rollcall openapi`: what the API can do. ReadinessInputs no server, no settings and no data.
 
 use crate::output::Output;
 

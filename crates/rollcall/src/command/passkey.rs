@@ -11,22 +11,26 @@ use anyhow::Context;
 use domain::{Passkey, counted};
 use serde_json::{Value as Json, json};
 
-use super::recorded::record;
-use super::{Desk, user};
-use crate::backends;
+use super::audited::record;
+use super::{CommandContext, user};
 use crate::cli::PasskeyCommand;
-use crate::site_keys_side::site_keys;
+use crate::wiring::gate::redis_source;
+use crate::wiring::stores;
 
 /// Runs it. The exit code of `check` is its answer.
-pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
-    let store = desk.open_store().await?;
-    let exit_code = run_on(desk, &store, command).await;
+pub async fn run(context: &CommandContext, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
+    let store = context.open_store().await?;
+    let exit_code = run_on(context, &store, command).await;
     store.close().await;
     exit_code
 }
 
-async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
-    let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone());
+async fn run_on(
+    context: &CommandContext,
+    store: &Store,
+    command: PasskeyCommand,
+) -> anyhow::Result<ExitCode> {
+    let passkeys = Passkeys::new(stores::open_whitelist(&context.config, store)?.store, store.clone());
     match command {
         PasskeyCommand::Rotate { user, passkey } => {
             let rotating = async {
@@ -34,23 +38,23 @@ async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::
                 user::find(store, user).await
             };
             let record = record("passkey.rotate", Subject::user(Some(user)));
-            user::show(desk, &desk.recorded(record, rotating, user::tell_of).await?)?;
+            user::show(context, &context.audited(record, rotating, user::tell_of).await?)?;
         }
-        PasskeyCommand::Check { passkey } => return check(desk, store, &passkeys, passkey).await,
-        PasskeyCommand::Add { passkeys: given } => add(desk, &passkeys, given).await?,
-        PasskeyCommand::Remove { passkeys: given } => remove(desk, &passkeys, given).await?,
+        PasskeyCommand::Check { passkey } => return check(context, store, &passkeys, passkey).await,
+        PasskeyCommand::Add { passkeys: given } => add(context, &passkeys, given).await?,
+        PasskeyCommand::Remove { passkeys: given } => remove(context, &passkeys, given).await?,
         PasskeyCommand::Count => {
             let count = passkeys.count().await?;
-            desk.output.show(&json!({ "count": count }), &format!("{count}\n"))?;
+            context.output.show(&json!({ "count": count }), &format!("{count}\n"))?;
         }
-        PasskeyCommand::Refresh(args) => refresh::run(desk, &passkeys, &args).await?,
-        PasskeyCommand::Undo => undo(desk, &passkeys).await?,
+        PasskeyCommand::Refresh(args) => refresh::run(context, &passkeys, &args).await?,
+        PasskeyCommand::Undo => undo(context, &passkeys).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn check(
-    desk: &Desk,
+    context: &CommandContext,
     store: &Store,
     passkeys: &Passkeys,
     passkey: Passkey,
@@ -59,13 +63,13 @@ async fn check(
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
     // Where a user of ours has it, the answer does not depend on a Redis that is away.
     let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
-    let has_key = match (&holder, site_keys(&desk.config)?) {
+    let has_key = match (&holder, redis_source(&context.config)?) {
         (Some(user), _) if decides(user) => false,
         (_, Some(keys)) => keys.user_of(&passkey).await?.is_some(),
         (_, None) => false,
     };
     let verdict = Verdict { passkey, holder, listed, has_key };
-    desk.output.show(&verdict.to_json(), &verdict.text())?;
+    context.output.show(&verdict.to_json(), &verdict.text())?;
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -140,41 +144,42 @@ impl Verdict {
     }
 }
 
-async fn add(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+async fn add(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
     let record = record("passkey.add", Subject::whitelist()).about_passkeys(&given);
     let adding = passkeys.add(&given);
-    let added = desk.recorded(record, adding, |record, added| record.with("added", *added)).await?;
+    let added = context.audited(record, adding, |record, added| record.with("added", *added)).await?;
     let unchanged = given.len() as u64 - added;
     let text = match unchanged {
         0 => format!("added {added}\n"),
         _ => format!("added {added}; {unchanged} on the whitelist already\n"),
     };
-    Ok(desk.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
+    Ok(context.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
 }
 
-async fn remove(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+async fn remove(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
     let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&given);
     let removing = passkeys.remove(&given);
-    let removed = desk.recorded(record, removing, |record, removed| record.with("removed", *removed)).await?;
+    let removed =
+        context.audited(record, removing, |record, removed| record.with("removed", *removed)).await?;
     let unchanged = given.len() as u64 - removed;
     let text = match unchanged {
         0 => format!("removed {removed}\n"),
         _ => format!("removed {removed}; {unchanged} not on the whitelist\n"),
     };
-    Ok(desk.output.show(&json!({ "removed": removed, "unchanged": unchanged }), &text)?)
+    Ok(context.output.show(&json!({ "removed": removed, "unchanged": unchanged }), &text)?)
 }
 
-async fn undo(desk: &Desk, passkeys: &Passkeys) -> anyhow::Result<()> {
+async fn undo(context: &CommandContext, passkeys: &Passkeys) -> anyhow::Result<()> {
     let going_back = async {
         let nothing =
             "there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it";
         passkeys.undo().await?.context(nothing)
     };
     let record = record("passkey.undo", Subject::whitelist());
-    let replaced = desk.recorded(record, going_back, tell_of).await?;
-    show_replaced(desk, replaced, "once more goes forth again")
+    let replaced = context.audited(record, going_back, tell_of).await?;
+    show_replaced(context, replaced, "once more goes forth again")
 }
 
 /// What a record says of a whitelist that was replaced.
@@ -183,13 +188,13 @@ fn tell_of(record: Record, replaced: &Replaced) -> Record {
 }
 
 /// What the whitelist was and is, and what `rollcall passkey undo` would do.
-fn show_replaced(desk: &Desk, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
+fn show_replaced(context: &CommandContext, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
     let Replaced { before, after } = replaced;
     let text = format!(
         "the whitelist has {}, before {before} (rollcall passkey undo: {undo})\n",
         counted(after, "passkey")
     );
-    Ok(desk.output.show(&json!({ "before": before, "after": after }), &text)?)
+    Ok(context.output.show(&json!({ "before": before, "after": after }), &text)?)
 }
 
 fn without_repeats(given: Vec<Passkey>) -> Vec<Passkey> {

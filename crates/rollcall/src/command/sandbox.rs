@@ -35,12 +35,12 @@ use domain::clock::{Clock, SystemClock};
 use domain::{Passkey, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 
-use super::recorded::record;
-use super::{Desk, PAGE_ROWS};
+use super::audited::record;
+use super::{CommandContext, PAGE_ROWS};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
-use crate::backends;
 use crate::cli::{SandboxArgs, SandboxCommand};
 use crate::config::Tracker;
+use crate::wiring::stores;
 use recipes::{Recipe, SANDBOX_GROUP, Setting};
 use sample::Sample;
 
@@ -59,41 +59,41 @@ pub struct Tester {
 }
 
 /// Runs it.
-pub async fn run(desk: &Desk, args: SandboxArgs) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, args: SandboxArgs) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     match args.command {
-        Some(SandboxCommand::Clear) => clear(desk, &store).await?,
-        None => create(desk, &store, &args).await?,
+        Some(SandboxCommand::Clear) => clear(context, &store).await?,
+        None => create(context, &store, &args).await?,
     }
     store.close().await;
     Ok(())
 }
 
-async fn create(desk: &Desk, store: &Store, args: &SandboxArgs) -> anyhow::Result<()> {
-    let folder = folder_of(&desk.data)?;
+async fn create(context: &CommandContext, store: &Store, args: &SandboxArgs) -> anyhow::Result<()> {
+    let folder = folder_of(&context.data)?;
     let mut testers = Vec::new();
     for number in 1..=args.users {
-        let user = ensure_user(desk, store, number).await?;
-        let announce_url = announce_url(&desk.config.tracker, args.base.as_ref(), user.passkey)?;
+        let user = ensure_user(context, store, number).await?;
+        let announce_url = announce_url(&context.config.tracker, args.base.as_ref(), user.passkey)?;
         let folder = folder.join(format!("user-{}", user.id));
         testers.push(Tester { user, announce_url, folder });
     }
     let passkeys: Vec<Passkey> = testers.iter().map(|tester| tester.user.passkey).collect();
-    ensure_listed(desk, store, &passkeys).await?;
+    ensure_listed(context, store, &passkeys).await?;
     let mut samples = Vec::new();
     for number in 1..=args.torrents {
         let sample = Sample::numbered(number);
-        ensure_torrent(desk, store, number, &sample).await?;
+        ensure_torrent(context, store, number, &sample).await?;
         samples.push(sample);
     }
     write_files(&folder, &testers, &samples)?;
-    let setting = Setting { desk, folder: &folder, testers: &testers, samples: &samples };
+    let setting = Setting { context, folder: &folder, testers: &testers, samples: &samples };
     let recipes = recipes::all(&setting)?;
-    Ok(desk.output.show(&json_of(&setting, &recipes), &text_of(&setting, &recipes))?)
+    Ok(context.output.show(&json_of(&setting, &recipes), &text_of(&setting, &recipes))?)
 }
 
-fn whitelist(desk: &Desk, store: &Store) -> anyhow::Result<Passkeys> {
-    Ok(Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone()))
+fn whitelist(context: &CommandContext, store: &Store) -> anyhow::Result<Passkeys> {
+    Ok(Passkeys::new(stores::open_whitelist(&context.config, store)?.store, store.clone()))
 }
 
 /// The folder of the sandbox, by a path that works from everywhere.
@@ -103,7 +103,7 @@ fn folder_of(data: &Path) -> anyhow::Result<PathBuf> {
     Ok(absolute.join("sandbox"))
 }
 
-async fn ensure_user(desk: &Desk, store: &Store, number: u32) -> anyhow::Result<User> {
+async fn ensure_user(context: &CommandContext, store: &Store, number: u32) -> anyhow::Result<User> {
     let id = UserId::new(FIRST_ID - 1 + u64::from(number)).context("too many users")?;
     if let Some(user) = store.user(id).await? {
         return of_sandbox(user);
@@ -117,7 +117,7 @@ async fn ensure_user(desk: &Desk, store: &Store, number: u32) -> anyhow::Result<
         }
     };
     let record = record("user.add", Subject::user(Some(id)));
-    of_sandbox(desk.recorded(record, adding, super::user::tell_of).await?)
+    of_sandbox(context.audited(record, adding, super::user::tell_of).await?)
 }
 
 /// A user that is not marked is left alone: it was added by other means.
@@ -133,17 +133,22 @@ fn of_sandbox(user: User) -> anyhow::Result<User> {
 }
 
 /// The site asks the whitelist as well: there they are, too.
-async fn ensure_listed(desk: &Desk, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
-    let whitelist = whitelist(desk, store)?;
+async fn ensure_listed(context: &CommandContext, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
+    let whitelist = whitelist(context, store)?;
     if whitelist.contains(passkeys).await?.into_iter().all(|is_listed| is_listed) {
         return Ok(());
     }
     let record = record("passkey.add", Subject::whitelist()).about_passkeys(passkeys);
-    desk.recorded(record, whitelist.add(passkeys), |record, added| record.with("added", *added)).await?;
+    context.audited(record, whitelist.add(passkeys), |record, added| record.with("added", *added)).await?;
     Ok(())
 }
 
-async fn ensure_torrent(desk: &Desk, store: &Store, number: u32, sample: &Sample) -> anyhow::Result<()> {
+async fn ensure_torrent(
+    context: &CommandContext,
+    store: &Store,
+    number: u32,
+    sample: &Sample,
+) -> anyhow::Result<()> {
     let id = torrent_id(number)?;
     if let Some(torrent) = store.torrent(id).await? {
         return match torrent.info_hash == sample.info_hash {
@@ -171,7 +176,7 @@ async fn ensure_torrent(desk: &Desk, store: &Store, number: u32, sample: &Sample
     let record = record("torrent.add", Subject::torrent(Some(id)))
         .with("infohash", sample.info_hash.to_string())
         .with("name", &*sample.name);
-    desk.recorded(record, adding, |record, ()| record).await
+    context.audited(record, adding, |record, ()| record).await
 }
 
 fn torrent_id(number: u32) -> anyhow::Result<TorrentId> {
@@ -288,28 +293,28 @@ fn text_of(setting: &Setting<'_>, recipes: &[Recipe]) -> String {
 }
 
 /// Removes what [`create`] made. Passkeys leave the whitelist first, since only the users say which they are.
-async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
+async fn clear(context: &CommandContext, store: &Store) -> anyhow::Result<()> {
     let (users, kept) = users_of_sandbox(store).await?;
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     if !passkeys.is_empty() {
-        let whitelist = whitelist(desk, store)?;
+        let whitelist = whitelist(context, store)?;
         let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&passkeys);
         let tell = |record: Record, removed: &u64| record.with("removed", *removed);
-        desk.recorded(record, whitelist.remove(&passkeys), tell).await?;
+        context.audited(record, whitelist.remove(&passkeys), tell).await?;
     }
     for user in &users {
         let removing = async { forgive_absence(store.remove_user(user.id).await) };
         let record = record("user.remove", Subject::user(Some(user.id)));
-        desk.recorded(record, removing, |record, ()| record).await?;
+        context.audited(record, removing, |record, ()| record).await?;
     }
     let torrents = torrents_of_sandbox(store).await?;
     for torrent in &torrents {
         let removing = async { forgive_absence(store.remove_torrent(torrent.id).await) };
         let record = record("torrent.remove", Subject::torrent(Some(torrent.id)));
-        desk.recorded(record, removing, |record, ()| record).await?;
+        context.audited(record, removing, |record, ()| record).await?;
     }
-    destroy_group(desk).await?;
-    let folder = folder_of(&desk.data)?;
+    destroy_group(context).await?;
+    let folder = folder_of(&context.data)?;
     let had_files = match fs::remove_dir_all(&folder) {
         Ok(()) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
@@ -330,7 +335,7 @@ async fn clear(desk: &Desk, store: &Store) -> anyhow::Result<()> {
         folder.display(),
         if had_files { "yes" } else { "was not there" },
     );
-    Ok(desk.output.show(&json, &text)?)
+    Ok(context.output.show(&json, &text)?)
 }
 
 /// Somebody else may clear the same sandbox just now.
@@ -358,8 +363,8 @@ async fn torrents_of_sandbox(store: &Store) -> anyhow::Result<Vec<Torrent>> {
 }
 
 /// The group of the printed commands would keep entries from being removed for ever.
-async fn destroy_group(desk: &Desk) -> anyhow::Result<()> {
-    let Some(backends::RedisBackend { redis, names }) = backends::redis_backend(&desk.config)? else {
+async fn destroy_group(context: &CommandContext) -> anyhow::Result<()> {
+    let Some(stores::RedisBackend { redis, names }) = stores::redis_backend(&context.config)? else {
         return Ok(());
     };
     let command = redis::cmd("XGROUP").arg("DESTROY").arg(names.traffic()).arg(SANDBOX_GROUP).to_owned();

@@ -14,8 +14,8 @@ use domain::{IdError, InfoHash, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::recorded::record;
-use super::{Desk, PAGE_ROWS, accounts, sync, user};
+use super::audited::record;
+use super::{CommandContext, PAGE_ROWS, accounts, sync, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{self, Fields, Table, yes_or_no};
@@ -47,10 +47,10 @@ impl fmt::Display for TorrentRef {
 }
 
 /// Runs it.
-pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, command: TorrentCommand) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     match command {
-        TorrentCommand::Sync(args) => sync::run(desk, &store, Kind::Torrents, args).await?,
+        TorrentCommand::Sync(args) => sync::run(context, &store, Kind::Torrents, args).await?,
         TorrentCommand::Add(args) => {
             let is_pending = args.pending;
             let new = read_new(args)?;
@@ -64,19 +64,21 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
                 }
             };
             let tell = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
-            show(desk, &desk.recorded(record, adding, tell).await?)?;
+            show(context, &context.audited(record, adding, tell).await?)?;
         }
-        TorrentCommand::List => list(desk, &find_all(&store).await?)?,
-        TorrentCommand::Show { torrent } => show_with_accounts(desk, &find(&store, torrent).await?).await?,
-        TorrentCommand::Remove { torrent } => remove(desk, &store, torrent).await?,
-        TorrentCommand::Enable { torrent } => set_enabled(desk, &store, torrent, true).await?,
-        TorrentCommand::Disable { torrent } => set_enabled(desk, &store, torrent, false).await?,
-        TorrentCommand::Approve { torrent } => set_approved(desk, &store, torrent, true).await?,
-        TorrentCommand::Unapprove { torrent } => set_approved(desk, &store, torrent, false).await?,
+        TorrentCommand::List => list(context, &find_all(&store).await?)?,
+        TorrentCommand::Show { torrent } => {
+            show_with_accounts(context, &find(&store, torrent).await?).await?
+        }
+        TorrentCommand::Remove { torrent } => remove(context, &store, torrent).await?,
+        TorrentCommand::Enable { torrent } => set_enabled(context, &store, torrent, true).await?,
+        TorrentCommand::Disable { torrent } => set_enabled(context, &store, torrent, false).await?,
+        TorrentCommand::Approve { torrent } => set_approved(context, &store, torrent, true).await?,
+        TorrentCommand::Unapprove { torrent } => set_approved(context, &store, torrent, false).await?,
         TorrentCommand::Set { torrent, leech_slots } => {
-            set_slots(desk, &store, torrent, leech_slots).await?;
+            set_slots(context, &store, torrent, leech_slots).await?;
         }
-        TorrentCommand::AnnounceUrl { user, base } => announce_url(desk, &store, user, base).await?,
+        TorrentCommand::AnnounceUrl { user, base } => announce_url(context, &store, user, base).await?,
     }
     store.close().await;
     Ok(())
@@ -153,8 +155,8 @@ async fn find_all(store: &Store) -> Result<Vec<Torrent>, AccessError> {
     }
 }
 
-fn show(desk: &Desk, torrent: &Torrent) -> std::io::Result<()> {
-    desk.output.show(&json_of(torrent), &fields_of(torrent))
+fn show(context: &CommandContext, torrent: &Torrent) -> std::io::Result<()> {
+    context.output.show(&json_of(torrent), &fields_of(torrent))
 }
 
 fn fields_of(torrent: &Torrent) -> Fields {
@@ -173,17 +175,17 @@ fn fields_of(torrent: &Torrent) -> Fields {
 }
 
 /// A torrent with what was moved of it.
-async fn show_with_accounts(desk: &Desk, torrent: &Torrent) -> anyhow::Result<()> {
-    let figures = desk.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
+async fn show_with_accounts(context: &CommandContext, torrent: &Torrent) -> anyhow::Result<()> {
+    let figures = context.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
     let fields = accounts::with_figures(fields_of(torrent), &figures);
     let mut json = json_of(torrent);
     if let Json::Object(object) = &mut json {
         object.extend(accounts::json_of_figures(&figures));
     }
-    Ok(desk.output.show(&json, &fields)?)
+    Ok(context.output.show(&json, &fields)?)
 }
 
-fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
+fn list(context: &CommandContext, torrents: &[Torrent]) -> std::io::Result<()> {
     let mut table = Table::new(&["id", "enabled", "approved", "infohash", "size", "name"]);
     for torrent in torrents {
         table.add(vec![
@@ -196,57 +198,73 @@ fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
         ]);
     }
     let torrents: Vec<Json> = torrents.iter().map(json_of).collect();
-    desk.output.show(&json!({ "torrents": torrents }), &table)
+    context.output.show(&json!({ "torrents": torrents }), &table)
 }
 
-async fn remove(desk: &Desk, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
+async fn remove(context: &CommandContext, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
     let removing = async {
         let Torrent { id, .. } = find(store, torrent).await?;
         store.remove_torrent(id).await?;
         anyhow::Ok(id)
     };
     let record = record("torrent.remove", Subject::new("torrent", torrent));
-    let id = desk.recorded(record, removing, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
-    desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
+    let id =
+        context.audited(record, removing, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
+    context.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
     Ok(())
 }
 
-async fn set_enabled(desk: &Desk, store: &Store, torrent: TorrentRef, enabled: bool) -> anyhow::Result<()> {
+async fn set_enabled(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    enabled: bool,
+) -> anyhow::Result<()> {
     let action = if enabled { "torrent.enable" } else { "torrent.disable" };
     let change = TorrentChange { enabled: Some(enabled), ..TorrentChange::default() };
     let record = record(action, Subject::new("torrent", torrent));
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = format!("{} torrent {id}\n", if enabled { "enabled" } else { "disabled" });
-    desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())
 }
 
-async fn set_approved(desk: &Desk, store: &Store, torrent: TorrentRef, approved: bool) -> anyhow::Result<()> {
+async fn set_approved(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    approved: bool,
+) -> anyhow::Result<()> {
     let action = if approved { "torrent.approve" } else { "torrent.unapprove" };
     let change = TorrentChange { approved: Some(approved), ..TorrentChange::default() };
     let record = record(action, Subject::new("torrent", torrent));
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = match approved {
         true => format!("approved torrent {id}\n"),
         false => format!("torrent {id} awaits approval\n"),
     };
-    desk.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
     Ok(())
 }
 
-async fn set_slots(desk: &Desk, store: &Store, torrent: TorrentRef, slots: LeechSlots) -> anyhow::Result<()> {
+async fn set_slots(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    slots: LeechSlots,
+) -> anyhow::Result<()> {
     let change = TorrentChange { leech_slots: Some(slots), ..TorrentChange::default() };
     let record = record("torrent.change", Subject::new("torrent", torrent));
     let record = record.with("leech_slots", slots.to_string());
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = format!("leech slots of torrent {id}: {slots}\n");
-    desk.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
     Ok(())
 }
 
 /// Changes a torrent and records it. Tells its number.
 async fn make_change(
-    desk: &Desk,
+    context: &CommandContext,
     store: &Store,
     torrent: TorrentRef,
     change: TorrentChange,
@@ -257,19 +275,24 @@ async fn make_change(
         store.change_torrent(id, change).await?;
         anyhow::Ok(id)
     };
-    desk.recorded(record, changing, |record, id| record.about(Subject::torrent(Some(*id)))).await
+    context.audited(record, changing, |record, id| record.about(Subject::torrent(Some(*id)))).await
 }
 
-async fn announce_url(desk: &Desk, store: &Store, id: UserId, base: Option<BaseUrl>) -> anyhow::Result<()> {
+async fn announce_url(
+    context: &CommandContext,
+    store: &Store,
+    id: UserId,
+    base: Option<BaseUrl>,
+) -> anyhow::Result<()> {
     let passkey = user::find(store, id).await?.passkey;
-    let tracker = &desk.config.tracker;
+    let tracker = &context.config.tracker;
     let urls = match base {
         Some(base) => AnnounceUrls::of_base(&base, tracker, passkey),
         None => AnnounceUrls::of_listeners(tracker, passkey)?,
     };
     let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
     let json = json!({ "user": id.get(), "https": urls.https, "http": urls.http, "udp": urls.udp });
-    desk.output.show(&json, &lines)?;
+    context.output.show(&json, &lines)?;
     Ok(())
 }
 

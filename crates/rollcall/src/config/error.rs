@@ -100,7 +100,7 @@ pub enum ConfigError {
     },
     /// Values that do not fit together.
     #[error("{problem}{}", SetIn(origins))]
-    Unfit {
+    InvalidValue {
         /// Which keys, their values, and what to do.
         problem: String,
         /// Who set these keys; nobody for the ones at their defaults.

@@ -75,9 +75,9 @@ impl Sources {
         for assignment in &self.flags {
             apply_flag(&mut config, assignment)?;
         }
-        if let Some(misfit) = validate::find_misfit(&config) {
+        if let Some(misfit) = validate::find_conflict(&config) {
             let origins = misfit.keys.iter().filter_map(|key| config.set_by.get(*key).cloned()).collect();
-            return Err(ConfigError::Unfit { problem: misfit.problem, origins });
+            return Err(ConfigError::InvalidValue { problem: misfit.problem, origins });
         }
         Ok(config)
     }
@@ -185,7 +185,7 @@ impl Config {
             Err(Refusal::UnknownKey) => {
                 Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
             }
-            Err(Refusal::Unfit(unfit)) => {
+            Err(Refusal::InvalidValue(unfit)) => {
                 Err(ConfigError::BadValue { origin, key: name, value: unfit.shown, expected: unfit.expected })
             }
         }

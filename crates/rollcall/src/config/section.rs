@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;
 
-use super::value::{Raw, Unfit};
+use super::value::{InvalidValue, Raw};
 
 /// One key of a section.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub enum Refusal {
     /// There is no such key.
     UnknownKey,
     /// The value is not of the key's kind.
-    Unfit(Unfit),
+    InvalidValue(InvalidValue),
 }
 
 /// What a declared section can do.
@@ -94,7 +94,7 @@ macro_rules! config_section {
                 match key {
                     $( stringify!($key) => {
                         self.$key = $crate::config::value::read(raw, config_range!($( $range )?))
-                            .map_err(Refusal::Unfit)?;
+                            .map_err(Refusal::InvalidValue)?;
                     } )*
                     _ => return Err(Refusal::UnknownKey),
                 }

@@ -6,7 +6,7 @@ use super::Config;
 use crate::gateway_secret::SECRET_CHARS_MIN;
 
 /// Values that do not fit together.
-pub struct Misfit {
+pub struct Conflict {
     /// The keys at fault, with their sections.
     pub keys: Vec<&'static str>,
     /// Which keys, their values, and what to do.
@@ -14,7 +14,7 @@ pub struct Misfit {
 }
 
 /// The first thing that does not fit, if any.
-pub fn find_misfit(config: &Config) -> Option<Misfit> {
+pub fn find_conflict(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
     let limits = &config.limits;
     None.or_else(|| {
@@ -55,10 +55,10 @@ pub fn find_misfit(config: &Config) -> Option<Misfit> {
 }
 
 /// An endpoint that wants no key would tell anybody who has which passkey.
-fn verify_call_has_a_key(config: &Config) -> Option<Misfit> {
+fn verify_call_has_a_key(config: &Config) -> Option<Conflict> {
     let access = &config.access;
     let has_key = access.verify_api_key.reveal().or(config.site.tracker_api_key.reveal()).is_some();
-    (access.verify_url.as_str().is_some() && !has_key).then(|| Misfit {
+    (access.verify_url.as_str().is_some() && !has_key).then(|| Conflict {
         keys: vec!["access.verify_url", "access.verify_api_key"],
         problem: "access.verify_url needs a key to send: set access.verify_api_key to the one that the site expects, \
                   or site.tracker_api_key (TRACKER_API_KEY)"
@@ -67,9 +67,9 @@ fn verify_call_has_a_key(config: &Config) -> Option<Misfit> {
 }
 
 /// Otherwise every device would be overdue all the time.
-fn pings_come_before_they_are_missed(config: &Config) -> Option<Misfit> {
+fn pings_come_before_they_are_missed(config: &Config) -> Option<Conflict> {
     let (ping_s, heartbeat_s) = (config.presence.ping_s, config.presence.heartbeat_s);
-    (ping_s >= heartbeat_s).then(|| Misfit {
+    (ping_s >= heartbeat_s).then(|| Conflict {
         keys: vec!["presence.ping_s", "presence.heartbeat_s"],
         problem: format!(
             "presence.ping_s = {ping_s} must be less than presence.heartbeat_s = {heartbeat_s}: devices are heard when \
@@ -78,7 +78,7 @@ fn pings_come_before_they_are_missed(config: &Config) -> Option<Misfit> {
     })
 }
 
-fn background_is_away_before_it_is_gone(config: &Config) -> Option<Misfit> {
+fn background_is_away_before_it_is_gone(config: &Config) -> Option<Conflict> {
     let presence = &config.presence;
     at_most(
         ("presence.background_away_s", presence.background_away_s),
@@ -93,9 +93,9 @@ fn background_is_away_before_it_is_gone(config: &Config) -> Option<Misfit> {
 }
 
 /// Whoever finds the endpoint could tell it anything.
-fn webhooks_are_signed(config: &Config) -> Option<Misfit> {
+fn webhooks_are_signed(config: &Config) -> Option<Conflict> {
     let gateway = &config.gateway;
-    (gateway.webhook_url.as_str().is_some() && gateway.webhook_secret.reveal().is_none()).then(|| Misfit {
+    (gateway.webhook_url.as_str().is_some() && gateway.webhook_secret.reveal().is_none()).then(|| Conflict {
         keys: vec!["gateway.webhook_url", "gateway.webhook_secret"],
         problem: "gateway.webhook_url needs gateway.webhook_secret: messages are signed with it, and the site checks \
                   them by it"
@@ -104,9 +104,9 @@ fn webhooks_are_signed(config: &Config) -> Option<Misfit> {
 }
 
 /// Whoever has one token can try out secrets on it, at leisure and unnoticed.
-fn tokens_cannot_be_guessed(config: &Config) -> Option<Misfit> {
+fn tokens_cannot_be_guessed(config: &Config) -> Option<Conflict> {
     let chars = config.gateway.token_hmac_secret.reveal()?.chars().count();
-    (chars < SECRET_CHARS_MIN).then(|| Misfit {
+    (chars < SECRET_CHARS_MIN).then(|| Conflict {
         keys: vec!["gateway.token_hmac_secret"],
         problem: format!(
             "gateway.token_hmac_secret has {chars} characters, and who guesses it can connect as anybody: make one of at \
@@ -116,9 +116,9 @@ fn tokens_cannot_be_guessed(config: &Config) -> Option<Misfit> {
 }
 
 /// A reader that waits for entries says nothing meanwhile.
-fn readers_wake_up_in_time(config: &Config) -> Option<Misfit> {
+fn readers_wake_up_in_time(config: &Config) -> Option<Conflict> {
     let (wait_ms, dead_after_s) = (config.journal.read_wait_ms, config.journal.dead_after_s);
-    (u64::from(wait_ms) * 2 > u64::from(dead_after_s) * 1000).then(|| Misfit {
+    (u64::from(wait_ms) * 2 > u64::from(dead_after_s) * 1000).then(|| Conflict {
         keys: vec!["journal.read_wait_ms", "journal.dead_after_s"],
         problem: format!(
             "journal.read_wait_ms = {wait_ms} is more than half of journal.dead_after_s = {dead_after_s}: readers that \
@@ -128,9 +128,9 @@ fn readers_wake_up_in_time(config: &Config) -> Option<Misfit> {
 }
 
 /// Otherwise Redis would seem to be away whenever a replica is.
-fn replicas_answer_in_time(config: &Config) -> Option<Misfit> {
+fn replicas_answer_in_time(config: &Config) -> Option<Conflict> {
     let (wait_ms, answer_ms) = (config.journal.wait_timeout_ms, config.redis.response_timeout_ms);
-    (config.journal.wait_replicas > 0 && wait_ms >= answer_ms).then(|| Misfit {
+    (config.journal.wait_replicas > 0 && wait_ms >= answer_ms).then(|| Conflict {
         keys: vec!["journal.wait_timeout_ms", "redis.response_timeout_ms"],
         problem: format!(
             "journal.wait_timeout_ms = {wait_ms} must be less than redis.response_timeout_ms = {answer_ms}: lower the \
@@ -139,15 +139,15 @@ fn replicas_answer_in_time(config: &Config) -> Option<Misfit> {
     })
 }
 
-fn one_way_to_redis(config: &Config) -> Option<Misfit> {
+fn one_way_to_redis(config: &Config) -> Option<Conflict> {
     let redis = &config.redis;
-    (redis.url.as_str().is_some() && redis.host.is_some()).then(|| Misfit {
+    (redis.url.as_str().is_some() && redis.host.is_some()).then(|| Conflict {
         keys: vec!["redis.url", "redis.host"],
         problem: "redis.url and redis.host are both set: keep one of them".to_owned(),
     })
 }
 
-fn streams_are_distinct(config: &Config) -> Option<Misfit> {
+fn streams_are_distinct(config: &Config) -> Option<Conflict> {
     let journal = &config.journal;
     let keys = [
         ("journal.stream_key", &journal.stream_key),
@@ -157,22 +157,22 @@ fn streams_are_distinct(config: &Config) -> Option<Misfit> {
     for (position, (key, name)) in keys.iter().enumerate() {
         if let Some((earlier, _)) = keys[..position].iter().find(|(_, earlier)| earlier == name) {
             let problem = format!("{earlier} and {key} are both {}: change one", name.as_str());
-            return Some(Misfit { keys: vec![earlier, key], problem });
+            return Some(Conflict { keys: vec![earlier, key], problem });
         }
     }
     None
 }
 
-fn groups_are_distinct(config: &Config) -> Option<Misfit> {
+fn groups_are_distinct(config: &Config) -> Option<Conflict> {
     let group = config.ledger.group.as_str();
-    [views::activity::GROUP, views::mirror::GROUP].contains(&group).then(|| Misfit {
+    [views::activity::GROUP, views::mirror::GROUP].contains(&group).then(|| Conflict {
         keys: vec!["ledger.group"],
         problem: format!("ledger.group is {group}, which is the group of another view: choose another name"),
     })
 }
 
-fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Misfit> {
-    (small.1 > large.1).then(|| Misfit {
+fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Conflict> {
+    (small.1 > large.1).then(|| Conflict {
         keys: vec![small.0, large.0],
         problem: format!(
             "{} = {} is more than {} = {}: lower the first or raise the second",
@@ -181,7 +181,7 @@ fn at_most(small: (&'static str, u32), large: (&'static str, u32)) -> Option<Mis
     })
 }
 
-fn burst_covers_rate(config: &Config) -> Option<Misfit> {
+fn burst_covers_rate(config: &Config) -> Option<Conflict> {
     let limits = &config.limits;
     if limits.request_burst_per_address == 0 {
         return None;
@@ -192,7 +192,7 @@ fn burst_covers_rate(config: &Config) -> Option<Misfit> {
     )
 }
 
-fn user_burst_covers_rate(config: &Config) -> Option<Misfit> {
+fn user_burst_covers_rate(config: &Config) -> Option<Conflict> {
     let limits = &config.limits;
     if limits.announce_burst_per_user == 0 {
         return None;
@@ -203,7 +203,7 @@ fn user_burst_covers_rate(config: &Config) -> Option<Misfit> {
     )
 }
 
-fn addresses_are_distinct(config: &Config) -> Option<Misfit> {
+fn addresses_are_distinct(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
     let over_tcp = [
         ("tracker.http_addr", &tracker.http_addr),
@@ -215,7 +215,7 @@ fn addresses_are_distinct(config: &Config) -> Option<Misfit> {
 }
 
 /// Port 0 is a new port each time, so it may be asked for repeatedly.
-fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Misfit> {
+fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Conflict> {
     let mut seen: Vec<(&'static str, SocketAddr)> = Vec::new();
     for (key, addresses) in lists {
         for address in addresses.iter().filter(|address| address.port() != 0) {
@@ -225,7 +225,7 @@ fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Misfit
                 } else {
                     format!("{earlier_key} and {key} both name {address}: change one")
                 };
-                return Some(Misfit { keys: vec![earlier_key, key], problem });
+                return Some(Conflict { keys: vec![earlier_key, key], problem });
             }
             seen.push((key, *address));
         }
@@ -233,7 +233,7 @@ fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Misfit
     None
 }
 
-fn https_has_its_files(config: &Config) -> Option<Misfit> {
+fn https_has_its_files(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
     let has_both = tracker.tls_cert_file.is_some() && tracker.tls_key_file.is_some();
     let has_neither = tracker.tls_cert_file.is_none() && tracker.tls_key_file.is_none();
@@ -241,28 +241,28 @@ fn https_has_its_files(config: &Config) -> Option<Misfit> {
     if !tracker.https_addr.is_empty() && !has_both {
         let problem = "tracker.https_addr needs tracker.tls_cert_file and tracker.tls_key_file: set both, \
                        or https_addr = \"\"";
-        return Some(Misfit { keys, problem: problem.to_owned() });
+        return Some(Conflict { keys, problem: problem.to_owned() });
     }
-    (!has_both && !has_neither).then(|| Misfit {
+    (!has_both && !has_neither).then(|| Conflict {
         keys,
         problem: "tracker.tls_cert_file and tracker.tls_key_file go together: set both or neither".to_owned(),
     })
 }
 
-fn site_files_go_together(config: &Config) -> Option<Misfit> {
+fn site_files_go_together(config: &Config) -> Option<Conflict> {
     let site = &config.site;
-    (site.tls_cert_file.is_some() != site.tls_key_file.is_some()).then(|| Misfit {
+    (site.tls_cert_file.is_some() != site.tls_key_file.is_some()).then(|| Conflict {
         keys: vec!["site.tls_cert_file", "site.tls_key_file"],
         problem: "site.tls_cert_file and site.tls_key_file go together: set both or neither".to_owned(),
     })
 }
 
 /// Passkeys and keys are read by whoever carries them, unless they are encrypted. UDP knows no encryption.
-fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Misfit> {
+fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Conflict> {
     let (tracker, site) = (&config.tracker, &config.site);
     let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
     if let Some(address) = tracker.http_addr.iter().find(is_open).filter(|_| !tracker.allow_plaintext) {
-        return Some(Misfit {
+        return Some(Conflict {
             keys: vec!["tracker.http_addr", "tracker.allow_plaintext"],
             problem: format!(
                 "tracker.http_addr has {address}, where passkeys would cross the network in plain text: use \
@@ -272,7 +272,7 @@ fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Misfit> {
         });
     }
     let is_plain = site.tls_cert_file.is_none() && !site.allow_plaintext;
-    site.addr.iter().find(is_open).filter(|_| is_plain).map(|address| Misfit {
+    site.addr.iter().find(is_open).filter(|_| is_plain).map(|address| Conflict {
         keys: vec!["site.addr", "site.allow_plaintext"],
         problem: format!(
             "site.addr has {address}, where API keys would cross the network in plain text: set site.tls_cert_file \
@@ -281,9 +281,9 @@ fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Misfit> {
     })
 }
 
-fn proxies_are_named(config: &Config) -> Option<Misfit> {
+fn proxies_are_named(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
-    (tracker.proxy_protocol && tracker.trusted_proxies.is_empty()).then(|| Misfit {
+    (tracker.proxy_protocol && tracker.trusted_proxies.is_empty()).then(|| Conflict {
         keys: vec!["tracker.proxy_protocol"],
         problem: "tracker.proxy_protocol = true needs tracker.trusted_proxies: name your proxies there, \
                   such as [\"10.0.0.0/8\"]"

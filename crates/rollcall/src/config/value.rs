@@ -103,7 +103,7 @@ pub trait Value: Sized {
 
 /// Why something written is no value of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct InvalidValue {
     /// What was written, as it may be shown to anybody.
     pub shown: String,
     /// What may be written.
@@ -111,8 +111,8 @@ pub struct Unfit {
 }
 
 /// Reads a value and checks its range; else says what was expected.
-pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, Unfit> {
-    let unfit = |expected| Unfit { shown: T::shown_raw(raw), expected };
+pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, InvalidValue> {
+    let unfit = |expected| InvalidValue { shown: T::shown_raw(raw), expected };
     let Some(range) = range else {
         return T::read(raw).ok_or_else(|| unfit(T::EXPECTED.to_owned()));
     };

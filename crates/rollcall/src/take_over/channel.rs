@@ -40,7 +40,7 @@ pub(super) struct Message {
 
 impl Message {
     /// What kind of message it is.
-    pub(super) fn says(&self) -> &str {
+    pub(super) fn message_type(&self) -> &str {
         self.text["say"].as_str().unwrap_or_default()
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         one.send(&json!({"say": "third", "sockets": borrowed.len()}), &borrowed).await.unwrap();
         drop(one);
         let first = other.receive().await.unwrap().unwrap();
-        assert_eq!((first.says(), first.sockets.len()), ("first", 0));
+        assert_eq!((first.message_type(), first.sockets.len()), ("first", 0));
         let second = other.receive().await.unwrap().unwrap();
         let addresses: Vec<_> = second
             .sockets

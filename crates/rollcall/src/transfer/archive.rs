@@ -14,9 +14,10 @@ use domain::clock::{Clock, SystemClock};
 use journal::SqliteJournal;
 
 use super::{
-    JOURNAL_PREFIX, Moved, bring_up_to_date, copy_counters, copy_table, copy_tables, measure, require_empty,
+    CopyTotals, JOURNAL_PREFIX, bring_up_to_date, copy_counters, copy_table, copy_tables, measure,
+    require_empty,
 };
-use crate::backends::system_clock;
+use crate::wiring::stores::system_clock;
 
 /// What an archive says of itself.
 pub(super) const INFO_TABLE: &str = "backup_info";
@@ -26,16 +27,16 @@ const JOURNAL_MIGRATIONS: &str = "journal_migrations";
 const CHECK_BUDGET: Duration = Duration::from_secs(60);
 
 /// A SQLite file that is removed with its side files unless it is kept.
-pub struct Scratch {
+pub struct TempFile {
     path: PathBuf,
 }
 
-impl Scratch {
+impl TempFile {
     /// A file of this name in the folder, with the process id in its name; one that is there is replaced.
-    pub fn beside(folder: &Path, name: &str) -> Scratch {
-        let scratch = Scratch { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
-        scratch.remove();
-        scratch
+    pub fn beside(folder: &Path, name: &str) -> TempFile {
+        let temp_file = TempFile { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
+        temp_file.remove();
+        temp_file
     }
 
     pub fn path(&self) -> &Path {
@@ -58,7 +59,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFile {
     fn drop(&mut self) {
         self.remove();
     }
@@ -70,7 +71,7 @@ async fn open_file(path: &Path) -> anyhow::Result<Database> {
 }
 
 /// Makes an archive of the database and of the embedded journal, if there is one.
-pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<Moved> {
+pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<CopyTotals> {
     ensure!(!path.exists(), "{} is there already: choose another name, or remove it", path.display());
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -78,16 +79,20 @@ pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> 
     };
     ensure!(folder.is_dir(), "there is no folder {}: make it first", folder.display());
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
-    let scratch = Scratch::beside(folder, &name.to_string_lossy());
-    let moved = fill(database, journal, &scratch).await?;
-    scratch.keep_as(path)?;
-    Ok(moved)
+    let temp_file = TempFile::beside(folder, &name.to_string_lossy());
+    let totals = fill(database, journal, &temp_file).await?;
+    temp_file.keep_as(path)?;
+    Ok(totals)
 }
 
 /// Writes everything into a new file.
-pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch) -> anyhow::Result<Moved> {
+pub async fn fill(
+    database: &Database,
+    journal: Option<&Path>,
+    temp_file: &TempFile,
+) -> anyhow::Result<CopyTotals> {
     bring_up_to_date(database).await?;
-    let archive = open_file(scratch.path()).await?;
+    let archive = open_file(temp_file.path()).await?;
     bring_up_to_date(&archive).await?;
     let journal = match journal.filter(|path| path.exists()) {
         Some(path) => Some(open_file(path).await?),
@@ -108,13 +113,13 @@ pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch
          INSERT INTO {INFO_TABLE} VALUES ({now}, '{version}')"
     );
     target.execute(&info).await?;
-    let moved = measure(&mut target, rows).await?;
+    let totals = measure(&mut target, rows).await?;
     target.commit().await?;
     if let Some(entries) = entries {
         entries.roll_back().await?;
     }
     archive.close().await;
-    Ok(moved)
+    Ok(totals)
 }
 
 /// Snapshots of the database and of the journal between two commits of the ledger.
@@ -153,30 +158,32 @@ async fn add_journal(journal: &mut Link, archive: &mut Link) -> anyhow::Result<u
 }
 
 /// An archive that was checked and brought up to date, in a copy.
-pub struct Opened {
+pub struct OpenArchive {
     archive: Database,
     tables: Vec<String>,
     /// Removes the copy at last.
-    _scratch: Scratch,
+    _scratch: TempFile,
 }
 
-impl Opened {
+impl OpenArchive {
     /// Checks the file, and opens a copy of it in `folder`. A copy of a SQLite database of ours is an archive, too.
-    pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<Opened> {
+    pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<OpenArchive> {
         if check_sqlite(path, CHECK_BUDGET).await? == Soundness::Empty {
             bail!("{} is missing or empty: it is no backup", path.display());
         }
-        let scratch = Scratch::beside(folder, "restore");
+        let temp_file = TempFile::beside(folder, "restore");
         let mut copy = fs::File::options();
-        let mut copy = copy.write(true).create_new(true).mode(0o600).open(scratch.path())?;
+        let mut copy = copy.write(true).create_new(true).mode(0o600).open(temp_file.path())?;
         std::io::copy(&mut fs::File::open(path)?, &mut copy)
             .with_context(|| format!("cannot copy {}", path.display()))?;
-        Self::from_scratch(scratch).await.with_context(|| format!("{} cannot be restored", path.display()))
+        Self::from_temp_file(temp_file)
+            .await
+            .with_context(|| format!("{} cannot be restored", path.display()))
     }
 
     /// Takes a file that [`fill`] wrote.
-    pub async fn from_scratch(scratch: Scratch) -> anyhow::Result<Opened> {
-        let archive = open_file(scratch.path()).await?;
+    pub async fn from_temp_file(temp_file: TempFile) -> anyhow::Result<OpenArchive> {
+        let archive = open_file(temp_file.path()).await?;
         let mut link = Link::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
@@ -190,7 +197,7 @@ impl Opened {
         let mut link = Link::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
-        Ok(Opened { archive, tables, _scratch: scratch })
+        Ok(OpenArchive { archive, tables, _scratch: temp_file })
     }
 
     /// Whether the embedded journal is in it.
@@ -199,7 +206,7 @@ impl Opened {
     }
 
     /// Writes everything into an empty database, and into a journal that is not there yet.
-    pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<Moved> {
+    pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<CopyTotals> {
         if let Some(path) = journal {
             ensure!(
                 is_new(path),
@@ -213,13 +220,13 @@ impl Opened {
         let mut target = Link::write(database).await?;
         let mut rows = copy_tables(&mut source, &mut target, &self.tables).await?;
         copy_counters((&mut source, Kind::Sqlite), (&mut target, database.kind())).await?;
-        let moved = measure(&mut source, rows).await?;
+        let totals = measure(&mut source, rows).await?;
         if let Some(path) = journal.filter(|_| self.has_journal()) {
             rows += self.restore_journal(&mut source, path).await?;
         }
         source.roll_back().await?;
         target.commit().await?;
-        Ok(Moved { rows, ..moved })
+        Ok(CopyTotals { rows, ..totals })
     }
 
     async fn restore_journal(&self, source: &mut Link, path: &Path) -> anyhow::Result<u64> {

@@ -69,7 +69,7 @@ impl TrackerFigures {
             (
                 "rollcall_tracker_stops_unwritten_total",
                 "Announces with stopped of unknown peers, of users over a limit: answered, but not written to the journal.",
-                &counters.stops_unwritten,
+                &counters.stops_unrecorded,
             ),
             (
                 "rollcall_tracker_implausible_total",
@@ -154,7 +154,7 @@ impl TrackerFigures {
             "rollcall_tracker_errors_untold_total",
             "UDP errors that were not told again to a client that repeats its packet at once.",
         )
-        .is(counters.errors_untold.get());
+        .is(counters.errors_suppressed.get());
     }
 
     fn tables(&self, page: &mut Page) {

@@ -64,7 +64,7 @@ impl Node {
     fn announce(&self, request: &Request) {
         let accepted = self.tracker.announce(request, &mut PeerLists::default());
         let Ok(accepted) = accepted else { panic!("the announce was refused") };
-        accepted.unwritten.unwrap().write(None);
+        accepted.unrecorded.unwrap().write(None);
     }
 }
 
@@ -75,7 +75,7 @@ fn new_tracker(gate: &Arc<Gate>, clock: &ManualClock, recorder: &Arc<Recorder>) 
     // A start takes a second.
     clock.advance(Seconds(1));
     let tracker = Tracker::new(Arc::clone(gate), Arc::new(clock.clone()), sink, live, &secrets);
-    Arc::new(tracker.living_at("here"))
+    Arc::new(tracker.with_node_name("here"))
 }
 
 /// A client that counts what it has moved, and what of that it has told.

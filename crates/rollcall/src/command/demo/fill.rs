@@ -8,9 +8,9 @@ use ledger::{NewMultiplier, Percent, Scope};
 use simulate::catalogue::Progress;
 use simulate::{Plan, catalogue};
 
-use crate::backends;
-use crate::command::Desk;
-use crate::command::recorded::record;
+use crate::command::CommandContext;
+use crate::command::audited::record;
+use crate::wiring::stores;
 
 /// How long uploads count twice.
 const DOUBLE_UPLOAD_S: u32 = 2 * 3_600;
@@ -25,16 +25,16 @@ pub(super) struct Filled {
 }
 
 /// Fills the database. What is there already stays.
-pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
+pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Result<Filled> {
     let now = SystemClock.now();
-    let store = Store::open(&desk.config.database_url(&desk.data)).await?;
-    let people = backends::open_people(&desk.config, &store).await?;
+    let store = Store::open(&context.config.database_url(&context.data)).await?;
+    let people = stores::open_friends(&context.config, &store).await?;
     catalogue::insert(plan, &store, &people, now, say_progress).await?;
-    add_bonuses(desk, plan, now).await?;
+    add_bonuses(context, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
-    let key = desk
-        .recorded(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {
+    let key = context
+        .audited(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {
             record.about(Subject::key(key.id))
         })
         .await?;
@@ -53,14 +53,15 @@ fn say_progress(Progress { torrents, of }: Progress) {
 }
 
 /// The most wanted torrent costs nothing, and for two hours uploads of everybody count twice.
-async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
-    let ledger = desk.open_ledger().await?;
+async fn add_bonuses(context: &CommandContext, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
+    let ledger = context.open_ledger().await?;
     if ledger.multipliers().await?.is_empty() {
         for terms in bonuses(plan, now) {
             let record =
                 record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
             let adding = ledger.add_multiplier(terms);
-            desk.recorded(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
+            context
+                .audited(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
                 .await?;
         }
     }

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 const DAY_S: i64 = 24 * 60 * 60;
@@ -21,9 +21,9 @@ const WARNING_DAYS: i64 = 30;
 const RENEW: &str = "renew it; the server takes up the new files by itself";
 
 /// Looks at every file that the settings name.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("certificates");
-    let config = &patient.config;
+    let config = &target.config;
     let (tracker, site) = (&config.tracker, &config.site);
     let pairs = [
         ("tracker", &tracker.tls_cert_file, &tracker.tls_key_file),

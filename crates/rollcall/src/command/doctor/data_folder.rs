@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use domain::counted;
 use rustix::fs::{Access, StatVfs};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 const MIB: u64 = 1 << 20;
@@ -22,9 +22,9 @@ const NETWORK_FILE_SYSTEMS: [(i64, &str); 5] =
     [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x517b, "SMB"), (0x0102_1997, "9p")];
 
 /// Looks at the folder and the files in it.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("data folder");
-    let data = &patient.data;
+    let data = &target.data;
     let shown = data.display();
     match fs::metadata(data) {
         Ok(folder) if folder.is_dir() => {}
@@ -48,7 +48,7 @@ pub(super) fn check(patient: &Patient) -> Findings {
     room(&mut findings, data);
     file_system(&mut findings, data);
     private(&mut findings, data);
-    let state = if patient.is_running { "a server uses it right now" } else { "no server uses it right now" };
+    let state = if target.is_running { "a server uses it right now" } else { "no server uses it right now" };
     findings.ok(format!("{shown}: {state}"));
     findings
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 use database::{Inspection, Kind, Schema};
 use domain::clock::{Clock, SystemClock};
 
-use super::Patient;
+use super::Target;
 use super::clock;
 use super::finding::Findings;
 
 /// Looks at it, and changes nothing.
-pub(super) async fn check(patient: &Patient) -> Findings {
+pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("database");
-    let url = patient.config.database_url(&patient.data);
+    let url = target.config.database_url(&target.data);
     let before_ms = SystemClock.now_ms();
     let looked = database::inspect(&url, schemas).await;
     let asked_ms = (before_ms, SystemClock.now_ms());
@@ -32,9 +32,9 @@ pub(super) async fn check(patient: &Patient) -> Findings {
             "see to that, or correct database.url; then run rollcall doctor again",
         ),
     }
-    if patient.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
-        file(&mut findings, &patient.data.join("journal.db"), journal::sqlite::schema()).await;
-        file(&mut findings, &patient.data.join("activity.db"), views::activity::schema()).await;
+    if target.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
+        file(&mut findings, &target.data.join("journal.db"), journal::sqlite::schema()).await;
+        file(&mut findings, &target.data.join("activity.db"), views::activity::schema()).await;
     }
     findings
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 /// A key shorter than this can be guessed by a machine.
@@ -11,9 +11,9 @@ const KEY_CHARS_PROBLEM: usize = 16;
 const KEY_CHARS_WARNING: usize = 32;
 
 /// Looks at the settings alone.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("exposure");
-    let (tracker, site) = (&patient.config.tracker, &patient.config.site);
+    let (tracker, site) = (&target.config.tracker, &target.config.site);
     plain_http(
         &mut findings,
         ("tracker.http_addr", &tracker.http_addr),
@@ -76,20 +76,20 @@ fn short_key(findings: &mut Findings, key: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::doctor::finding::Grade;
+    use crate::command::doctor::finding::Severity;
 
-    fn grade(judge: impl FnOnce(&mut Findings)) -> Option<Grade> {
+    fn severity(judge: impl FnOnce(&mut Findings)) -> Option<Severity> {
         let mut findings = Findings::of("exposure");
         judge(&mut findings);
-        findings.iter().next().map(|finding| finding.grade)
+        findings.iter().next().map(|finding| finding.severity)
     }
 
     #[test]
     fn keys_are_graded_by_their_length_and_never_shown() {
-        assert_eq!(grade(|f| short_key(f, None)), None);
-        assert_eq!(grade(|f| short_key(f, Some("hunter2"))), Some(Grade::Problem));
-        assert_eq!(grade(|f| short_key(f, Some(&"a".repeat(20)))), Some(Grade::Warning));
-        assert_eq!(grade(|f| short_key(f, Some(&"a".repeat(64)))), Some(Grade::Ok));
+        assert_eq!(severity(|f| short_key(f, None)), None);
+        assert_eq!(severity(|f| short_key(f, Some("hunter2"))), Some(Severity::Problem));
+        assert_eq!(severity(|f| short_key(f, Some(&"a".repeat(20)))), Some(Severity::Warning));
+        assert_eq!(severity(|f| short_key(f, Some(&"a".repeat(64)))), Some(Severity::Ok));
         let mut findings = Findings::of("exposure");
         short_key(&mut findings, Some("hunter2"));
         assert!(!format!("{findings:?}").contains("hunter2"));
@@ -99,10 +99,10 @@ mod tests {
     fn plain_http_is_judged_by_who_can_hear_it() {
         let judge = |address: &str, is_allowed| {
             let addresses = [address.parse().unwrap()];
-            grade(|f| plain_http(f, ("site.addr", &addresses), is_allowed, "API keys", "…"))
+            severity(|f| plain_http(f, ("site.addr", &addresses), is_allowed, "API keys", "…"))
         };
-        assert_eq!(judge("127.0.0.1:80", false), Some(Grade::Ok));
-        assert_eq!(judge("0.0.0.0:80", false), Some(Grade::Problem));
-        assert_eq!(judge("[2001:db8::1]:80", true), Some(Grade::Warning));
+        assert_eq!(judge("127.0.0.1:80", false), Some(Severity::Ok));
+        assert_eq!(judge("0.0.0.0:80", false), Some(Severity::Problem));
+        assert_eq!(judge("[2001:db8::1]:80", true), Some(Severity::Warning));
     }
 }

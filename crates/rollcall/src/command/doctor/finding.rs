@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
+pub enum Severity {
     /// As it should be.
     Ok,
     /// It could not be checked.
@@ -17,14 +17,14 @@ pub enum Grade {
     Problem,
 }
 
-impl Grade {
+impl Severity {
     /// The word that is printed.
     pub const fn name(self) -> &'static str {
         match self {
-            Grade::Ok => "ok",
-            Grade::Unknown => "unknown",
-            Grade::Warning => "warning",
-            Grade::Problem => "problem",
+            Severity::Ok => "ok",
+            Severity::Unknown => "unknown",
+            Severity::Warning => "warning",
+            Severity::Problem => "problem",
         }
     }
 }
@@ -33,7 +33,7 @@ impl Grade {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How bad it is.
-    pub grade: Grade,
+    pub severity: Severity,
     /// What was found.
     pub found: String,
     /// The command or the setting that mends it; nothing where all is well.
@@ -55,34 +55,34 @@ impl Findings {
 
     /// As it should be.
     pub fn ok(&mut self, found: impl Into<String>) {
-        self.found.push(Finding { grade: Grade::Ok, found: found.into(), mend: None });
+        self.found.push(Finding { severity: Severity::Ok, found: found.into(), mend: None });
     }
 
     /// It could not be checked.
     pub fn unknown(&mut self, found: impl Into<String>, mend: impl Into<String>) {
         let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Unknown, found, mend });
+        self.found.push(Finding { severity: Severity::Unknown, found, mend });
     }
 
     /// It works, but something will go wrong one day.
     pub fn warning(&mut self, found: impl Into<String>, mend: impl Into<String>) {
         let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Warning, found, mend });
+        self.found.push(Finding { severity: Severity::Warning, found, mend });
     }
 
     /// It does not work, or what was accounted for can be lost.
     pub fn problem(&mut self, found: impl Into<String>, mend: impl Into<String>) {
         let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Problem, found, mend });
+        self.found.push(Finding { severity: Severity::Problem, found, mend });
     }
 
-    /// Likewise, graded by the caller.
-    pub fn graded(&mut self, grade: Grade, found: impl Into<String>, mend: impl Into<String>) {
-        match grade {
-            Grade::Ok => self.ok(found),
-            Grade::Unknown => self.unknown(found, mend),
-            Grade::Warning => self.warning(found, mend),
-            Grade::Problem => self.problem(found, mend),
+    /// Likewise, with_severity by the caller.
+    pub fn with_severity(&mut self, severity: Severity, found: impl Into<String>, mend: impl Into<String>) {
+        match severity {
+            Severity::Ok => self.ok(found),
+            Severity::Unknown => self.unknown(found, mend),
+            Severity::Warning => self.warning(found, mend),
+            Severity::Problem => self.problem(found, mend),
         }
     }
 
@@ -111,24 +111,24 @@ impl Report {
 
     /// Whether something does not work.
     pub fn has_problems(&self) -> bool {
-        self.count(Grade::Problem) > 0
+        self.count(Severity::Problem) > 0
     }
 
-    fn count(&self, grade: Grade) -> usize {
-        self.checks.iter().flat_map(Findings::iter).filter(|finding| finding.grade == grade).count()
+    fn count(&self, severity: Severity) -> usize {
+        self.checks.iter().flat_map(Findings::iter).filter(|finding| finding.severity == severity).count()
     }
 
     /// For scripts.
     pub fn to_json(&self) -> Json {
         let of_check = |findings: &Findings| {
             let check = findings.check;
-            let to_json = move |finding: &Finding| json!({ "check": check, "grade": finding.grade.name(), "found": finding.found, "mend": finding.mend });
+            let to_json = move |finding: &Finding| json!({ "check": check, "severity": finding.severity.name(), "found": finding.found, "mend": finding.mend });
             findings.iter().map(to_json).collect::<Vec<Json>>()
         };
         json!({
             "healthy": !self.has_problems(),
-            "problems": self.count(Grade::Problem),
-            "warnings": self.count(Grade::Warning),
+            "problems": self.count(Severity::Problem),
+            "warnings": self.count(Severity::Warning),
             "findings": self.checks.iter().flat_map(of_check).collect::<Vec<Json>>(),
         })
     }
@@ -139,13 +139,13 @@ impl fmt::Display for Report {
         let width = self.checks.iter().map(|findings| findings.check.len()).max().unwrap_or(0);
         for findings in &self.checks {
             for finding in findings.iter() {
-                writeln!(f, "{:<7}  {:<width$}  {}", finding.grade.name(), findings.check, finding.found)?;
+                writeln!(f, "{:<7}  {:<width$}  {}", finding.severity.name(), findings.check, finding.found)?;
                 if let Some(mend) = &finding.mend {
                     writeln!(f, "{:<7}  {:<width$}  -> {mend}", "", "")?;
                 }
             }
         }
-        let (problems, warnings) = (self.count(Grade::Problem), self.count(Grade::Warning));
+        let (problems, warnings) = (self.count(Severity::Problem), self.count(Severity::Warning));
         writeln!(f, "\nproblems: {problems}, warnings: {warnings}")
     }
 }

@@ -6,9 +6,9 @@ use ::journal::consumer::foreign_of;
 use ::journal::{EntryId, GroupStatus, Journal, Lane};
 use domain::clock::{Clock, SystemClock};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
-use crate::backends;
+use crate::wiring::stores;
 use domain::counted;
 
 use crate::output::duration;
@@ -17,11 +17,11 @@ use crate::output::duration;
 const BEHIND_WARNING: Duration = Duration::from_secs(60);
 
 /// Looks at it. A journal that is not there, or not up to date, is not opened, since that would change it.
-pub(super) async fn check(patient: &Patient) -> Findings {
+pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("journal");
-    let is_on_redis = patient.config.redis_settings().is_ok_and(|settings| settings.is_some());
+    let is_on_redis = target.config.redis_settings().is_ok_and(|settings| settings.is_some());
     if !is_on_redis {
-        let path = patient.data.join("journal.db");
+        let path = target.data.join("journal.db");
         let schema = ::journal::sqlite::schema();
         match database::inspect_sqlite(&path, &[schema]).await {
             Ok(Some(seen))
@@ -35,8 +35,8 @@ pub(super) async fn check(patient: &Patient) -> Findings {
         }
     }
     let looked = async {
-        let journal = backends::open_journal(&patient.config, &patient.data).await?.store;
-        look(&mut findings, patient, &*journal).await
+        let journal = stores::open_journal(&target.config, &target.data).await?.store;
+        look(&mut findings, target, &*journal).await
     };
     if let Err(error) = looked.await {
         findings.problem(
@@ -47,10 +47,10 @@ pub(super) async fn check(patient: &Patient) -> Findings {
     findings
 }
 
-async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal) -> anyhow::Result<()> {
+async fn look(findings: &mut Findings, target: &Target, journal: &dyn Journal) -> anyhow::Result<()> {
     let traffic = journal.status(Lane::Traffic).await?;
     let paused = journal.paused().await?;
-    let bound = u64::from(patient.config.journal.length_alarm);
+    let bound = u64::from(target.config.journal.length_alarm);
     match traffic.length > bound {
         true => findings.problem(
             format!("{}, more than journal.length_alarm ({bound})", counted(traffic.length, "entry")),
@@ -61,10 +61,10 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
         }
     }
     for group in &traffic.groups {
-        behind(findings, patient, group, journal.oldest_unfinished(group).await?);
+        behind(findings, target, group, journal.oldest_unfinished(group).await?);
     }
-    let dead_after = Duration::from_secs(patient.config.journal.dead_after_s.into());
-    for group in traffic.groups.iter().filter(|group| is_ours(patient, &group.name)) {
+    let dead_after = Duration::from_secs(target.config.journal.dead_after_s.into());
+    for group in traffic.groups.iter().filter(|group| is_ours(target, &group.name)) {
         let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
         let foreign: Vec<&str> = foreign_of(&consumers, dead_after).collect();
         if !foreign.is_empty() {
@@ -94,13 +94,13 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     Ok(())
 }
 
-fn is_ours(patient: &Patient, group: &str) -> bool {
-    let config = &patient.config;
+fn is_ours(target: &Target, group: &str) -> bool {
+    let config = &target.config;
     [config.ledger.group.as_str(), views::activity::GROUP, views::mirror::GROUP].contains(&group)
 }
 
-fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldest: Option<EntryId>) {
-    let is_ours = is_ours(patient, &group.name);
+fn behind(findings: &mut Findings, target: &Target, group: &GroupStatus, oldest: Option<EntryId>) {
+    let is_ours = is_ours(target, &group.name);
     let Some(oldest) = oldest else {
         return findings.ok(format!("the group {} has everything", group.name));
     };
@@ -110,7 +110,7 @@ fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldes
     if behind_s < BEHIND_WARNING.as_secs() {
         return findings.ok(found);
     }
-    let mend = match (is_ours, patient.is_running) {
+    let mend = match (is_ours, target.is_running) {
         (true, true) => {
             "see the server's log, and rollcall journal status; more consumers may help: ledger.consumers"
         }

@@ -2,16 +2,16 @@
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 /// Databases, logs, listeners on every core, connections to Redis and to the database.
 const FILES_BESIDES: u64 = 512;
 
 /// Compares the two.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("file limits");
-    let config = &patient.config;
+    let config = &target.config;
     let people = u64::from(config.gateway.connections_max);
     let connections =
         u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + people;

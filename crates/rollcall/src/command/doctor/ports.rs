@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 /// Tries every address for a moment, as the server does at its start. Nothing is listened on.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("ports");
-    let config = &patient.config;
+    let config = &target.config;
     let lists = [
         ("tracker.http_addr", &config.tracker.http_addr, Type::STREAM, Protocol::TCP),
         ("tracker.https_addr", &config.tracker.https_addr, Type::STREAM, Protocol::TCP),
@@ -20,7 +20,7 @@ pub(super) fn check(patient: &Patient) -> Findings {
     ];
     for (key, addresses, kind, protocol) in lists {
         for address in addresses.iter().filter(|address| address.port() != 0) {
-            judge(&mut findings, patient, (key, *address), try_out(*address, kind, protocol));
+            judge(&mut findings, target, (key, *address), try_out(*address, kind, protocol));
         }
     }
     findings
@@ -39,19 +39,19 @@ fn try_out(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()
 
 fn judge(
     findings: &mut Findings,
-    patient: &Patient,
+    target: &Target,
     (key, address): (&'static str, SocketAddr),
     outcome: io::Result<()>,
 ) {
     let place = format!("{key} {address}");
     let port = address.port();
     match outcome {
-        Ok(()) if patient.is_running => findings.warning(
+        Ok(()) if target.is_running => findings.warning(
             format!("{place} is free, though a server uses this data folder"),
             "it was started with other settings, or without this role: restart it if that was not meant",
         ),
         Ok(()) => findings.ok(format!("{place} is free")),
-        Err(error) if error.kind() == ErrorKind::AddrInUse && patient.is_running => {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && target.is_running => {
             findings.ok(format!("{place} is held, as it should be while the server runs"));
         }
         Err(error) if error.kind() == ErrorKind::AddrInUse => findings.problem(

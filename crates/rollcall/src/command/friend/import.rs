@@ -12,40 +12,40 @@ use domain::clock::{Clock, SystemClock};
 use friends::{FriendStore, FriendsAdded, PairLine, PairLines};
 use serde_json::json;
 
-use super::{Desk, record};
-use crate::command::source::Source;
+use super::{CommandContext, record};
+use crate::command::input::Input;
 
 /// Pairs in one transaction.
 const BATCH_MAX: usize = 1000;
 
 /// Runs it.
-pub async fn run(desk: &Desk, people: &FriendStore, file: &Path) -> anyhow::Result<()> {
-    let source = Source::open(Some(file), "pairs of users")?;
-    let record = record("friend.import", Subject::new("friends", "all")).with("source", source.name());
-    let done = desk.recorded(record, import(people, source), tell_of).await?;
+pub async fn run(context: &CommandContext, people: &FriendStore, file: &Path) -> anyhow::Result<()> {
+    let input = Input::open(Some(file), "pairs of users")?;
+    let record = record("friend.import", Subject::new("friends", "all")).with("input", input.name());
+    let done = context.audited(record, import(people, input), tell_of).await?;
     let FriendsAdded { added, already } = done;
     let text = match already {
         0 => format!("added {added} friendships\n"),
         _ => format!("added {added} friendships; {already} were there already\n"),
     };
-    Ok(desk.output.show(&json!({ "added": added, "already": already }), &text)?)
+    Ok(context.output.show(&json!({ "added": added, "already": already }), &text)?)
 }
 
 fn tell_of(record: Record, done: &FriendsAdded) -> Record {
     record.with("added", done.added).with("already", done.already)
 }
 
-async fn import(people: &FriendStore, source: Source) -> anyhow::Result<FriendsAdded> {
-    let name = source.name();
-    let bar = source.bar();
-    let mut pieces = source.read_aside();
+async fn import(people: &FriendStore, input: Input) -> anyhow::Result<FriendsAdded> {
+    let name = input.name();
+    let bar = input.progress_bar();
+    let mut chunks = input.read_on_thread();
     let mut import = Import { people, waiting: Vec::new(), done: FriendsAdded::default(), in_up_to: 0 };
     let mut lines = PairLines::default();
     let mut read = async || {
-        while let Some(piece) = pieces.recv().await {
-            let piece = piece.context("reading failed")?;
-            import.take(lines.push(&piece)?).await?;
-            bar.inc(piece.len() as u64);
+        while let Some(chunk) = chunks.recv().await {
+            let chunk = chunk.context("reading failed")?;
+            import.take(lines.push(&chunk)?).await?;
+            bar.inc(chunk.len() as u64);
             bar.set_message(format!("{} pairs", import.done.added + import.done.already));
         }
         import.take(std::mem::take(&mut lines).finish()?.into_iter().collect()).await?;

@@ -7,9 +7,9 @@ use domain::InfoHash;
 use super::sample::Sample;
 use super::{Tester, from_here};
 use crate::announce_url::scrape_url;
-use crate::backends::{self, RedisBackend};
-use crate::command::Desk;
+use crate::command::CommandContext;
 use crate::redis_cli::{RedisCli, quoted};
+use crate::wiring::stores::{self, RedisBackend};
 
 /// A consumer group of its own: with the ledger's, whoever tries things out would take entries away from it.
 pub const SANDBOX_GROUP: &str = "sandbox";
@@ -33,7 +33,7 @@ pub struct Recipe {
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// The settings.
-    pub desk: &'a Desk,
+    pub context: &'a CommandContext,
     /// The folder of the sandbox.
     pub folder: &'a Path,
     /// At least two users.
@@ -101,7 +101,7 @@ fn percent_encoded(info_hash: &InfoHash) -> String {
 
 /// With the key of the site, which is not ours to print.
 fn verify(setting: &Setting<'_>, tester: &Tester) -> Option<Recipe> {
-    let site = &setting.desk.config.site;
+    let site = &setting.context.config.site;
     let address = from_here(*site.addr.first()?);
     let scheme = if site.tls_cert_file.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}/passkey/verify?passkey={}", tester.user.passkey);
@@ -114,7 +114,7 @@ fn verify(setting: &Setting<'_>, tester: &Tester) -> Option<Recipe> {
 }
 
 fn of_redis(setting: &Setting<'_>, tester: &Tester, sample: &Sample) -> anyhow::Result<Vec<Recipe>> {
-    let Some(RedisBackend { redis, names }) = backends::redis_backend(&setting.desk.config)? else {
+    let Some(RedisBackend { redis, names }) = stores::redis_backend(&setting.context.config)? else {
         return Ok(Vec::new());
     };
     let cli = RedisCli::of(redis.settings());
@@ -124,7 +124,7 @@ fn of_redis(setting: &Setting<'_>, tester: &Tester, sample: &Sample) -> anyhow::
     };
     let stream = quoted(names.traffic());
     let passkey = tester.user.passkey;
-    let tracker = &setting.desk.config.tracker;
+    let tracker = &setting.context.config.tracker;
     let entry = format!(
         "passkey {passkey} infohash {} peer_id {} port 51001 ip 127.0.0.1 af IPv4 du 1048576 dd 0 left 0 event none \
          ts $(date +%s) dt 0 interval {} min_interval {}",
@@ -215,14 +215,14 @@ fn of_clients(setting: &Setting<'_>, seeder: &Tester, leecher: &Tester, sample: 
 fn accounts(setting: &Setting<'_>, tester: &Tester) -> Recipe {
     let program =
         std::env::current_exe().map_or_else(|_| "rollcall".to_owned(), |path| path.display().to_string());
-    let data = std::path::absolute(&setting.desk.data).unwrap_or_else(|_| setting.desk.data.clone());
+    let data = std::path::absolute(&setting.context.data).unwrap_or_else(|_| setting.context.data.clone());
     let mut command = format!(
         "{} user show {} --data {}",
         quoted(&program),
         tester.user.id,
         quoted(&data.display().to_string())
     );
-    if let Some(file) = setting.desk.config.file() {
+    if let Some(file) = setting.context.config.file() {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         command.push_str(&format!(" --config {}", quoted(&file.display().to_string())));
     }

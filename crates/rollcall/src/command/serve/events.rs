@@ -1,4 +1,4 @@
-//! What a server is told while it serves, and by whom.
+//! What a server is event while it serves, and by whom.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::take_over::{HandedOver, Offer, Predecessor};
 
 /// How often the data folder is tried.
-const FOLDER_EVERY: Duration = Duration::from_secs(1);
+const FOLDER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a server that serves can be told.
+/// What a server that serves can be event.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum ServerEvent {
     /// By SIGHUP.
     Reload,
     /// By SIGTERM or Ctrl-C.
     Stop,
-    /// The process whose place this one took (`after_another`) has ended, or there was none. Told once.
-    Alone { after_another: bool },
-    /// The data folder may be free. Told again and again, until [`Events::has_folder`].
-    TryFolder,
+    /// The process whose place this one took (`after_another`) has ended, or there was none. ServerEvent once.
+    PredecessorEnded { after_another: bool },
+    /// The data folder may be free. ServerEvent again and again, until [`Events::has_folder`].
+    TryDataFolder,
     /// Another process serves in our place.
     HandedOver(HandedOver),
 }
 
-/// Where it is told that.
+/// Where it is event that.
 pub(super) struct Events {
     signals: Signals,
     predecessor: Option<Predecessor>,
-    is_alone: bool,
+    is_only_process: bool,
     /// Runs from when this process is alone until it holds the data folder.
     folder: Option<Interval>,
     /// Stands from when it holds the data folder.
@@ -40,7 +40,7 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) fn new(signals: Signals, predecessor: Option<Predecessor>) -> Self {
-        Events { signals, predecessor, is_alone: false, folder: None, offer: None }
+        Events { signals, predecessor, is_only_process: false, folder: None, offer: None }
     }
 
     /// The data folder is ours: this is what we offer.
@@ -49,9 +49,9 @@ impl Events {
         self.offer = offer;
     }
 
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> ServerEvent {
         let alone = async {
-            match (&mut self.predecessor, self.is_alone) {
+            match (&mut self.predecessor, self.is_only_process) {
                 (_, true) => std::future::pending().await,
                 (Some(predecessor), false) => predecessor.ended().await,
                 (None, false) => {}
@@ -69,31 +69,31 @@ impl Events {
                 None => std::future::pending().await,
             }
         };
-        let told = tokio::select! {
-            told = self.signals.next() => told,
-            () = alone => Told::Alone { after_another: false },
-            () = folder => Told::TryFolder,
-            handed_over = handed_over => Told::HandedOver(handed_over),
+        let event = tokio::select! {
+            event = self.signals.next() => event,
+            () = alone => ServerEvent::PredecessorEnded { after_another: false },
+            () = folder => ServerEvent::TryDataFolder,
+            handed_over = handed_over => ServerEvent::HandedOver(handed_over),
         };
-        match told {
-            Told::Alone { .. } => self.be_alone(),
-            told => told,
+        match event {
+            ServerEvent::PredecessorEnded { .. } => self.predecessor_ended(),
+            event => event,
         }
     }
 
-    fn be_alone(&mut self) -> Told {
-        self.is_alone = true;
-        let mut folder = interval(FOLDER_EVERY);
+    fn predecessor_ended(&mut self) -> ServerEvent {
+        self.is_only_process = true;
+        let mut folder = interval(FOLDER_INTERVAL);
         folder.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.folder = Some(folder);
-        Told::Alone { after_another: self.predecessor.take().is_some() }
+        ServerEvent::PredecessorEnded { after_another: self.predecessor.take().is_some() }
     }
 }
 
 /// Signals of the system, or of a host that runs this server as a part of itself. What comes while nobody asks is kept.
 pub(super) enum Signals {
     System { terminate: Signal, interrupt: Signal, hang_up: Signal },
-    Host(watch::Receiver<bool>),
+    Embedding(watch::Receiver<bool>),
 }
 
 impl Signals {
@@ -107,24 +107,24 @@ impl Signals {
     }
 
     pub(super) fn of_host(stop: watch::Receiver<bool>) -> Self {
-        Signals::Host(stop)
+        Signals::Embedding(stop)
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> ServerEvent {
         match self {
             Signals::System { terminate, interrupt, hang_up } => tokio::select! {
-                _ = terminate.recv() => Told::Stop,
-                _ = interrupt.recv() => Told::Stop,
-                _ = hang_up.recv() => Told::Reload,
+                _ = terminate.recv() => ServerEvent::Stop,
+                _ = interrupt.recv() => ServerEvent::Stop,
+                _ = hang_up.recv() => ServerEvent::Reload,
             },
-            Signals::Host(_) => {
+            Signals::Embedding(_) => {
                 self.stop().await;
-                Told::Stop
+                ServerEvent::Stop
             }
         }
     }
 
-    /// Waits until it is told to stop.
+    /// Waits until it is event to stop.
     pub(super) async fn stop(&mut self) {
         match self {
             Signals::System { terminate, interrupt, .. } => tokio::select! {
@@ -132,11 +132,11 @@ impl Signals {
                 _ = interrupt.recv() => {}
             },
             // A host that is gone wants no server either.
-            Signals::Host(stop) => drop(stop.wait_for(|stop| *stop).await),
+            Signals::Embedding(stop) => drop(stop.wait_for(|stop| *stop).await),
         }
     }
 
-    /// Whether it has been told to stop.
+    /// Whether it has been event to stop.
     pub(super) async fn is_stop(&mut self) -> bool {
         tokio::select! {
             biased;

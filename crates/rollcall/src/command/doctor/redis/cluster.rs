@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use keyspace::{Node, Redis, RedisSettings, Trouble};
 use redis::Value;
 
-use super::alone;
+use super::single_node;
 use crate::command::doctor::finding::Findings;
 use crate::redis_cli::RedisCli;
 
@@ -19,9 +19,9 @@ type Masters = BTreeMap<(String, u16), usize>;
 pub(super) async fn check(findings: &mut Findings, settings: &RedisSettings) -> Option<Vec<Node>> {
     let mut trouble = None;
     for node in &settings.nodes {
-        match ask(alone(settings, node.clone())).await {
+        match ask(single_node(settings, node.clone())).await {
             Ok((info, masters)) => {
-                judge(findings, &RedisCli::of(&alone(settings, node.clone())), &info, &masters);
+                judge(findings, &RedisCli::of(&single_node(settings, node.clone())), &info, &masters);
                 return Some(masters.into_keys().map(|(host, port)| Node { host, port }).collect());
             }
             Err(other) => trouble = Some(other),

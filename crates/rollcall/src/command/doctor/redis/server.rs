@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::clock::{Clock, SystemClock};
 use keyspace::notify;
 
-use super::{Visit, Wants};
+use super::{Requirements, ServerConnection};
 use crate::command::doctor::clock;
 use crate::command::doctor::finding::Findings;
 
@@ -38,23 +38,23 @@ impl Facts {
 }
 
 /// Looks at one server.
-pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants: Wants) {
-    let info: String = match visit.redis.query(&redis::cmd("INFO")).await {
+pub(super) async fn check(findings: &mut Findings, server: &ServerConnection, requirements: Requirements) {
+    let info: String = match server.redis.query(&redis::cmd("INFO")).await {
         Ok(info) => info,
         Err(trouble) => {
             return findings.warning(
-                format!("{} does not tell about itself: {trouble}", visit.name()),
+                format!("{} does not tell about itself: {trouble}", server.name()),
                 "let our user ask: ACL SETUSER NAME +info +config|get +time",
             );
         }
     };
-    let facts = Facts { info: read_info(&info), config: ask_config(visit).await };
-    version(findings, visit, &facts);
-    role(findings, visit, &facts);
-    persistence(findings, visit, &facts);
-    memory(findings, visit, &facts, wants.presence);
-    notifications(findings, visit, &facts, wants.expiry).await;
-    time(findings, visit).await;
+    let facts = Facts { info: read_info(&info), config: ask_config(server).await };
+    version(findings, server, &facts);
+    role(findings, server, &facts);
+    persistence(findings, server, &facts);
+    memory(findings, server, &facts, requirements.presence);
+    notifications(findings, server, &facts, requirements.expiry).await;
+    time(findings, server).await;
 }
 
 fn read_info(text: &str) -> HashMap<String, String> {
@@ -63,21 +63,21 @@ fn read_info(text: &str) -> HashMap<String, String> {
     text.lines().filter_map(pair).collect()
 }
 
-async fn ask_config(visit: &Visit) -> Option<HashMap<String, String>> {
+async fn ask_config(server: &ServerConnection) -> Option<HashMap<String, String>> {
     let mut all = HashMap::new();
     for name in ["appendfsync", "save", "notify-keyspace-events"] {
         let answer: HashMap<String, String> =
-            visit.redis.query(redis::cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
+            server.redis.query(redis::cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
         all.extend(answer);
     }
     Some(all)
 }
 
-fn version(findings: &mut Findings, visit: &Visit, facts: &Facts) {
+fn version(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     let version = facts.info("redis_version");
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    let found = format!("{} is version {version}; we test with {VERSION_TESTED}", visit.name());
+    let found = format!("{} is version {version}; we test with {VERSION_TESTED}", server.name());
     match number < VERSION_MIN {
         true => findings.problem(
             format!("{found}, and need {}.{}", VERSION_MIN.0, VERSION_MIN.1),
@@ -87,8 +87,8 @@ fn version(findings: &mut Findings, visit: &Visit, facts: &Facts) {
     }
 }
 
-fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let name = visit.name();
+fn role(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
+    let name = server.name();
     if facts.info("role") != "master" {
         findings.problem(
             format!("{name} is a {}, which takes no writes", facts.info("role")),
@@ -96,7 +96,7 @@ fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
         );
     }
     let is_cluster_node = facts.info("cluster_enabled") == "1";
-    if is_cluster_node && !visit.is_cluster_known {
+    if is_cluster_node && !server.is_cluster_known {
         findings.problem(
             format!("{name} is a node of a cluster"),
             "say so: redis.url = \"redis+cluster://HOST:PORT\"",
@@ -108,8 +108,8 @@ fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
 }
 
 /// What a crash would lose.
-fn persistence(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let (name, cli) = (visit.name(), &visit.cli);
+fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
+    let (name, cli) = (server.name(), &server.cli);
     let turn_on = format!("{cli} CONFIG SET appendonly yes; {cli} CONFIG REWRITE");
     if facts.info("aof_enabled") == "1" {
         match facts.config("appendfsync") {
@@ -139,8 +139,8 @@ fn persistence(findings: &mut Findings, visit: &Visit, facts: &Facts) {
     }
 }
 
-fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts, has_people: bool) {
-    let (name, cli) = (visit.name(), &visit.cli);
+fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has_people: bool) {
+    let (name, cli) = (server.name(), &server.cli);
     let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
     let policy = facts.info("maxmemory_policy");
     let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
@@ -168,9 +168,14 @@ fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts, has_people: boo
 }
 
 /// Whether Redis tells of expired keys, by which silent peers leave the layout at once (M6).
-async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wants_expiry: bool) {
+async fn notifications(
+    findings: &mut Findings,
+    server: &ServerConnection,
+    facts: &Facts,
+    wants_expiry: bool,
+) {
     const SETTING: &str = "notify-keyspace-events";
-    let name = visit.name();
+    let name = server.name();
     let Some(flags) = facts.config(SETTING) else {
         let found = format!("{name}: {SETTING} is unknown: CONFIG GET is forbidden to us");
         return match wants_expiry {
@@ -184,7 +189,7 @@ async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wa
     // Set to what it is, so that nothing changes; whether we may shows all the same.
     let mut same = redis::cmd("CONFIG");
     same.arg("SET").arg(SETTING).arg(flags);
-    match visit.redis.query::<redis::Value>(&same).await {
+    match server.redis.query::<redis::Value>(&same).await {
         Ok(_) => findings.ok(format!(
             "{name}: {SETTING} is \"{flags}\"; the server adds what it needs when it starts (\"Kx\" in redis.conf lasts)"
         )),
@@ -195,11 +200,11 @@ async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wa
     }
 }
 
-async fn time(findings: &mut Findings, visit: &Visit) {
+async fn time(findings: &mut Findings, server: &ServerConnection) {
     let before_ms = SystemClock.now_ms();
-    let asked: Result<(u64, u64), _> = visit.redis.query(&redis::cmd("TIME")).await;
+    let asked: Result<(u64, u64), _> = server.redis.query(&redis::cmd("TIME")).await;
     if let Ok((seconds, micros)) = asked {
         let asked_ms = (before_ms, SystemClock.now_ms());
-        clock::compare(findings, &visit.name(), seconds * 1000 + micros / 1000, asked_ms);
+        clock::compare(findings, &server.name(), seconds * 1000 + micros / 1000, asked_ms);
     }
 }

@@ -6,7 +6,7 @@
 use keyspace::Redis;
 use redis::Cmd;
 
-use crate::command::doctor::Patient;
+use crate::command::doctor::Target;
 use crate::command::doctor::finding::Findings;
 
 /// A group that nobody has.
@@ -19,10 +19,10 @@ const NO_INBOX: &str = "p:in:";
 const NO_MEMBER: &str = "";
 
 /// Tries them all.
-pub(super) async fn check(findings: &mut Findings, patient: &Patient, redis: &Redis) {
+pub(super) async fn check(findings: &mut Findings, target: &Target, redis: &Redis) {
     let mut refused: Vec<String> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
-    let attempts = attempts(patient);
+    let attempts = attempts(target);
     for (name, key, command) in &attempts {
         match redis.query::<redis::Value>(command).await {
             Err(trouble) if trouble.code() == "NOPERM" => {
@@ -43,21 +43,21 @@ pub(super) async fn check(findings: &mut Findings, patient: &Patient, redis: &Re
         format!(
             "ACL SETUSER NAME {} ~tracker:* ~pt:*{}; then ACL SAVE",
             allowed.join(" "),
-            people_keys(patient)
+            presence_keys(target)
         ),
     );
 }
 
 /// The keys of gateways, where they meet in Redis.
-fn people_keys(patient: &Patient) -> &'static str {
-    match patient.config.shares_presence() {
+fn presence_keys(target: &Target) -> &'static str {
+    match target.config.shares_presence() {
         true => " ~presence:* ~connection:* ~heartbeat:* ~p:* ~{p:nodes}*",
         false => "",
     }
 }
 
-fn attempts(patient: &Patient) -> Vec<(&'static str, &str, Cmd)> {
-    let config = &patient.config;
+fn attempts(target: &Target) -> Vec<(&'static str, &str, Cmd)> {
+    let config = &target.config;
     let stream = config.journal.stream_key.as_str();
     let whitelist = config.access.whitelist_key.as_str();
     let command = |words: &[&str]| {

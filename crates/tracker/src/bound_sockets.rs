@@ -1,12 +1,11 @@
-//! The sockets that a tracker serves: opened by itself, or taken over from the process that served them before.
+//! The sockets of a tracker: bound by itself, or inherited from the process that it replaces.
 //!
 //! # Guarantees
 //!
-//! - A socket that is taken over is the very same one, so what waits in its queue waits for the new process. A process
-//!   that merely opened its own beside it (`SO_REUSEPORT`) would get new connections, too; but those in the queue of the
-//!   old listener would be reset when that one closes.
-//! - Every socket taken over for an address is served, however many workers are configured: what the system gives to
-//!   one that nobody serves would wait for ever.
+//! - An inherited socket is the same kernel object, so connections queued in it wait for the new process. A second
+//!   listener on the port (`SO_REUSEPORT`) would lose those: closing the old listener resets its queue.
+//! - Every inherited socket of a configured address is served, however many workers are configured: the kernel also
+//!   gives connections to a socket that no thread reads.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -17,58 +16,54 @@ use crate::server::{Addresses, StartError};
 use crate::settings::Settings;
 use crate::sockets;
 
-/// Every socket, by address and then by worker.
+/// Sockets by address, then by worker.
 #[derive(Debug)]
-pub struct Ports {
+pub struct BoundSockets {
     pub(crate) http: Vec<Vec<TcpListener>>,
     pub(crate) https: Vec<Vec<TcpListener>>,
     pub(crate) udp: Vec<Vec<UdpSocket>>,
 }
 
-/// Sockets on their way from one process to another, in any order.
+/// Sockets received from another process, in any order.
 #[derive(Debug, Default)]
-pub struct Handed {
-    /// Plain HTTP.
+pub struct InheritedSockets {
     pub http: Vec<TcpListener>,
-    /// HTTPS.
     pub https: Vec<TcpListener>,
-    /// UDP.
     pub udp: Vec<UdpSocket>,
 }
 
-impl Ports {
-    /// Opens all sockets, or none.
-    pub fn open(settings: &Settings) -> Result<Ports, StartError> {
-        Ports::adopt(settings, Handed::default())
+impl BoundSockets {
+    /// Binds all sockets, or none.
+    pub fn open(settings: &Settings) -> Result<BoundSockets, StartError> {
+        BoundSockets::inherit(settings, InheritedSockets::default())
     }
 
-    /// Takes over the sockets of the configured addresses, and opens those of addresses that are new. Those of
-    /// addresses that are configured no longer are closed.
-    pub fn adopt(settings: &Settings, mut handed: Handed) -> Result<Ports, StartError> {
+    /// Uses the inherited sockets of configured addresses, binds the missing ones, and closes those of addresses that
+    /// are no longer configured.
+    pub fn inherit(settings: &Settings, mut inherited: InheritedSockets) -> Result<BoundSockets, StartError> {
         let (workers, shared) = (settings.workers.max(1), settings.share_ports);
         let tcp = |at| sockets::listen_tcp(at, workers, shared);
-        let ports = Ports {
-            http: each(&settings.http_addresses, "HTTP", &mut handed.http, tcp)?,
-            https: each(&settings.https_addresses, "HTTPS", &mut handed.https, tcp)?,
-            udp: each(&settings.udp_addresses, "UDP", &mut handed.udp, |at| {
+        let ports = BoundSockets {
+            http: each(&settings.http_addresses, "HTTP", &mut inherited.http, tcp)?,
+            https: each(&settings.https_addresses, "HTTPS", &mut inherited.https, tcp)?,
+            udp: each(&settings.udp_addresses, "UDP", &mut inherited.udp, |at| {
                 sockets::listen_udp(at, workers, shared)
             })?,
         };
-        handed.tell_closed();
+        inherited.log_unused();
         Ok(ports)
     }
 
-    /// The same sockets once more, to be handed over later. As long as a copy lives, the socket does: to be dropped
-    /// before the tracker drains.
-    pub fn copies(&self) -> io::Result<Handed> {
-        Ok(Handed {
+    /// Duplicates for a later take-over. A socket lives as long as its duplicates: drop them before the tracker
+    /// drains.
+    pub fn duplicates(&self) -> io::Result<InheritedSockets> {
+        Ok(InheritedSockets {
             http: self.http.iter().flatten().map(TcpListener::try_clone).collect::<io::Result<_>>()?,
             https: self.https.iter().flatten().map(TcpListener::try_clone).collect::<io::Result<_>>()?,
             udp: self.udp.iter().flatten().map(UdpSocket::try_clone).collect::<io::Result<_>>()?,
         })
     }
 
-    /// How many sockets there are.
     pub(crate) fn count(&self) -> usize {
         let tcp = self.http.iter().chain(&self.https).map(Vec::len).sum::<usize>();
         tcp + self.udp.iter().map(Vec::len).sum::<usize>()
@@ -87,16 +82,15 @@ impl Ports {
     }
 }
 
-impl Handed {
-    fn tell_closed(&self) {
+impl InheritedSockets {
+    fn log_unused(&self) {
         let tcp = self.http.iter().chain(&self.https).map(TcpListener::local_addr);
         for address in tcp.chain(self.udp.iter().map(UdpSocket::local_addr)).flatten() {
-            info!(%address, "this socket was handed over, and is not in the configuration: it is closed");
+            info!(%address, "inherited socket is not configured; closing it");
         }
     }
 }
 
-/// A socket that says where it is.
 trait Bound {
     fn bound_to(&self) -> io::Result<SocketAddr>;
 }
@@ -113,33 +107,33 @@ impl Bound for UdpSocket {
     }
 }
 
-/// Takes those sockets out of `handed` that are at `address`; port 0 stands for any port.
-fn take_at<T: Bound>(address: SocketAddr, handed: &mut Vec<T>) -> Vec<T> {
+/// Port 0 in `address` matches any port.
+fn take_at<T: Bound>(address: SocketAddr, inherited: &mut Vec<T>) -> Vec<T> {
     let is_there = |socket: &mut T| {
         socket.bound_to().is_ok_and(|bound| {
             bound.ip() == address.ip() && (address.port() == 0 || bound.port() == address.port())
         })
     };
-    handed.extract_if(.., is_there).collect()
+    inherited.extract_if(.., is_there).collect()
 }
 
 fn each<T: Bound>(
     addresses: &[SocketAddr],
     protocol: &'static str,
-    handed: &mut Vec<T>,
+    inherited: &mut Vec<T>,
     open: impl Fn(SocketAddr) -> io::Result<Vec<T>>,
 ) -> Result<Vec<Vec<T>>, StartError> {
     let mut groups = Vec::new();
     for address in addresses {
-        let taken = take_at(*address, handed);
-        if !taken.is_empty() {
-            groups.push(taken);
+        let matching = take_at(*address, inherited);
+        if !matching.is_empty() {
+            groups.push(matching);
             continue;
         }
         match open(*address) {
             Ok(group) => groups.push(group),
             Err(error) if addresses.len() > 1 && sockets::is_missing_ipv6(*address, &error) => {
-                warn!(%address, protocol, "this machine has no IPv6; listening on the other addresses only");
+                warn!(%address, protocol, "no IPv6 on this machine; listening on the other addresses only");
             }
             Err(reason) => return Err(StartError::Bind { address: *address, protocol, reason }),
         }

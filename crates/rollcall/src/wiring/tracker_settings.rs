@@ -1,4 +1,4 @@
-//! The configuration as the tracker wants it: plain values, every unit a type.
+//! Settings of the tracker, made from the configuration.
 
 use std::thread;
 use std::time::Duration;
@@ -8,11 +8,10 @@ use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, Tl
 
 use crate::config::{Config, HeaderName, Mirror};
 
-/// The longest head of an HTTP request, of the tracker and of the site.
+/// Of the tracker and of the site.
 pub const HEADER_BYTES_MAX: usize = 8192;
 
 impl Config {
-    /// Everything the tracker goes by.
     pub fn tracker_settings(&self) -> Settings {
         let tracker = &self.tracker;
         let tls = tracker.tls_cert_file.clone().zip(tracker.tls_key_file.clone());
@@ -31,7 +30,7 @@ impl Config {
         }
     }
 
-    /// The part of it that a running server takes over.
+    /// The settings that a reload applies.
     pub fn live_settings(&self) -> LiveSettings {
         let tracker = &self.tracker;
         LiveSettings {
@@ -59,12 +58,12 @@ impl Config {
         }
     }
 
-    /// The highest rate at which a client is believed.
+    /// Highest plausible rate of one peer.
     pub fn ceiling(&self) -> RateCeiling {
         RateCeiling { bytes_per_s: u64::from(self.limits.peer_rate_max_mbit_per_s) * 1_000_000 / 8 }
     }
 
-    /// The highest rate at which all clients of a user together are believed.
+    /// Highest plausible rate of all peers of a user together.
     pub fn user_ceiling(&self) -> RateCeiling {
         RateCeiling { bytes_per_s: u64::from(self.limits.user_rate_max_mbit_per_s) * 1_000_000 / 8 }
     }
@@ -84,7 +83,7 @@ impl Config {
         }
     }
 
-    /// Keys that a running server cannot take over, and that differ between the two.
+    /// Keys that differ and need a restart.
     pub fn needs_restart(&self, new: &Config) -> Vec<&'static str> {
         let (old_tracker, new_tracker) = (&self.tracker, &new.tracker);
         [

@@ -1,4 +1,4 @@
-//! Where everything is kept: in the data folder, or in Redis and the configured database.
+//! Opens the stores: in the data folder, or in Redis and the configured database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use views::{Activity, ActivitySettings};
 use crate::config::Config;
 use crate::data_files::ACTIVITY_FILE;
 
-/// Users that one sweep of the activity view looks at.
+/// Users per sweep of the activity view.
 const SWEEP_USERS_MAX: usize = 1000;
-/// A file of the audit trail is rotated at this size. Rotated files are kept.
+/// Size at which a file of the audit trail is rotated. Rotated files are kept.
 const AUDIT_FILE_BYTES_MAX: u64 = 64 << 20;
 const DAY_S: u32 = 24 * 60 * 60;
 
 impl Config {
-    /// How to reach Redis; none if everything is kept in the data folder.
+    /// None if everything is in the data folder.
     pub fn redis_settings(&self) -> anyhow::Result<Option<RedisSettings>> {
         let redis = &self.redis;
         let password = redis.password.reveal();
@@ -61,7 +61,6 @@ impl Config {
         }
     }
 
-    /// Which replicas an entry waits for.
     pub fn replicas(&self) -> Replicas {
         let journal = &self.journal;
         Replicas {
@@ -70,7 +69,6 @@ impl Config {
         }
     }
 
-    /// How the audit trail is kept.
     pub fn audit_settings(&self, data: &Path) -> AuditSettings {
         let access = &self.access;
         AuditSettings {
@@ -81,13 +79,11 @@ impl Config {
         }
     }
 
-    /// How long peers may be silent.
     pub fn silence_limit(&self) -> SilenceLimit {
         let tracker = &self.tracker;
         SilenceLimit { interval: Seconds(tracker.announce_interval_s), grace: Seconds(tracker.peer_grace_s) }
     }
 
-    /// How the lists of who seeds and who leeches are kept.
     pub fn activity_settings(&self) -> ActivitySettings {
         ActivitySettings { silence: self.silence_limit(), sweep_users_max: SWEEP_USERS_MAX }
     }
@@ -103,22 +99,19 @@ impl Config {
         }
     }
 
-    /// What the site asks of those who download.
     pub fn hit_and_run_policy(&self) -> HitAndRunPolicy {
         HitAndRunPolicy { active_min: Seconds(self.ledger.hit_and_run_active_s) }
     }
 }
 
-/// A connection to Redis that is made as soon as Redis is there, and the names of the keys in it.
+/// A connection that is established when Redis is reachable, and the names of the keys.
 #[derive(Clone)]
 pub struct RedisBackend {
-    /// The connection.
     pub redis: Redis,
-    /// The names.
     pub names: KeyNames,
 }
 
-/// Redis, where it is configured.
+/// None if Redis is not configured.
 pub fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     let Some(settings) = config.redis_settings()? else {
         return Ok(None);
@@ -127,15 +120,13 @@ pub fn redis_backend(config: &Config) -> anyhow::Result<Option<RedisBackend>> {
     Ok(Some(RedisBackend { redis: Redis::new(settings)?, names }))
 }
 
-/// Something that was opened, and the connection to Redis that it uses, if it does.
+/// A store and its Redis connection, if it uses one.
 pub struct Opened<T> {
-    /// What was opened.
     pub store: T,
-    /// The connection, for whoever looks after connections.
     pub redis: Option<Redis>,
 }
 
-/// Opens the journal. Redis need not be there yet.
+/// Redis need not be reachable yet.
 pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened<Arc<dyn Journal>>> {
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
         let journal = Arc::new(RedisJournal::new(redis.clone(), names).waiting_for(config.replicas()));
@@ -148,7 +139,6 @@ pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened
     Ok(Opened { store: Arc::new(journal), redis: None })
 }
 
-/// Opens the lists of who seeds and who leeches.
 pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Opened<Activity>> {
     let settings = config.activity_settings();
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
@@ -156,16 +146,16 @@ pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Opene
         return Ok(Opened { store: activity, redis: Some(redis) });
     }
     let path = data.join(ACTIVITY_FILE);
-    // Lost with the power: made again from the journal, and by the next announces.
+    // After a power failure they are rebuilt from the journal and by the next announces.
     let options = SqliteOptions { durability: Durability::ProcessCrash, ..SqliteOptions::default() };
     let database = SqliteDatabase::open(&path, options)
         .await
-        .with_context(|| format!("cannot open the lists {}", path.display()))?;
+        .with_context(|| format!("cannot open the activity lists {}", path.display()))?;
     let activity = Activity::on_sqlite(database, settings, system_clock()).await?;
     Ok(Opened { store: activity, redis: None })
 }
 
-/// Opens the whitelist: the set in Redis, or a table of the database. Redis need not be there yet.
+/// The set in Redis, or a table of the database. Redis need not be reachable yet.
 pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<Arc<dyn Whitelist>>> {
     Ok(match redis_backend(config)? {
         Some(RedisBackend { redis, names }) => {
@@ -175,16 +165,14 @@ pub fn open_whitelist(config: &Config, store: &Store) -> anyhow::Result<Opened<A
     })
 }
 
-/// Opens the friendships, in the database of users.
-pub async fn open_people(config: &Config, store: &Store) -> anyhow::Result<FriendStore> {
+pub async fn open_friends(config: &Config, store: &Store) -> anyhow::Result<FriendStore> {
     let settings = FriendsSettings {
         default_audience: config.presence.default_visibility,
         ..FriendsSettings::default()
     };
-    FriendStore::open(store.database().clone(), settings).await.context("cannot open the friendships")
+    FriendStore::open(store.database().clone(), settings).await.context("cannot open the friends store")
 }
 
-/// Opens the accounts.
 pub async fn open_ledger(
     config: &Config,
     data: &Path,
@@ -195,7 +183,6 @@ pub async fn open_ledger(
     Ok(Ledger::open(database, config.ledger_settings(), directory, system_clock(), risks).await?)
 }
 
-/// The clock that everything goes by.
 pub fn system_clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock)
 }

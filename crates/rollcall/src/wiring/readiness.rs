@@ -1,7 +1,6 @@
-//! What `/readyz` asks: each store that the server cannot do without, by a write where one can be tried, and by whether
-//! the writes of this process succeed.
+//! The checks of `/readyz`: a write to each store where one is possible, and the recent failures of this process.
 //!
-//! A store may answer reads while every write fails: its disk is full, or another process holds a lock on its file.
+//! A store may answer reads while every write fails: its disk is full, or another process locks its file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,29 +13,26 @@ use keyspace::Redis;
 use site::health::Dependency;
 use views::Activity;
 
-/// A single failure is repeated at once, and mostly over by then.
+/// A single failure is retried immediately and does not count.
 const FAILURES_MIN: u64 = 2;
 
-/// What is asked.
-pub struct Needs<'a> {
+pub struct ReadinessInputs<'a> {
     pub store: &'a Store,
     pub journal: &'a Arc<dyn Journal>,
     pub queue: &'a Arc<Queue>,
-    /// The views of this process.
     pub views: &'a [(&'static str, Arc<ConsumerCounters>)],
     pub passkeys: &'a Passkeys,
     pub activity: &'a Activity,
     pub audit: &'a Audit,
-    /// The server in which journal, whitelist and activity are, where they are not embedded.
+    /// The server of journal, whitelist and activity, unless they are embedded.
     pub redis: Option<&'a Redis>,
 }
 
-/// Each with the question that it must answer.
-pub fn dependencies(needs: Needs<'_>) -> Vec<Dependency> {
-    let queue = journal_queue(&needs).needing("journal");
-    let (journal, whitelist, activity) = (journal(&needs), whitelist(&needs), activity(&needs));
-    let (database, audit) = (database(&needs), audit(&needs));
-    match needs.redis {
+pub fn dependencies(inputs: ReadinessInputs<'_>) -> Vec<Dependency> {
+    let queue = journal_queue(&inputs).needing("journal");
+    let (journal, whitelist, activity) = (journal(&inputs), whitelist(&inputs), activity(&inputs));
+    let (database, audit) = (database(&inputs), audit(&inputs));
+    match inputs.redis {
         None => vec![database, journal, audit, whitelist.needing("database"), activity, queue],
         Some(server) => {
             let [journal, whitelist, activity] =
@@ -54,8 +50,8 @@ fn redis(server: &Redis) -> Dependency {
     })
 }
 
-fn database(needs: &Needs<'_>) -> Dependency {
-    let (store, ledger) = (needs.store.clone(), needs.counters_of("ledger"));
+fn database(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let (store, ledger) = (inputs.store.clone(), inputs.counters_of("ledger"));
     Dependency::new("database", move || {
         let (store, ledger) = (store.clone(), ledger.clone());
         async move {
@@ -70,63 +66,62 @@ fn database(needs: &Needs<'_>) -> Dependency {
     })
 }
 
-fn journal(needs: &Needs<'_>) -> Dependency {
-    let (journal, queue) = (Arc::clone(needs.journal), Arc::clone(needs.queue));
+fn journal(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let (journal, queue) = (Arc::clone(inputs.journal), Arc::clone(inputs.queue));
     Dependency::new("journal", move || {
         let (journal, queue) = (Arc::clone(&journal), Arc::clone(&queue));
         async move {
             if let Some(failures) = failures_of(&queue.counters().failures_in_a_row) {
-                return Err(format!("{failures} appends in a row failed; entries wait in memory"));
+                return Err(format!("{failures} appends in a row failed; entries are queued in memory"));
             }
             journal.check_writable().await.map_err(|error| error.to_string())
         }
     })
 }
 
-fn audit(needs: &Needs<'_>) -> Dependency {
-    let audit = needs.audit.clone();
+fn audit(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let audit = inputs.audit.clone();
     Dependency::new("audit", move || {
         let audit = audit.clone();
         async move { audit.check_room().await.map_err(|error| error.to_string()) }
     })
 }
 
-fn whitelist(needs: &Needs<'_>) -> Dependency {
-    let passkeys = needs.passkeys.clone();
+fn whitelist(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let passkeys = inputs.passkeys.clone();
     Dependency::new("whitelist", move || {
         let passkeys = passkeys.clone();
-        async move { passkeys.contains(&[no_user()]).await.map(drop).map_err(|error| error.to_string()) }
+        async move { passkeys.contains(&[unused_passkey()]).await.map(drop).map_err(|error| error.to_string()) }
     })
 }
 
-fn activity(needs: &Needs<'_>) -> Dependency {
-    let (activity, view) = (needs.activity.clone(), needs.counters_of("activity"));
+fn activity(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let (activity, view) = (inputs.activity.clone(), inputs.counters_of("activity"));
     Dependency::new("activity", move || {
         let (activity, view) = (activity.clone(), view.clone());
         async move {
             is_applying("activity", view.as_deref())?;
-            activity.counts(&no_user()).await.map(drop).map_err(|error| error.to_string())
+            activity.counts(&unused_passkey()).await.map(drop).map_err(|error| error.to_string())
         }
     })
 }
 
-fn journal_queue(needs: &Needs<'_>) -> Dependency {
-    let queue = Arc::clone(needs.queue);
+fn journal_queue(inputs: &ReadinessInputs<'_>) -> Dependency {
+    let queue = Arc::clone(inputs.queue);
     Dependency::new("journal_queue", move || {
         let (occupied, capacity) = (queue.occupied(), queue.capacity());
         async move {
             match occupied < capacity {
                 true => Ok(()),
-                false => Err(format!(
-                    "waiting for the journal: {}, which is all that may",
-                    counted(occupied, "announce")
-                )),
+                false => {
+                    Err(format!("the queue into the journal is full: {}", counted(occupied, "announce")))
+                }
             }
         }
     })
 }
 
-impl Needs<'_> {
+impl ReadinessInputs<'_> {
     fn counters_of(&self, view: &str) -> Option<Arc<ConsumerCounters>> {
         self.views.iter().find(|(name, _)| *name == view).map(|(_, counters)| Arc::clone(counters))
     }
@@ -134,7 +129,9 @@ impl Needs<'_> {
 
 fn is_applying(view: &str, counters: Option<&ConsumerCounters>) -> Result<(), String> {
     match counters.and_then(|counters| failures_of(&counters.failures_in_a_row)) {
-        Some(failures) => Err(format!("the view {view} failed {failures} times in a row; its entries wait")),
+        Some(failures) => {
+            Err(format!("the view {view} failed {failures} times in a row; its entries are retried"))
+        }
         None => Ok(()),
     }
 }
@@ -143,7 +140,7 @@ fn failures_of(in_a_row: &AtomicU64) -> Option<u64> {
     Some(in_a_row.load(Ordering::Relaxed)).filter(|failures| *failures >= FAILURES_MIN)
 }
 
-/// A passkey of no user: the question is whether there is an answer.
-fn no_user() -> Passkey {
+/// Belongs to no user: only whether the store answers matters.
+fn unused_passkey() -> Passkey {
     Passkey::from_random_bytes([0; 16])
 }

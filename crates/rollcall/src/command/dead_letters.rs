@@ -9,52 +9,52 @@ use journal::letters::{self, Chosen};
 use journal::{EntryId, Journal, Lane, Letter, Stored};
 use serde_json::{Map, Value as Json, json};
 
-use super::Desk;
-use super::recorded::record;
-use crate::cli::{LettersCommand, WhichLetters};
+use super::CommandContext;
+use super::audited::record;
+use crate::cli::{DeadLetterCommand, DeadLetterSelection};
 use crate::output::{self, Fields, Table};
 
 /// Ids that a record names; how many there were it says in any case.
 const IDS_RECORDED_MAX: usize = 100;
 
 /// Runs it on one of the two lanes.
-pub async fn run(desk: &Desk, lane: Lane, command: LettersCommand) -> anyhow::Result<()> {
-    let journal = desk.open_journal().await?;
+pub async fn run(context: &CommandContext, lane: Lane, command: DeadLetterCommand) -> anyhow::Result<()> {
+    let journal = context.open_journal().await?;
     match command {
-        LettersCommand::List { limit, after } => {
+        DeadLetterCommand::List { limit, after } => {
             let after = after.unwrap_or(EntryId::ZERO);
-            list(desk, lane, &journal.list(lane, after, limit as usize).await?)
+            list(context, lane, &journal.list(lane, after, limit as usize).await?)
         }
-        LettersCommand::Show { id } => show(desk, &find(&journal, lane, id).await?),
-        LettersCommand::Replay(which) => {
+        DeadLetterCommand::Show { id } => show(context, &find(&journal, lane, id).await?),
+        DeadLetterCommand::Replay(which) => {
             let record = record_of(lane, "dlq.replay", "failed.replay", &which);
             let replaying = async {
-                check_all_are_there(&journal, lane, &which).await?;
+                check_exist(&journal, lane, &which).await?;
                 anyhow::Ok(letters::replay(&*journal, lane, &which.named()).await?)
             };
             let replayed =
-                desk.recorded(record, replaying, |record, count| record.with("count", *count)).await?;
+                context.audited(record, replaying, |record, count| record.with("count", *count)).await?;
             let text = format!("{replayed} will be tried again now\n");
-            Ok(desk.output.show(&json!({ "replayed": replayed }), &text)?)
+            Ok(context.output.show(&json!({ "replayed": replayed }), &text)?)
         }
-        LettersCommand::Drop(which) => {
+        DeadLetterCommand::Drop(which) => {
             let record = record_of(lane, "dlq.drop", "failed.drop", &which);
             let dropping = async {
-                check_all_are_there(&journal, lane, &which).await?;
+                check_exist(&journal, lane, &which).await?;
                 anyhow::Ok(letters::discard(&*journal, lane, &which.named()).await?)
             };
             let dropped =
-                desk.recorded(record, dropping, |record, count| record.with("count", *count)).await?;
-            Ok(desk.output.show(&json!({ "dropped": dropped }), &format!("dropped {dropped}\n"))?)
+                context.audited(record, dropping, |record, count| record.with("count", *count)).await?;
+            Ok(context.output.show(&json!({ "dropped": dropped }), &format!("dropped {dropped}\n"))?)
         }
     }
 }
 
 /// A slip of the pen changes nothing.
-async fn check_all_are_there(
+async fn check_exist(
     journal: &Arc<dyn Journal>,
     lane: Lane,
-    which: &WhichLetters,
+    which: &DeadLetterSelection,
 ) -> anyhow::Result<()> {
     for id in &which.ids {
         find(journal, lane, *id).await?;
@@ -63,7 +63,7 @@ async fn check_all_are_there(
 }
 
 /// What a record says of letters: which, as long as the list is short.
-fn record_of(lane: Lane, dead: &'static str, failed: &'static str, which: &WhichLetters) -> Record {
+fn record_of(lane: Lane, dead: &'static str, failed: &'static str, which: &DeadLetterSelection) -> Record {
     let action = if lane == Lane::Dead { dead } else { failed };
     let ids: Vec<String> = which.ids.iter().take(IDS_RECORDED_MAX).map(ToString::to_string).collect();
     let subject = match which.all {
@@ -80,7 +80,7 @@ async fn find(journal: &Arc<dyn Journal>, lane: Lane, id: EntryId) -> anyhow::Re
     }
 }
 
-fn list(desk: &Desk, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
+fn list(context: &CommandContext, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
     let now = SystemClock.now();
     let mut table = Table::new(&["entry", "view's group", "tries", "failed", "reason"]);
     for stored in letters {
@@ -94,10 +94,10 @@ fn list(desk: &Desk, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
         ]);
     }
     let entries: Vec<Json> = letters.iter().map(json_of).collect();
-    Ok(desk.output.show(&json!({ "lane": lane.name(), "entries": entries }), &table)?)
+    Ok(context.output.show(&json!({ "lane": lane.name(), "entries": entries }), &table)?)
 }
 
-fn show(desk: &Desk, stored: &Stored) -> anyhow::Result<()> {
+fn show(context: &CommandContext, stored: &Stored) -> anyhow::Result<()> {
     let letter = Letter::from_fields(&stored.fields);
     let mut fields = Fields::default()
         .with("entry", stored.id)
@@ -108,7 +108,7 @@ fn show(desk: &Desk, stored: &Stored) -> anyhow::Result<()> {
     for (name, value) in letter.shown_fields() {
         fields = fields.with(&format!("  {name}"), value);
     }
-    Ok(desk.output.show(&json_of(stored), &fields)?)
+    Ok(context.output.show(&json_of(stored), &fields)?)
 }
 
 fn json_of(stored: &Stored) -> Json {
@@ -126,7 +126,7 @@ fn json_of(stored: &Stored) -> Json {
     })
 }
 
-impl WhichLetters {
+impl DeadLetterSelection {
     /// Which letters are meant.
     fn named(&self) -> Chosen {
         if self.all { Chosen::All } else { Chosen::These(self.ids.clone()) }

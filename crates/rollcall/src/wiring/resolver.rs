@@ -1,4 +1,4 @@
-//! Which user and torrent an entry is of, and where risks are reported.
+//! Finds user and torrent of an entry.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -9,22 +9,18 @@ use access::site_keys::{SiteReader, Subject};
 use access::{FollowCounters, Gate};
 use async_trait::async_trait;
 use domain::clock::{Clock, SystemClock};
-use domain::{InfoHash, Passkey, RiskEvent, TorrentId, UserId};
-use journal::risk::RiskThrottle;
-use journal::{Arrival, Batch, EntryId, Queue, Rejected, View, ViewError};
-use ledger::RiskSink;
+use domain::{InfoHash, Passkey, TorrentId, UserId};
+use journal::{Arrival, Batch, EntryId, Rejected, View, ViewError};
 use tokio::sync::oneshot;
 
-/// How long an entry of an unknown user or torrent waits for the gate, at the most.
+/// Longest wait of an entry with an unknown user or torrent for the gate to catch up.
 const CATCH_UP_MAX: Duration = Duration::from_secs(3);
-/// How often it is looked whether the gate has caught up.
 const CATCH_UP_POLL: Duration = Duration::from_millis(10);
-/// An entry that is older than this need not wait: the gate is never that far behind while the database answers.
-/// Longer than clocks of servers differ, so that a backlog of unknown entries is not slowed down.
+/// An older entry need not wait: the gate is never that far behind while the database answers. Longer than the clocks
+/// of servers differ, so that a backlog of unknown entries is not slowed down.
 const SURELY_KNOWN_MS: u64 = 10_000;
 
-/// Finds users by passkeys and torrents by infohashes (L1): in the gate, and where it knows nothing yet, in every source
-/// that lets clients announce.
+/// Users by passkey and torrents by infohash (L1): from the gate, then from every source that admits announces.
 #[derive(Clone)]
 pub struct Resolver {
     gate: Arc<Gate>,
@@ -33,20 +29,20 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// `site` reads the site's keys in Redis, if there are any.
+    /// `site` reads the Redis source, if there is one.
     pub fn new(gate: &Arc<Gate>, follow: Arc<FollowCounters>, site: Option<SiteReader>) -> Self {
         Resolver { gate: Arc::clone(gate), follow, site }
     }
 
-    /// Waits until the gate has read what was in the database when this was called. False if the database does not
-    /// answer.
+    /// Waits until the gate has read everything that was in the database at the time of the call. False if the
+    /// database does not answer.
     async fn follow(&self, written_ms: u64) -> bool {
         let failures = || self.follow.failures_in_a_row.load(Ordering::Relaxed);
         if written_ms + SURELY_KNOWN_MS < SystemClock.now_ms() && failures() == 0 {
             return true;
         }
         let polls = || self.follow.polls.load(Ordering::Relaxed);
-        // One poll may be under way, and have looked before.
+        // A poll may be running that started before the call.
         let expected = polls() + 2;
         let caught_up = async {
             while polls() < expected {
@@ -56,19 +52,19 @@ impl Resolver {
         tokio::time::timeout(CATCH_UP_MAX, caught_up).await.is_ok() || failures() == 0
     }
 
-    /// A view whose entries are resolved before it applies them.
+    /// Wraps a view so that users and torrents are resolved before it applies entries.
     pub fn before(&self, view: Arc<dyn View>) -> Arc<dyn View> {
         Arc::new(Resolved { view, resolver: self.clone() })
     }
 
-    /// Looks for users and torrents of entries by other producers that the gate does not know: in the site's keys, the
-    /// whitelist and at the verify endpoint, as for an announce.
+    /// Looks up unknown users and torrents of entries by other producers, as for an announce: in the Redis source,
+    /// the whitelist and at the verification endpoint.
     async fn learn(&self, arrivals: &[Arrival]) {
-        let unnumbered = || arrivals.iter().map(|arrival| &arrival.entry);
-        let passkeys = unnumbered().filter(|entry| entry.user.is_none()).filter_map(|entry| entry.passkey);
+        let entries = || arrivals.iter().map(|arrival| &arrival.entry);
+        let passkeys = entries().filter(|entry| entry.user.is_none()).filter_map(|entry| entry.passkey);
         let mut passkeys: Vec<Passkey> =
             passkeys.filter(|passkey| self.gate.user_of(passkey).is_none()).collect();
-        let hashes = unnumbered().filter(|entry| entry.torrent.is_none()).map(|entry| entry.info_hash);
+        let hashes = entries().filter(|entry| entry.torrent.is_none()).map(|entry| entry.info_hash);
         let mut hashes: Vec<InfoHash> = hashes.filter(|hash| self.gate.torrent_of(hash).is_none()).collect();
         passkeys.sort_unstable();
         passkeys.dedup();
@@ -81,7 +77,7 @@ impl Resolver {
         self.verify(passkeys).await;
     }
 
-    /// Waits until each of these is verified or refused.
+    /// Waits until each passkey is verified or refused.
     async fn verify(&self, passkeys: Vec<Passkey>) {
         let Some(strangers) = self.gate.strangers().filter(|_| !passkeys.is_empty()) else { return };
         let mut answers = Vec::with_capacity(passkeys.len());
@@ -134,7 +130,6 @@ impl views::mirror::Directory for Resolver {
     }
 }
 
-/// A view whose entries are resolved first.
 struct Resolved {
     view: Arc<dyn View>,
     resolver: Resolver,
@@ -161,25 +156,5 @@ impl View for Resolved {
 
     async fn resume_after(&self) -> Result<Option<EntryId>, ViewError> {
         self.view.resume_after().await
-    }
-}
-
-/// Puts the ledger's risk events into the queue that also takes the tracker's.
-pub struct QueuedRisks {
-    queue: Arc<Queue>,
-    throttle: RiskThrottle,
-}
-
-impl QueuedRisks {
-    pub fn new(queue: Arc<Queue>) -> Self {
-        QueuedRisks { queue, throttle: RiskThrottle::default() }
-    }
-}
-
-impl RiskSink for QueuedRisks {
-    fn report(&self, risk: &RiskEvent) {
-        if let Some(unreported) = self.throttle.admit(risk.user, risk.kind, risk.at) {
-            self.queue.report(&RiskEvent { unreported, ..*risk });
-        }
     }
 }

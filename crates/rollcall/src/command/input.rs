@@ -12,21 +12,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
 /// Bytes read at a time.
-const PIECE: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 /// Pieces that may wait.
-const PIECES_WAITING_MAX: usize = 4;
+const CHUNKS_QUEUED_MAX: usize = 4;
 
 /// Where a list comes from.
-pub enum Source {
+pub enum Input {
     /// A file.
     File(PathBuf, File),
     /// Standard input.
     Stdin,
 }
 
-impl Source {
+impl Input {
     /// Opens the file; standard input if there is none, or if it is `-`. `what` is what is expected there.
-    pub fn open(path: Option<&Path>, what: &str) -> anyhow::Result<Source> {
+    pub fn open(path: Option<&Path>, what: &str) -> anyhow::Result<Input> {
         match path {
             Some(path) if path != Path::new("-") => {
                 let opened = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
@@ -34,13 +34,13 @@ impl Source {
                     false => Ok(file),
                 });
                 let file = opened.with_context(|| format!("cannot read {}", path.display()))?;
-                Ok(Source::File(path.to_owned(), file))
+                Ok(Input::File(path.to_owned(), file))
             }
             _ => {
                 if io::stdin().is_terminal() {
                     eprintln!("reading {what} from the terminal, one a line; Ctrl-D ends the list");
                 }
-                Ok(Source::Stdin)
+                Ok(Input::Stdin)
             }
         }
     }
@@ -48,17 +48,17 @@ impl Source {
     /// What it is called, for people.
     pub fn name(&self) -> String {
         match self {
-            Source::File(path, _) => path.display().to_string(),
-            Source::Stdin => "standard input".to_owned(),
+            Input::File(path, _) => path.display().to_string(),
+            Input::Stdin => "standard input".to_owned(),
         }
     }
 
     /// Progress on standard error, if that is a terminal and what is typed does not go there too.
-    pub fn bar(&self) -> ProgressBar {
+    pub fn progress_bar(&self) -> ProgressBar {
         let bytes = match self {
-            Source::File(_, file) => file.metadata().ok().map(|about| about.len()).filter(|bytes| *bytes > 0),
-            Source::Stdin if io::stdin().is_terminal() => return ProgressBar::hidden(),
-            Source::Stdin => None,
+            Input::File(_, file) => file.metadata().ok().map(|about| about.len()).filter(|bytes| *bytes > 0),
+            Input::Stdin if io::stdin().is_terminal() => return ProgressBar::hidden(),
+            Input::Stdin => None,
         };
         let (bar, template) = match bytes {
             Some(bytes) => (ProgressBar::new(bytes), "{bar:30} {percent:>3} %  {msg}  {elapsed}"),
@@ -71,24 +71,24 @@ impl Source {
     }
 
     /// Reads on a thread of its own, which ends when the list does, or when nobody wants any more of it.
-    pub fn read_aside(self) -> mpsc::Receiver<io::Result<Vec<u8>>> {
-        let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
+    pub fn read_on_thread(self) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+        let (sender, chunks) = mpsc::channel(CHUNKS_QUEUED_MAX);
         std::thread::spawn(move || match self {
-            Source::File(_, file) => read_all(file, &sender),
-            Source::Stdin => read_all(io::stdin().lock(), &sender),
+            Input::File(_, file) => read_all(file, &sender),
+            Input::Stdin => read_all(io::stdin().lock(), &sender),
         });
-        pieces
+        chunks
     }
 }
 
-fn read_all(mut source: impl Read, sender: &mpsc::Sender<io::Result<Vec<u8>>>) {
+fn read_all(mut input: impl Read, sender: &mpsc::Sender<io::Result<Vec<u8>>>) {
     loop {
-        let mut piece = vec![0; PIECE];
-        let outcome = match source.read(&mut piece) {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let outcome = match input.read(&mut chunk) {
             Ok(0) => return,
             Ok(length) => {
-                piece.truncate(length);
-                Ok(piece)
+                chunk.truncate(length);
+                Ok(chunk)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => Err(error),

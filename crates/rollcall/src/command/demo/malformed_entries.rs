@@ -8,30 +8,30 @@ use fastrand::Rng;
 use journal::{AppendToken, Fields, Lane};
 use simulate::{Plan, catalogue};
 
-use crate::command::Desk;
+use crate::command::CommandContext;
 
 /// When the first one comes, and how far apart the others are at the usual pace.
-const FIRST: Duration = Duration::from_secs(2);
-const APART: Duration = Duration::from_secs(50);
+const FIRST_DELAY: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(50);
 
 /// Writes one after the other, for ever. One that the journal does not take is tried again: a demo goes on without it.
-pub(super) async fn keep_odd(desk: &Desk, plan: &Plan) {
-    let Ok(journal) = desk.open_journal().await else { return std::future::pending().await };
+pub(super) async fn write_periodically(context: &CommandContext, plan: &Plan) {
+    let Ok(journal) = context.open_journal().await else { return std::future::pending().await };
     let mut random = Rng::with_seed(plan.seed);
     let producer = format!("demo-{}", std::process::id());
-    tokio::time::sleep(FIRST).await;
+    tokio::time::sleep(FIRST_DELAY).await;
     let mut number = 1;
     loop {
         let token = AppendToken { producer: producer.clone(), number };
-        if journal.append(Lane::Traffic, &[odd_entry(plan, &mut random)], &token).await.is_ok() {
+        if journal.append(Lane::Traffic, &[malformed_entry(plan, &mut random)], &token).await.is_ok() {
             number += 1;
         }
-        tokio::time::sleep(plan.paced(APART)).await;
+        tokio::time::sleep(plan.paced(INTERVAL)).await;
     }
 }
 
 /// The fourteen fields of an entry, one of them wrong.
-fn odd_entry(plan: &Plan, random: &mut Rng) -> Fields {
+fn malformed_entry(plan: &Plan, random: &mut Rng) -> Fields {
     let user = random.u32(1..=plan.users());
     let torrent = random.u32(1..=plan.torrents);
     let (wrong, value) =

@@ -9,7 +9,7 @@ use super::folder::Folder;
 use super::ports::Ports;
 
 /// What it tells of.
-pub(super) struct Greeting<'a> {
+pub(super) struct StartupMessage<'a> {
     pub(super) plan: &'a Plan,
     pub(super) ports: &'a Ports,
     pub(super) key: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Greeting<'a> {
     pub(super) folder: &'a Folder,
 }
 
-impl Greeting<'_> {
+impl StartupMessage<'_> {
     fn sign_in(&self) -> String {
         format!("{}/#/sign-in?key={}", self.ports.site_url(), self.key)
     }
@@ -57,7 +57,7 @@ impl Greeting<'_> {
     }
 }
 
-impl fmt::Display for Greeting<'_> {
+impl fmt::Display for StartupMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { members: people, torrents, peers, .. } = self.plan;
         writeln!(
@@ -81,9 +81,9 @@ impl fmt::Display for Greeting<'_> {
 }
 
 /// Tells on standard error, where no script looks for results.
-pub(super) fn say_goodbye(tally: &SimulationCounters) {
-    let SimulationCounters { accepted, refused, connects, .. } = tally;
+pub(super) fn print_summary(counters: &SimulationCounters) {
+    let SimulationCounters { accepted, refused, connects, .. } = counters;
     eprintln!(
-        "the world has ended: announces: {accepted}, refused: {refused}, connections of people: {connects}"
+        "the simulation has ended: announces: {accepted}, refused: {refused}, connections of people: {connects}"
     );
 }

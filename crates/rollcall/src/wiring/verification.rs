@@ -1,4 +1,4 @@
-//! Strangers: who vouches for them, as configured.
+//! Verification of unknown passkeys by whitelist and endpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,17 @@ use domain::{Seconds, UserId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::backends::{self, system_clock};
+use super::stores::{self, system_clock};
 use crate::config::Config;
 use crate::roles::{Role, Roles};
 
-/// Verdicts that are cached.
+/// Cached results.
 const CACHE_ENTRIES_MAX: usize = 1_000_000;
-/// Concurrent calls of the verify endpoint.
+/// Concurrent calls of the verification endpoint.
 const VERIFY_CALLS_AT_ONCE_MAX: usize = 32;
 
 impl Config {
-    /// How strangers are judged.
-    pub fn vouching_settings(&self) -> anyhow::Result<VouchingSettings> {
+    pub fn verification_settings(&self) -> anyhow::Result<VouchingSettings> {
         let access = &self.access;
         Ok(VouchingSettings {
             valid_for: Seconds(access.cache_valid_s),
@@ -54,66 +53,69 @@ impl Config {
     }
 }
 
-/// Questions about strangers that nobody answers yet.
-pub struct Unopened {
+/// Verification requests queue here until it is started.
+pub struct PendingVerification {
     strangers: Arc<Strangers>,
     questions: Questions,
     endpoint: Option<VerifyEndpoint>,
     settings: VouchingSettings,
 }
 
-/// The task that answers them.
-pub struct Office {
+/// The running verifier.
+pub struct VerificationTask {
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
 }
 
-/// A gate that verifies unknown passkeys; and the one behind it for the site's keys, where there is Redis and a role of
-/// this process asks about torrents or passkeys.
-pub fn gates(config: &Config, roles: &Roles) -> anyhow::Result<(Arc<Gate>, Option<Arc<Gate>>, Unopened)> {
-    let settings = config.vouching_settings()?;
+/// The gate, which verifies unknown passkeys, and behind it the gate of the Redis source, if Redis is configured and
+/// a role of this process needs it.
+pub fn open_gates(
+    config: &Config,
+    roles: &Roles,
+) -> anyhow::Result<(Arc<Gate>, Option<Arc<Gate>>, PendingVerification)> {
+    let settings = config.verification_settings()?;
     let endpoint = config.verify_endpoint()?;
     let (strangers, questions) = Strangers::new(settings.patience());
-    let asks =
+    let is_needed =
         [Role::Tracker, Role::Ledger, Role::Mirror, Role::Site].iter().any(|role| roles.include(*role));
-    let site = config.redis_settings()?.filter(|_| asks).map(|_| Arc::new(Gate::default()));
+    let site = config.redis_settings()?.filter(|_| is_needed).map(|_| Arc::new(Gate::default()));
     let gate = Gate::with_strangers(Arc::clone(&strangers));
     let gate = match &site {
         Some(site) => gate.with_site(Arc::clone(site)),
         None => gate,
     };
-    Ok((Arc::new(gate), site, Unopened { strangers, questions, endpoint, settings }))
+    Ok((Arc::new(gate), site, PendingVerification { strangers, questions, endpoint, settings }))
 }
 
-impl Unopened {
-    /// Begins to answer. `turn_out` hears of users whose peers must go.
-    pub async fn open(
+impl PendingVerification {
+    /// `evict` is called for users whose peers must be removed.
+    pub async fn start(
         self,
         config: &Config,
         store: &Store,
         gate: &Arc<Gate>,
-        turn_out: impl FnMut(UserId) + Send + 'static,
-    ) -> anyhow::Result<Office> {
+        evict: impl FnMut(UserId) + Send + 'static,
+    ) -> anyhow::Result<VerificationTask> {
         let parts = Parts {
             strangers: self.strangers,
             questions: self.questions,
             gate: Arc::clone(gate),
             store: store.clone(),
-            whitelist: backends::open_whitelist(config, store)?.store,
+            whitelist: stores::open_whitelist(config, store)?.store,
             feed: PasskeyFeed::open(store).await?,
             endpoint: self.endpoint,
             clock: system_clock(),
         };
-        let vouching = Vouching::new(parts, self.settings);
+        let verifier = Vouching::new(parts, self.settings);
         let (stop, stopped) = oneshot::channel::<()>();
-        Ok(Office { stop, running: tokio::spawn(vouching.run(turn_out, stopped)) })
+        Ok(VerificationTask { stop, running: tokio::spawn(verifier.run(evict, stopped)) })
     }
 }
 
-impl Office {
-    /// Answers nobody any more. Whoever still waits is told to come back.
-    pub async fn close(self) {
-        // It ends as soon as its sender is gone.
+impl VerificationTask {
+    /// Requests that still wait are answered with `retry in`.
+    pub async fn stop(self) {
+        // The task stops when its sender is dropped.
         drop(self.stop);
         let _ = self.running.await;
     }

@@ -14,36 +14,36 @@ pub struct NotAMoment;
 
 /// A moment, or a time from now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum Moment {
     /// This many seconds from now.
     In(u32),
     /// This moment.
     At(UnixTime),
 }
 
-impl When {
+impl Moment {
     /// The moment that is meant, now being `now`.
     pub fn after(self, now: UnixTime) -> UnixTime {
         match self {
-            When::In(seconds) => UnixTime(now.0.saturating_add(seconds)),
-            When::At(at) => at,
+            Moment::In(seconds) => UnixTime(now.0.saturating_add(seconds)),
+            Moment::At(at) => at,
         }
     }
 }
 
-impl FromStr for When {
+impl FromStr for Moment {
     type Err = NotAMoment;
-    fn from_str(text: &str) -> Result<When, NotAMoment> {
+    fn from_str(text: &str) -> Result<Moment, NotAMoment> {
         if let Some(seconds) = digits(text) {
-            return Ok(When::At(UnixTime(seconds)));
+            return Ok(Moment::At(UnixTime(seconds)));
         }
         for (unit, length) in [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400), ('w', 7 * 86_400)] {
             if let Some(count) = text.strip_suffix(unit) {
                 let seconds = digits(count).and_then(|count| count.checked_mul(length));
-                return seconds.map(When::In).ok_or(NotAMoment);
+                return seconds.map(Moment::In).ok_or(NotAMoment);
             }
         }
-        date(text).map(When::At).ok_or(NotAMoment)
+        date(text).map(Moment::At).ok_or(NotAMoment)
     }
 }
 
@@ -106,10 +106,10 @@ mod tests {
             ("2026-11-17 07:20:01", 1_794_900_001),
             ("2000-02-29T12:15:00Z", 951_826_500),
         ] {
-            assert_eq!(text.parse::<When>().unwrap().after(now), UnixTime(at), "{text}");
+            assert_eq!(text.parse::<Moment>().unwrap().after(now), UnixTime(at), "{text}");
         }
         for text in ["", "h", "-1h", "2026-02-29", "2026-13-01", "2026-11-17T24:00", "99999999999", "5y"] {
-            assert_eq!(text.parse::<When>(), Err(NotAMoment), "{text}");
+            assert_eq!(text.parse::<Moment>(), Err(NotAMoment), "{text}");
         }
     }
 }

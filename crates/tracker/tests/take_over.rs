@@ -11,8 +11,8 @@ use support::certificates::Authority;
 use support::*;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::Ending;
-use tracker::ports::{Handed, Ports};
+use tracker::ShutdownMode;
+use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -27,9 +27,9 @@ fn settings(authority: &Authority) -> Settings {
 }
 
 /// A tracker, and copies of its sockets.
-fn start_with_copies(settings: &Settings) -> (TestTracker, Handed) {
-    let ports = Ports::open(settings).unwrap();
-    let copies = ports.copies().unwrap();
+fn start_with_copies(settings: &Settings) -> (TestTracker, InheritedSockets) {
+    let ports = BoundSockets::open(settings).unwrap();
+    let copies = ports.duplicates().unwrap();
     (try_start_on(settings, ports, None).unwrap(), copies)
 }
 
@@ -42,7 +42,7 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
     let authority = Authority::new();
     authority.install();
     let settings = settings(&authority);
-    let (mut first, handed) = start_with_copies(&settings);
+    let (mut first, inherited) = start_with_copies(&settings);
     let mut kept_alive = first.connect();
     assert_eq!(kept_alive.get("/nothing").status(), 404);
     let mut secure = authority.connect(first.https_v4());
@@ -52,8 +52,8 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
     let path = format!("/{}/announce", passkey(1));
 
     // The first stands still: what comes waits, what is open is served.
-    let valve = first.running().valve().clone();
-    assert!(valve.close());
+    let accept_gate = first.running().accept_gate().clone();
+    assert!(accept_gate.close());
     let mut waiting: Vec<RawHttp> = (0..20).map(|_| first.connect()).collect();
     waiting
         .iter_mut()
@@ -65,9 +65,10 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
     assert!(first.events().is_empty());
 
     let ids = first.running().connection_ids();
-    let second = try_start_on(&settings, Ports::adopt(&settings, handed).unwrap(), Some(ids)).unwrap();
+    let second =
+        try_start_on(&settings, BoundSockets::inherit(&settings, inherited).unwrap(), Some(ids)).unwrap();
     assert_eq!(second.running().addresses(), first.running().addresses());
-    let ending = first.begin_ending(Ending::HandOver);
+    let mode = first.begin_shutdown(ShutdownMode::HandOver);
     for connection in &mut waiting {
         let reply = connection.read_reply();
         assert_eq!((reply.status(), reply.header("connection")), (200, None));
@@ -75,7 +76,7 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
     assert_eq!(udp.receive(PATIENCE).unwrap()[..8], [1_u32.to_be_bytes(), 7_u32.to_be_bytes()].concat());
     assert_eq!(second.events().len(), 21);
 
-    eventually("the first to be told", PATIENCE, || (!valve.close()).then_some(()));
+    eventually("the first to be told", PATIENCE, || (!accept_gate.close()).then_some(()));
 
     // Connections that are open end with their next answers: of several that came together, with the last.
     kept_alive.send(format!("{}{}", request(1), request(2)).as_bytes());
@@ -84,7 +85,7 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
     assert_eq!((other.status(), other.header("connection")), (200, Some("close")));
     assert!(kept_alive.read_to_close().is_empty());
     assert_eq!(secure.get("/nothing").header("connection"), Some("close"));
-    assert!(ending.join().unwrap() < LONG / 2, "nothing else holds it up");
+    assert!(mode.join().unwrap() < LONG / 2, "nothing else holds it up");
     assert_eq!((first.events().len(), second.events().len()), (2, 21));
     second.announce(1, &leecher(3));
     drop(second);
@@ -93,15 +94,15 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
 #[test]
 fn a_valve_that_is_opened_again_lets_in_what_waited() {
     let tracker = start_with(Options::default());
-    let valve = tracker.running().valve().clone();
+    let accept_gate = tracker.running().accept_gate().clone();
     for _ in 0..3 {
-        assert!(valve.close());
+        assert!(accept_gate.close());
         let mut connection = tracker.connect();
         connection.send(request(1).as_bytes());
         let udp = tracker.udp_v6();
         udp.send(&testkit::udp::request_head(testkit::udp::PROTOCOL_ID, 0, 1));
         assert!(udp.receive(Duration::from_millis(20)).is_none());
-        valve.open();
+        accept_gate.open();
         assert_eq!(connection.read_reply().status(), 200);
         assert!(udp.receive(PATIENCE).is_some());
     }
@@ -110,17 +111,17 @@ fn a_valve_that_is_opened_again_lets_in_what_waited() {
 #[test]
 fn who_asks_nothing_any_more_does_not_hold_up_the_end() {
     let settings = settings_of(Options { drain_timeout: Duration::from_millis(400), ..Options::default() });
-    let (mut first, handed) = start_with_copies(&settings);
+    let (mut first, inherited) = start_with_copies(&settings);
     let mut silent = first.connect();
     assert_eq!(silent.get("/nothing").status(), 404);
-    let took = first.begin_ending(Ending::HandOver).join().unwrap();
+    let took = first.begin_shutdown(ShutdownMode::HandOver).join().unwrap();
     assert!(took >= Duration::from_millis(200), "it is given time: {took:?}");
     assert!(took < PATIENCE, "{took:?}");
     assert!(silent.read_to_close().is_empty());
     // Nobody has begun to serve yet, and nobody was refused.
-    let mut waiting = RawHttp::connect(handed.http[0].local_addr().unwrap());
+    let mut waiting = RawHttp::connect(inherited.http[0].local_addr().unwrap());
     waiting.send(request(1).as_bytes());
-    let second = try_start_on(&settings, Ports::adopt(&settings, handed).unwrap(), None).unwrap();
+    let second = try_start_on(&settings, BoundSockets::inherit(&settings, inherited).unwrap(), None).unwrap();
     assert_eq!(waiting.read_reply().status(), 200);
     drop(second);
 }
@@ -129,7 +130,7 @@ fn who_asks_nothing_any_more_does_not_hold_up_the_end() {
 #[test]
 fn addresses_that_are_new_are_opened_and_those_that_are_gone_are_closed() {
     let before = settings_of(Options { workers: 3, ..Options::default() });
-    let (mut first, handed) = start_with_copies(&before);
+    let (mut first, inherited) = start_with_copies(&before);
     let addresses = first.running().addresses().clone();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let after = Settings {
@@ -137,8 +138,8 @@ fn addresses_that_are_new_are_opened_and_those_that_are_gone_are_closed() {
         udp_addresses: vec![addresses.udp[1]],
         ..settings_of(Options { workers: 1, ..Options::default() })
     };
-    let second = try_start_on(&after, Ports::adopt(&after, handed).unwrap(), None).unwrap();
-    first.begin_ending(Ending::HandOver).join().unwrap();
+    let second = try_start_on(&after, BoundSockets::inherit(&after, inherited).unwrap(), None).unwrap();
+    first.begin_shutdown(ShutdownMode::HandOver).join().unwrap();
     assert_eq!(second.running().addresses().http, [addresses.http[0], free]);
     assert_eq!(second.running().addresses().udp, [addresses.udp[1]]);
     // The system gives connections to all three sockets of the first, so all three are served.
@@ -158,9 +159,9 @@ fn ports_can_be_shared_by_two_servers_if_both_say_so() {
         udp_addresses: addresses.udp.clone(),
         ..settings_of(Options::default())
     };
-    assert!(Ports::open(&same).is_err());
+    assert!(BoundSockets::open(&same).is_err());
     let shared = Settings { share_ports: true, ..same };
-    let second = try_start_on(&shared, Ports::open(&shared).unwrap(), None).unwrap();
+    let second = try_start_on(&shared, BoundSockets::open(&shared).unwrap(), None).unwrap();
     let heard_by_both = || {
         assert_eq!(first.get("/nothing").status(), 404);
         let heard = |tracker: &TestTracker| tracker.tracker().counters().connections.get() > 0;

@@ -9,17 +9,17 @@ use access::Audit;
 use access::audit::{Record, Subject, actor_of_command};
 use anyhow::{Context, anyhow};
 
-use super::Desk;
-use crate::backends;
+use super::CommandContext;
+use crate::wiring::stores;
 
-impl Desk {
+impl CommandContext {
     /// Opens the audit trail; fails if it cannot be written.
     pub fn open_audit(&self) -> anyhow::Result<Audit> {
-        Ok(Audit::open(self.config.audit_settings(&self.data), backends::system_clock())?)
+        Ok(Audit::open(self.config.audit_settings(&self.data), stores::system_clock())?)
     }
 
     /// Makes a change and records how it ended. `tell` adds what is known only afterwards.
-    pub async fn recorded<T, E: Into<anyhow::Error>>(
+    pub async fn audited<T, E: Into<anyhow::Error>>(
         &self,
         record: Record,
         change: impl Future<Output = Result<T, E>>,

@@ -14,10 +14,10 @@ use tracker::Addresses;
 use crate::config::Config;
 use crate::first_key::FirstKey;
 use crate::output::Output;
-use crate::site_side::ServingSite;
+use crate::wiring::site::ServingSite;
 
 /// What a greeting tells of.
-pub(super) struct Scene<'a> {
+pub(super) struct StartupMessage<'a> {
     pub(super) config: &'a Config,
     pub(super) addresses: Addresses,
     pub(super) site: Option<&'a ServingSite>,
@@ -36,25 +36,25 @@ pub(super) struct RedisState {
 }
 
 /// How long Redis may take to answer before the greeting says that it does not.
-const REDIS_ANSWER_MAX: Duration = Duration::from_secs(2);
+const REDIS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl RedisState {
     /// Asks Redis whether it is there; none if none is configured.
-    pub(super) async fn ask(config: &Config) -> anyhow::Result<Option<RedisState>> {
+    pub(super) async fn probe(config: &Config) -> anyhow::Result<Option<RedisState>> {
         let Some(settings) = config.redis_settings()? else { return Ok(None) };
         let url = settings.to_string();
-        let error = match tokio::time::timeout(REDIS_ANSWER_MAX, Redis::connect(settings)).await {
+        let error = match tokio::time::timeout(REDIS_TIMEOUT, Redis::connect(settings)).await {
             Ok(connected) => connected.err().map(|trouble| trouble.to_string()),
-            Err(_) => Some(format!("Redis did not answer within {} s", REDIS_ANSWER_MAX.as_secs())),
+            Err(_) => Some(format!("Redis did not answer within {} s", REDIS_TIMEOUT.as_secs())),
         };
         Ok(Some(RedisState { url, error }))
     }
 
     /// What does not work until it is back, if it is away: of what is in Redis, and of the site's parts in it.
-    fn warning(&self, has_mirror: bool, has_register: bool) -> Option<String> {
+    fn warning(&self, has_mirror: bool, has_cluster: bool) -> Option<String> {
         let error = self.error.as_ref()?;
         let mut text = format!("{error}.\nUntil {} answers:\n", self.url);
-        let more = [("mirror", has_mirror), ("register", has_register)];
+        let more = [("mirror", has_mirror), ("register", has_cluster)];
         let more = more.into_iter().filter_map(|(part, is_there)| is_there.then_some(part));
         for part in ["journal", "ledger", "activity", "whitelist"].into_iter().chain(more) {
             let _ = writeln!(text, "  {}", effect_of(part));
@@ -72,9 +72,9 @@ fn host_of(address: &SocketAddr) -> String {
     }
 }
 
-impl Scene<'_> {
+impl StartupMessage<'_> {
     /// Says where everything is, and what to do next.
-    pub(super) fn greet(&self, output: Output) -> anyhow::Result<()> {
+    pub(super) fn print(&self, output: Output) -> anyhow::Result<()> {
         let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (first_key, first_key_file) = match self.site.and_then(ServingSite::first_key) {
             None => (None, None),
@@ -87,7 +87,7 @@ impl Scene<'_> {
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
-            "people": self.site.map(ServingSite::people_urls).unwrap_or_default(),
+            "people": self.site.map(ServingSite::websocket_urls).unwrap_or_default(),
             "gateways": self.site.and_then(ServingSite::gateways),
             "first_key": first_key,
             "first_key_file": first_key_file,
@@ -97,7 +97,7 @@ impl Scene<'_> {
             "users": self.gate.user_count(),
             "torrents": self.gate.torrent_count(),
         });
-        output.show(&json, &self.greeting())?;
+        output.show(&json, &self.text())?;
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Scene<'_> {
         }
     }
 
-    fn greeting(&self) -> String {
+    fn text(&self) -> String {
         let mut text = format!("\nRollcall {} is up.\n\n", env!("CARGO_PKG_VERSION"));
         let Addresses { http, https, udp } = &self.addresses;
         for (scheme, list) in [("https", https), ("http", http), ("udp", udp)] {
@@ -123,7 +123,7 @@ impl Scene<'_> {
         for url in self.site.iter().flat_map(|site| site.urls()) {
             let _ = writeln!(text, "  site      {url}/");
         }
-        for url in self.site.iter().flat_map(|site| site.people_urls()) {
+        for url in self.site.iter().flat_map(|site| site.websocket_urls()) {
             let _ = writeln!(text, "  people    {url}");
         }
         if let Some(gateways) = self.site.and_then(ServingSite::gateways) {
@@ -137,9 +137,9 @@ impl Scene<'_> {
         let _ = writeln!(text, "  journal   {}", self.journal());
         let _ =
             writeln!(text, "  database  {}  (users: {users}, torrents: {torrents})\n", self.store.shown());
-        let has_register = self.site.and_then(ServingSite::gateways).is_some();
+        let has_cluster = self.site.and_then(ServingSite::gateways).is_some();
         let warning =
-            self.redis.as_ref().and_then(|redis| redis.warning(self.config.mirror.enabled, has_register));
+            self.redis.as_ref().and_then(|redis| redis.warning(self.config.mirror.enabled, has_cluster));
         text.push_str(&warning.unwrap_or_default());
         match self.site.and_then(ServingSite::first_key) {
             None => {}

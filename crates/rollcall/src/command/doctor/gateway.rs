@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 use crate::config::Config;
 use crate::gateway_secret::{self, SECRET_CHARS_MIN};
@@ -13,15 +13,15 @@ use crate::gateway_secret::{self, SECRET_CHARS_MIN};
 pub(super) const NAME: &str = "gateway";
 
 /// Looks at the settings and the files they name.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of(NAME);
-    let gateway = &patient.config.gateway;
+    let gateway = &target.config.gateway;
     match gateway.token_hmac_secret.reveal() {
         // One that could be guessed is refused with the settings.
         Some(secret) => {
             findings.ok(format!("gateway.token_hmac_secret has {} characters", secret.chars().count()));
         }
-        None if gateway_secret::is_kept(&patient.config) => kept_secret(&mut findings, &patient.data),
+        None if gateway_secret::is_kept(&target.config) => kept_secret(&mut findings, &target.data),
         None => {}
     }
     if let Some(path) = &gateway.token_public_key_file {
@@ -30,8 +30,8 @@ pub(super) fn check(patient: &Patient) -> Findings {
     if let Some(path) = &gateway.token_jwks_file {
         key_file(&mut findings, "gateway.token_jwks_file", path, "\"keys\"");
     }
-    origins(&mut findings, &patient.config);
-    webhooks(&mut findings, &patient.config);
+    origins(&mut findings, &target.config);
+    webhooks(&mut findings, &target.config);
     findings
 }
 

@@ -1,18 +1,17 @@
-//! The configuration as the site wants it.
+//! Settings of the site, made from the configuration.
 
 use domain::Seconds;
 use site::{SiteLimits, SiteSettings};
 use tracker::settings::{ProxySettings, TlsFiles};
 
+use super::tracker_settings::{HEADER_BYTES_MAX, header_name, seconds};
 use crate::config::{Config, WebOrigin};
-use crate::tracker_settings::{HEADER_BYTES_MAX, header_name, seconds};
 
 fn texts_of(origins: &[WebOrigin]) -> Vec<String> {
     origins.iter().map(|origin| origin.as_str().to_owned()).collect()
 }
 
 impl Config {
-    /// Everything the site goes by.
     pub fn site_settings(&self) -> SiteSettings {
         let site = &self.site;
         let tls = site.tls_cert_file.clone().zip(site.tls_key_file.clone());

@@ -1,4 +1,4 @@
-//! The site beside the tracker: what it is given, and how it is started.
+//! The site: its stores, readiness, metrics, overview and gateway.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -27,45 +27,36 @@ use tracker::Tracker;
 use tracker::http::tls::Certificate;
 use views::{Activity, Indexes};
 
-use crate::backends::{self, system_clock};
+use super::background::Background;
+use super::gateway::{self as gateway_wiring, Traffic};
+use super::readiness;
+use super::resolver::Resolver;
+use super::stores::{self, system_clock};
 use crate::config::Config;
-use crate::directory::Resolver;
-use crate::engine::Engine;
 use crate::first_key::FirstKey;
-use crate::gateway_side::{self, Traffic};
-use crate::readiness;
 
-/// What the rest of the process lends to the site.
-pub struct Lent<'a> {
-    /// The settings.
+pub struct SiteInputs<'a> {
     pub config: &'a Config,
-    /// The data folder.
     pub data: &'a Path,
-    /// This process among others.
     pub node: &'a ProcessName,
-    /// Users, torrents, clients.
     pub store: &'a Store,
-    /// What the tracker goes by.
     pub gate: &'a Arc<Gate>,
-    /// The tracker, if this process is one.
+    /// With the role tracker.
     pub tracker: Option<Arc<Tracker>>,
-    /// The certificate of the tracker, if it has one.
+    /// Of the tracker.
     pub certificate: Option<Arc<Certificate>>,
-    /// Whether people may connect here.
+    /// With the role gateway.
     pub with_gateway: bool,
-    /// How the gate follows the database.
     pub follower: Arc<FollowCounters>,
-    /// What is done with the site's keys.
     pub site_keys: SiteKeyFigures,
 }
 
-/// A site whose parts are open, and that needs nothing but sockets.
+/// A site without sockets.
 pub struct OpenSite {
     unbound: UnboundSite,
     site: Arc<Site>,
 }
 
-/// A site that serves.
 pub struct ServingSite {
     running: RunningSite,
     site: Arc<Site>,
@@ -73,122 +64,124 @@ pub struct ServingSite {
 }
 
 impl OpenSite {
-    /// Opens what only the site needs; what it looks after begins with the engine.
-    pub async fn open(lent: Lent<'_>, engine: &mut Engine) -> anyhow::Result<OpenSite> {
-        let settings = lent.config.site_settings();
+    /// Opens the stores of the site and adds its tasks to `background`.
+    pub async fn open(inputs: SiteInputs<'_>, background: &mut Background) -> anyhow::Result<OpenSite> {
+        let settings = inputs.config.site_settings();
         let unbound = UnboundSite::new(&settings)?;
         let clock = system_clock();
-        let audit = Audit::open(lent.config.audit_settings(lent.data), system_clock())?;
-        let ring =
-            KeyRing::load(ApiKeys::on(lent.store), lent.config.site.tracker_api_key.reveal(), system_clock())
-                .await?;
+        let audit = Audit::open(inputs.config.audit_settings(inputs.data), system_clock())?;
+        let ring = KeyRing::load(
+            ApiKeys::on(inputs.store),
+            inputs.config.site.tracker_api_key.reveal(),
+            system_clock(),
+        )
+        .await?;
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
-        engine.add_until_stopped(|stopped| async move { followed.follow(end_of(stopped)).await });
-        let sessions = Arc::new(Sessions::on(lent.store));
+        background.add_task(|stopped| async move { followed.follow(until_stopped(stopped)).await });
+        let sessions = Arc::new(Sessions::on(inputs.store));
         let swept = Arc::clone(&sessions);
-        engine.add_until_stopped(|stopped| swept.keep_swept(system_clock(), end_of(stopped)));
+        background.add_task(|stopped| swept.keep_swept(system_clock(), until_stopped(stopped)));
         let kept = audit.clone();
-        engine.add_until_stopped(|stopped| kept.keep_synced(end_of(stopped)));
-        let ledger = ledger_of(&lent, engine).await?;
-        let activity = match &engine.shown().activity {
+        background.add_task(|stopped| kept.keep_synced(until_stopped(stopped)));
+        let ledger = ledger_of(&inputs, background).await?;
+        let activity = match &background.handles().activity {
             Some(activity) => activity.clone(),
-            None => backends::open_activity(lent.config, lent.data).await?.store,
+            None => stores::open_activity(inputs.config, inputs.data).await?.store,
         };
-        let people = backends::open_people(lent.config, lent.store).await?;
-        let gateway = match lent.with_gateway {
-            true => Some(open_gateway(&lent, engine, people.clone(), &activity, &ring).await?),
+        let friends = stores::open_friends(inputs.config, inputs.store).await?;
+        let gateway = match inputs.with_gateway {
+            true => Some(open_gateway(&inputs, background, friends.clone(), &activity, &ring).await?),
             false => None,
         };
-        let whitelist = backends::open_whitelist(lent.config, lent.store)?;
-        let passkeys = Passkeys::new(whitelist.store, lent.store.clone());
-        let mut needed = readiness::dependencies(readiness::Needs {
-            store: lent.store,
-            journal: engine.journal(),
-            queue: engine.queue(),
-            views: &engine.shown().views,
+        let whitelist = stores::open_whitelist(inputs.config, inputs.store)?;
+        let passkeys = Passkeys::new(whitelist.store, inputs.store.clone());
+        let mut needed = readiness::dependencies(readiness::ReadinessInputs {
+            store: inputs.store,
+            journal: background.journal(),
+            queue: background.queue(),
+            views: &background.handles().views,
             passkeys: &passkeys,
             activity: &activity,
             audit: &audit,
             redis: whitelist.redis.as_ref(),
         });
-        let lease_s = lent.config.presence.lease_s;
-        needed.extend(gateway.iter().filter_map(|gateway| register_dependency(gateway, lease_s)));
+        let lease_s = inputs.config.presence.lease_s;
+        needed.extend(gateway.iter().filter_map(|gateway| cluster_dependency(gateway, lease_s)));
         let health = Arc::new(Health::new(needed, clock.now()));
-        let asked = Arc::clone(&health);
-        engine.add_until_stopped(|stopped| asked.run(system_clock(), stopped));
+        let checked = Arc::clone(&health);
+        background.add_task(|stopped| checked.run(system_clock(), stopped));
         let counters = Arc::new(SiteCounters::default());
         let redis = whitelist.redis.map(|redis| ("whitelist", redis));
-        let mut metrics = metrics_of(&lent, engine, redis);
+        let mut metrics = metrics_of(&inputs, background, redis);
         metrics.add(audit.clone());
         metrics.add(Arc::clone(&health));
         metrics.add(Arc::clone(&sessions));
-        let of_tracker = lent.certificate.iter().map(|shown| ("tracker", Arc::clone(shown)));
-        let of_site = unbound.certificate().map(|shown| ("site", Arc::clone(shown)));
-        metrics.add(CertificateFigures(of_tracker.chain(of_site).collect()));
+        let tracker_certificate =
+            inputs.certificate.iter().map(|certificate| ("tracker", Arc::clone(certificate)));
+        let site_certificate = unbound.certificate().map(|certificate| ("site", Arc::clone(certificate)));
+        metrics.add(CertificateFigures(tracker_certificate.chain(site_certificate).collect()));
         if let Some(gateway) = &gateway {
             metrics.add(Arc::clone(&gateway.counters));
-            metrics.add(people_figures(lent.config, gateway));
+            metrics.add(presence_figures(inputs.config, gateway));
             if let Some(figures) = gateways_figures(gateway) {
                 metrics.add(figures);
             }
         }
         let watch = Arc::clone(metrics.watch());
-        engine.add_until_stopped(|stopped| watch.run(stopped));
+        background.add_task(|stopped| watch.run(stopped));
         let pulse = Pulse::new(PulseSources {
             clock: Arc::clone(&clock),
             version: env!("CARGO_PKG_VERSION"),
-            node: lent.node.node().to_owned(),
+            node: inputs.node.node().to_owned(),
             gateway: gateway.clone(),
-            tracker: lent.tracker.clone(),
-            journal: Arc::clone(engine.journal()),
-            views: view_groups(lent.config),
-            journal_length_alarm: lent.config.journal.length_alarm.into(),
+            tracker: inputs.tracker.clone(),
+            journal: Arc::clone(background.journal()),
+            views: view_groups(inputs.config),
+            journal_length_alarm: inputs.config.journal.length_alarm.into(),
             health: Arc::clone(&health),
             audit: audit.clone(),
         });
-        let beating = Arc::clone(&pulse);
-        engine.add_until_stopped(|stopped| beating.run(stopped));
+        let overview = Arc::clone(&pulse);
+        background.add_task(|stopped| overview.run(stopped));
         let parts = Parts {
             clock,
-            store: lent.store.clone(),
-            people,
-            gate: Arc::clone(lent.gate),
+            store: inputs.store.clone(),
+            people: friends,
+            gate: Arc::clone(inputs.gate),
             passkeys,
             keys: ring,
             sessions,
             audit: Arc::new(audit),
-            journal: Arc::clone(engine.journal()),
-            views: view_groups(lent.config),
+            journal: Arc::clone(background.journal()),
+            views: view_groups(inputs.config),
             ledger,
             activity,
-            hit_and_run: lent.config.hit_and_run_policy(),
+            hit_and_run: inputs.config.hit_and_run_policy(),
             gateway,
-            tracker: lent.tracker,
-            indexes: lent.config.layout()?.map(|(redis, names)| Indexes::new(redis, names)),
+            tracker: inputs.tracker,
+            indexes: inputs.config.mirror_redis()?.map(|(redis, names)| Indexes::new(redis, names)),
             health,
             metrics: Arc::new(metrics),
             pulse,
-            journal_length_alarm: lent.config.journal.length_alarm.into(),
+            journal_length_alarm: inputs.config.journal.length_alarm.into(),
         };
         let site = Site::new(parts, settings, counters);
         Ok(OpenSite { unbound, site })
     }
 
-    /// The gateway of this process, if it has one.
     pub fn gateway(&self) -> Option<Arc<Gateway>> {
         self.site.parts.gateway.clone()
     }
 
-    /// Brings back those who were here, as far as it is written. To be called shortly before it serves.
+    /// Restores stored presence. To be called shortly before serving.
     pub async fn restore(&self) -> anyhow::Result<()> {
         if let Some(gateway) = &self.site.parts.gateway {
-            gateway.hub.restore().await.context("cannot read who was here")?;
+            gateway.hub.restore().await.context("cannot restore presence from the database")?;
         }
         Ok(())
     }
 
-    /// Begins to serve at these sockets.
     pub fn serve(self, listeners: Vec<TcpListener>) -> anyhow::Result<ServingSite> {
         let settings = self.site.settings.clone();
         let counters = Arc::clone(&self.site.counters);
@@ -196,7 +189,7 @@ impl OpenSite {
         let running = self.unbound.serve(listeners, settings, app, counters)?;
         if !running.is_secure() {
             for address in running.addresses().iter().filter(|address| !address.ip().is_loopback()) {
-                warn!(%address, "site.allow_plaintext: keys sent here can be read by whoever carries them");
+                warn!(%address, "site.allow_plaintext: API keys are sent unencrypted to this address");
             }
         }
         if let Some(gateway) = &self.site.parts.gateway {
@@ -207,7 +200,6 @@ impl OpenSite {
 }
 
 impl ServingSite {
-    /// Where it is, as people type it.
     pub fn urls(&self) -> Vec<String> {
         let scheme = if self.running.is_secure() { "https" } else { "http" };
         let url = |address: &SocketAddr| match address.ip().is_unspecified() {
@@ -219,81 +211,81 @@ impl ServingSite {
         urls
     }
 
-    /// How many gateways there are, this one among them; none if it is alone.
+    /// Gateways in the cluster, this one included; none without a cluster.
     pub fn gateways(&self) -> Option<u64> {
         let gateway = self.site.parts.gateway.as_ref()?;
         gateway.is_clustered().then(|| gateway.hub.nodes_alive())
     }
 
-    /// Where people connect, if they may.
-    pub fn people_urls(&self) -> Vec<String> {
+    /// URLs for WebSocket clients; empty without a gateway.
+    pub fn websocket_urls(&self) -> Vec<String> {
         let urls = self.site.parts.gateway.iter().flat_map(|_| self.urls());
         // http becomes ws, https becomes wss.
         urls.map(|url| format!("{}/connection/websocket", url.replacen("http", "ws", 1))).collect()
     }
 
-    /// Makes a key with all rights if there has never been any. To be called when nothing else can fail before the
-    /// key is shown: it is made once, and shown or written to the data folder once.
-    pub async fn make_first_key(&mut self, data: &Path) -> anyhow::Result<()> {
+    /// Creates an admin key if there has never been any key. It is shown or written to the data folder once, so call
+    /// this when nothing else can fail before that.
+    pub async fn create_first_key(&mut self, data: &Path) -> anyhow::Result<()> {
         let parts = &self.site.parts;
         let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
             return Ok(());
         };
         let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
         if let Err(error) = parts.audit.record(record).await {
-            error!(%error, "the first key could not be recorded in the audit trail");
+            error!(%error, "cannot record the first key in the audit trail");
         }
         if let Err(error) = parts.keys.reload().await {
-            warn!(%error, "the first key works a moment later");
+            warn!(%error, "cannot reload the API keys; the first key works a moment later");
         }
         self.first_key = Some(FirstKey::deliver(&key.text, data)?);
         Ok(())
     }
 
-    /// The key that this start has made, if it is the first ever.
+    /// Set if this start created it.
     pub fn first_key(&self) -> Option<&FirstKey> {
         self.first_key.as_ref()
     }
 
-    /// No other process on this data folder serves people any more; whether one did until now.
-    pub fn begin_alone(&self, after_another: bool) {
+    /// Starts what only one process on the data folder may run. `after_another`: a predecessor served until now.
+    pub fn start_exclusive(&self, after_another: bool) {
         if let Some(gateway) = &self.site.parts.gateway {
             gateway.begin_alone(after_another);
         }
     }
 
-    /// Reads the certificate again.
     pub fn reload(&self) {
         self.running.reload();
     }
 
-    /// Sends people away, answers what is in flight, lets every change come to its end, and ends.
+    /// Disconnects WebSocket clients, answers requests in flight, waits for running changes, then stops.
     pub async fn drain(self) {
         if let Some(gateway) = &self.site.parts.gateway {
             gateway.drain().await;
         }
         self.running.drain().await;
-        let patience = self.site.settings.limits.request_timeout;
-        if tokio::time::timeout(patience, self.site.changes_made()).await.is_err() {
-            error!("a change was still under way; it may have been made without a record in the audit trail");
+        let limit = self.site.settings.limits.request_timeout;
+        if tokio::time::timeout(limit, self.site.changes_made()).await.is_err() {
+            error!("drain timeout: a change was still running; it may not be in the audit trail");
         }
     }
 }
 
-/// The gateway, told by the lists of this process when somebody's torrents change.
+/// With the role activity, the gateway is notified when a user's torrents change.
 async fn open_gateway(
-    lent: &Lent<'_>,
-    engine: &Engine,
-    people: FriendStore,
+    inputs: &SiteInputs<'_>,
+    background: &Background,
+    friends: FriendStore,
     activity: &Activity,
     keys: &Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
-    let traffic = Traffic { gate: Arc::clone(lent.gate), activity: activity.clone() };
+    let traffic = Traffic { gate: Arc::clone(inputs.gate), activity: activity.clone() };
     let keys = Arc::clone(keys);
-    let gateway = gateway_side::open((lent.config, lent.data), lent.node, people, traffic, keys).await?;
-    if let Some(kept_here) = &engine.shown().activity {
-        let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(lent.gate));
-        kept_here.tell(move |passkeys| {
+    let gateway =
+        gateway_wiring::open((inputs.config, inputs.data), inputs.node, friends, traffic, keys).await?;
+    if let Some(local_activity) = &background.handles().activity {
+        let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(inputs.gate));
+        local_activity.tell(move |passkeys| {
             let users: Vec<_> = passkeys.iter().filter_map(|passkey| gate.user_of(passkey)).collect();
             hub.traffic_changed(&users);
         });
@@ -301,7 +293,7 @@ async fn open_gateway(
     Ok(gateway)
 }
 
-fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
+fn presence_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
     let hub = Arc::clone(&gateway.hub);
     PeopleFigures {
         count: Arc::new(move || hub.online_count()),
@@ -310,7 +302,7 @@ fn people_figures(config: &Config, gateway: &Arc<Gateway>) -> PeopleFigures {
     }
 }
 
-/// What makes the gateway one of many, if it is.
+/// None without a cluster.
 fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
     let hub = Arc::clone(&gateway.hub);
     Some(GatewaysFigures {
@@ -320,42 +312,41 @@ fn gateways_figures(gateway: &Arc<Gateway>) -> Option<GatewaysFigures> {
     })
 }
 
-/// Whether the register answers: a gateway that is out of contact shows people to those at the same gateway only.
-fn register_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
+/// Without contact to Redis, presence is local to this gateway.
+fn cluster_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
     gateway.hub.since_contact_s()?;
     let hub = Arc::clone(&gateway.hub);
-    let register = Dependency::new("register", move || {
+    let cluster = Dependency::new("register", move || {
         let since_s = hub.since_contact_s().unwrap_or(0);
         async move {
             match since_s <= u64::from(lease_s) {
                 true => Ok(()),
                 false => Err(format!(
-                    "Redis has not answered for {since_s} s: people at other gateways are not seen here, nor those here there"
+                    "Redis has not answered for {since_s} s: presence is local to this gateway until it returns"
                 )),
             }
         }
     });
-    Some(register.needing("redis"))
+    Some(cluster.needing("redis"))
 }
 
-/// Ready once everything is to end.
-async fn end_of(mut stopped: watch::Receiver<bool>) {
+async fn until_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// The accounts: those of this process, or opened to be read.
-async fn ledger_of(lent: &Lent<'_>, engine: &Engine) -> anyhow::Result<Arc<Ledger>> {
-    if let Some(ledger) = &engine.shown().ledger {
+/// The ledger of this process, or one opened for reading.
+async fn ledger_of(inputs: &SiteInputs<'_>, background: &Background) -> anyhow::Result<Arc<Ledger>> {
+    if let Some(ledger) = &background.handles().ledger {
         return Ok(Arc::clone(ledger));
     }
-    let directory = Arc::new(Resolver::new(lent.gate, Arc::clone(&lent.follower), None));
-    let ledger = backends::open_ledger(lent.config, lent.data, directory, Arc::new(LogRisks)).await;
-    Ok(Arc::new(ledger.context("cannot open the accounts for the site")?))
+    let directory = Arc::new(Resolver::new(inputs.gate, Arc::clone(&inputs.follower), None));
+    let ledger = stores::open_ledger(inputs.config, inputs.data, directory, Arc::new(LogRisks)).await;
+    Ok(Arc::new(ledger.context("cannot open the ledger for the site")?))
 }
 
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
     let mut groups = vec![("ledger", config.ledger.group.as_str()), ("activity", views::activity::GROUP)];
-    if config.has_layout() {
+    if config.has_mirror() {
         groups.push(("mirror", views::mirror::GROUP));
     }
     let dead_after = Duration::from_secs(config.journal.dead_after_s.into());
@@ -363,13 +354,17 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
     groups.map(|(view, group)| ViewGroup { view, group: group.to_owned(), dead_after }).collect()
 }
 
-fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Redis)>) -> Metrics {
-    let shown = engine.shown();
+fn metrics_of(
+    inputs: &SiteInputs<'_>,
+    background: &Background,
+    redis: Option<(&'static str, Redis)>,
+) -> Metrics {
+    let handles = background.handles();
     let group_of = |view: &str| {
-        let known = view_groups(lent.config).into_iter().find(|known| known.view == view);
+        let known = view_groups(inputs.config).into_iter().find(|known| known.view == view);
         known.map(|known| known.group).unwrap_or_default()
     };
-    let views = shown.views.iter().map(|(view, counters)| ViewSource {
+    let views = handles.views.iter().map(|(view, counters)| ViewSource {
         view,
         group: group_of(view),
         counters: Arc::clone(counters),
@@ -377,21 +372,21 @@ fn metrics_of(lent: &Lent<'_>, engine: &Engine, redis: Option<(&'static str, Red
     let mut metrics = Metrics::new(MetricsSources {
         version: env!("CARGO_PKG_VERSION"),
         clock: system_clock(),
-        tracker: lent.tracker.clone(),
-        queue: Arc::clone(engine.queue()),
-        journal: Arc::clone(engine.journal()),
-        maintenance: Arc::clone(&shown.maintenance),
+        tracker: inputs.tracker.clone(),
+        queue: Arc::clone(background.queue()),
+        journal: Arc::clone(background.journal()),
+        maintenance: Arc::clone(&handles.maintenance),
         views: views.collect(),
-        ledger: shown.ledger.clone(),
-        activity: shown.activity.clone(),
-        gate: Arc::clone(lent.gate),
-        follower: Some(Arc::clone(&lent.follower)),
-        databases: vec![("access", lent.store.database().clone())],
-        redis: shown.redis.iter().cloned().chain(redis).collect(),
+        ledger: handles.ledger.clone(),
+        activity: handles.activity.clone(),
+        gate: Arc::clone(inputs.gate),
+        follower: Some(Arc::clone(&inputs.follower)),
+        databases: vec![("access", inputs.store.database().clone())],
+        redis: handles.redis.iter().cloned().chain(redis).collect(),
     });
     metrics.add(Allocator);
-    metrics.add(lent.site_keys.clone());
-    if let Some(side) = &shown.mirror {
+    metrics.add(inputs.site_keys.clone());
+    if let Some(side) = &handles.mirror {
         metrics
             .add(MirrorFigures { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
     }

@@ -1,4 +1,4 @@
-//! The configuration as presence and the gateway want it.
+//! Settings of presence and the gateway, made from the configuration.
 
 use std::time::Duration;
 
@@ -8,17 +8,15 @@ use gateway::settings::{
 };
 use presence::Policy;
 
+use super::tracker_settings::seconds;
 use crate::config::{Config, WebOrigin};
-use crate::tracker_settings::seconds;
 
-/// Each sign of life is remembered, at most once a second: after a crash "last seen" is the truth.
-const REMEMBER_EVERY: Seconds = Seconds(1);
+/// Activity is stored at most this often, so that "last seen" is accurate after a crash.
+const STORE_INTERVAL: Seconds = Seconds(1);
 
-/// A webhook is retried for this long.
 const WEBHOOK_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Config {
-    /// When a device counts as here, away and gone.
     pub fn presence_policy(&self) -> Policy {
         let presence = &self.presence;
         Policy {
@@ -33,15 +31,15 @@ impl Config {
             flap_grace_max: Seconds(presence.flap_grace_max_s),
             flap_forget: Seconds(presence.flap_forget_s),
             devices_max: presence.devices_max,
-            store_interval: REMEMBER_EVERY,
+            store_interval: STORE_INTERVAL,
             ..Policy::default()
         }
     }
 
-    /// Everything the gateway goes by. `kept_secret` is the one in the data folder, for where none is configured.
-    pub fn gateway_settings(&self, kept_secret: Option<String>) -> GatewaySettings {
+    /// `stored_secret` is the one in the data folder, for when none is configured.
+    pub fn gateway_settings(&self, stored_secret: Option<String>) -> GatewaySettings {
         let gateway = &self.gateway;
-        let hmac_secret = gateway.token_hmac_secret.reveal().map(str::to_owned).or(kept_secret);
+        let hmac_secret = gateway.token_hmac_secret.reveal().map(str::to_owned).or(stored_secret);
         let webhook = gateway.webhook_url.as_str().map(|url| WebhookSettings {
             url: url.to_owned(),
             ca_file: gateway.webhook_ca_file.clone(),

@@ -1,5 +1,5 @@
-//! Where the gate gets its knowledge from: our database and the keys that the site writes; and the copy of the database in
-//! Redis for programs that read those keys (M1 to M3).
+//! The gate follows the database and the Redis source; and the database is copied to Redis for other readers of those
+//! keys (M1 to M3).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,54 +9,51 @@ use access::{Change, FollowCounters, Follower, Gate, SiteFollower, SiteKeys, Sto
 use keyspace::{MirrorNames, Redis, SiteChannels};
 use site::metrics::SiteKeyFigures;
 
-use crate::backends::{self, system_clock};
+use super::background::Background;
+use super::stores::{self, system_clock};
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::roles::{Role, Roles};
 
-/// The site's keys, where there is a Redis for them.
-pub fn site_keys(config: &Config) -> anyhow::Result<Option<SiteKeys>> {
+/// None without Redis.
+pub fn redis_source(config: &Config) -> anyhow::Result<Option<SiteKeys>> {
     let Some(settings) = config.redis_settings()? else { return Ok(None) };
     let (names, channels) = (MirrorNames::new(settings.mode), SiteChannels::default());
     Ok(Some(SiteKeys::new(Redis::new(settings)?, names, channels)))
 }
 
-/// What keeps the gate up to date.
-pub struct Following {
+pub struct GateFollowers {
     database: Follower,
     /// None without Redis.
     site: Option<Box<SiteFollower>>,
     gate: Arc<Gate>,
 }
 
-impl Following {
-    /// Fills the gate from the database, and `site` from the site's keys. A Redis that is away is read later.
+impl GateFollowers {
+    /// Fills `gate` from the database and `site` from the Redis source. If Redis is unreachable, it is read later.
     pub async fn load(
         config: &Config,
         store: &Store,
         gate: &Arc<Gate>,
         site: Option<&Arc<Gate>>,
-    ) -> anyhow::Result<Following> {
+    ) -> anyhow::Result<GateFollowers> {
         let every = Duration::from_millis(config.access.poll_interval_ms.into());
         let database = access::load(store.clone(), Arc::clone(gate)).await?.poll_every(every);
-        let site = match (site_keys(config)?, site) {
+        let site = match (redis_source(config)?, site) {
             (Some(keys), Some(site)) => Some(Box::new(SiteFollower::load(keys, Arc::clone(site)).await)),
             _ => None,
         };
-        Ok(Following { database, site, gate: Arc::clone(gate) })
+        Ok(GateFollowers { database, site, gate: Arc::clone(gate) })
     }
 
-    /// Has the site's keys read at once.
+    /// Reads single keys of the Redis source on demand.
     pub fn reader(&self) -> Option<SiteReader> {
         self.site.as_ref().map(|site| site.reader())
     }
 
-    /// What is counted of the database.
     pub fn counters(&self) -> Arc<FollowCounters> {
         self.database.counters()
     }
 
-    /// What is counted of the site's keys.
     pub fn figures(&self, notes: Option<&CopyNotes>) -> SiteKeyFigures {
         let site = self.site.as_deref();
         SiteKeyFigures {
@@ -66,13 +63,12 @@ impl Following {
         }
     }
 
-    /// Follows until `shutdown` is ready.
     pub async fn run(self, on_change: impl Fn(Change), shutdown: impl Future) {
-        let Following { database, site, gate } = self;
+        let GateFollowers { database, site, gate } = self;
         let of_database = database.run(&on_change, std::future::pending::<()>());
         let of_site = async {
             if let Some(site) = site {
-                let on_site_change = |change| tell_site_change(&gate, change, &on_change);
+                let on_site_change = |change| forward_redis_change(&gate, change, &on_change);
                 site.run(on_site_change, std::future::pending::<()>()).await;
             }
         };
@@ -83,9 +79,9 @@ impl Following {
     }
 }
 
-/// Tells what a change of the site's keys means for the gate. User ids in keys are the site's; rows may have others, so
-/// users are told of by their rows.
-fn tell_site_change(gate: &Gate, change: Change, on_change: &impl Fn(Change)) {
+/// Forwards a change of the Redis source. User ids in those keys are the site's and may differ from ours, so users
+/// are looked up by passkey.
+fn forward_redis_change(gate: &Gate, change: Change, on_change: &impl Fn(Change)) {
     let now = system_clock().steady();
     match change {
         Change::PasskeyChanged(passkey) => {
@@ -104,26 +100,27 @@ fn tell_site_change(gate: &Gate, change: Change, on_change: &impl Fn(Change)) {
     }
 }
 
-/// Lets the copy in Redis be kept, if this process does that. Every change of the gate goes to the notes.
-pub fn keep_copies(
+/// Adds the task that copies the database to Redis, if this process has the role. Every change of the gate must be
+/// passed to the returned notes.
+pub fn add_redis_copier(
     config: &Config,
     roles: &Roles,
     store: &Store,
     gate: &Arc<Gate>,
-    engine: &mut Engine,
+    background: &mut Background,
 ) -> anyhow::Result<Option<CopyNotes>> {
     if !config.mirror.enabled || !roles.include(Role::Mirror) {
         return Ok(None);
     }
-    let Some(keys) = site_keys(config)? else { return Ok(None) };
+    let Some(keys) = redis_source(config)? else { return Ok(None) };
     let (copier, notes) = Copier::new(CopyParts {
         keys,
         gate: Arc::clone(gate),
         store: store.clone(),
-        whitelist: backends::open_whitelist(config, store)?.store,
+        whitelist: stores::open_whitelist(config, store)?.store,
         clock: system_clock(),
     });
-    engine.add_until_stopped(|mut stopped| {
+    background.add_task(|mut stopped| {
         copier.run(async move {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         })

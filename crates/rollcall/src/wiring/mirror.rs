@@ -1,8 +1,7 @@
-//! The tracker's Redis layout beside everything else: who keeps it, who listens for silent peers, and what each tracker
-//! tells of its requests.
+//! The mirror: the keys `t:*` in Redis, kept from the journal, and the expiry of its peers.
 //!
-//! Every process with the role stands by; one of them keeps the layout at a time. Listening is cheap, so those who stand
-//! by listen as well, and do nothing about what they hear.
+//! Every process with the role is ready; the holder of the lease writes. All of them subscribe to expiry messages,
+//! which is cheap; without the lease they ignore them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,46 +17,43 @@ use tracker::Tracker;
 use views::mirror::Found;
 use views::{Mirror, MirrorParts, MirrorSettings};
 
-use crate::backends::{RedisBackend, redis_backend, system_clock};
+use super::background::Background;
+use super::resolver::Resolver;
+use super::stores::{RedisBackend, redis_backend, system_clock};
 use crate::config::Config;
-use crate::directory::Resolver;
-use crate::engine::Engine;
 use crate::node::Node;
 
-/// After this long without a word, another process takes over.
+/// Without renewal for this long, another process takes over.
 const LEASE_LENGTH: Duration = Duration::from_secs(10);
 const DAY_S: u32 = 24 * 60 * 60;
-/// How much later than the tracker the layout takes a peer for gone.
+/// The mirror removes a peer this much later than the tracker expires it.
 const REAP_SLACK: Seconds = Seconds(10);
-/// How often the sweep takes a step.
-const STEP_EVERY: Duration = Duration::from_secs(1);
-/// Likewise, while peers are looked for whose end was missed.
-const HURRIED_STEP_EVERY: Duration = Duration::from_millis(50);
-/// How long further messages are waited for before peers are reaped together.
-const GATHER: Duration = Duration::from_millis(20);
-/// Peers reaped together, at most.
-const GATHERED_MAX: usize = 500;
-/// How often a tracker tells of its requests.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Interval of reconciliation steps.
+const STEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of reconciliation steps after expiry messages may have been missed.
+const FAST_STEP_INTERVAL: Duration = Duration::from_millis(50);
+/// Wait for further messages before a batch of peers is removed.
+const BATCH_WAIT: Duration = Duration::from_millis(20);
+/// Peers per batch.
+const BATCH_MAX: usize = 500;
+/// Interval at which a tracker adds its request counts.
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The layout, and what there is to see of it.
 #[derive(Clone)]
-pub struct MirrorSide {
-    /// The layout.
+pub struct OpenMirror {
     pub mirror: Arc<Mirror>,
-    /// Its connection to Redis.
     pub redis: Redis,
-    /// What was heard, once somebody listens.
+    /// Set once the subscription starts.
     pub listening: Arc<OnceLock<Arc<ListenCounters>>>,
-    /// The layout as the consumer sees it.
+    /// The mirror with resolved users and torrents.
     view: Arc<dyn View>,
     turn: Arc<dyn Turn>,
-    hurry: Arc<watch::Sender<bool>>,
+    fast_sweep: Arc<watch::Sender<bool>>,
 }
 
 impl Config {
-    /// Redis and the names of the layout in it, if there is to be one.
-    pub fn layout(&self) -> anyhow::Result<Option<(Redis, MirrorNames)>> {
+    /// None if the mirror is disabled or Redis is not configured.
+    pub fn mirror_redis(&self) -> anyhow::Result<Option<(Redis, MirrorNames)>> {
         let Some(RedisBackend { redis, .. }) = redis_backend(self)?.filter(|_| self.mirror.enabled) else {
             return Ok(None);
         };
@@ -65,15 +61,14 @@ impl Config {
         Ok(Some((redis, names)))
     }
 
-    /// Whether a layout is kept at all.
-    pub fn has_layout(&self) -> bool {
+    pub fn has_mirror(&self) -> bool {
         let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
         has_redis && self.mirror.enabled
     }
 
     fn mirror_settings(&self) -> MirrorSettings {
         let (tracker, mirror) = (&self.tracker, &self.mirror);
-        // The tracker itself is to notice first, unless the site has a wish of its own.
+        // By default the tracker expires a peer first.
         let slack = if mirror.reap_after_s == 0 { REAP_SLACK } else { Seconds(0) };
         let peer_grace = Seconds(tracker.peer_grace_s) + slack;
         let usual = Seconds(tracker.announce_interval_s) + peer_grace;
@@ -87,15 +82,15 @@ impl Config {
     }
 }
 
-impl MirrorSide {
-    /// Opens the layout; none if there is to be none. Nothing is asked of Redis yet.
+impl OpenMirror {
+    /// None if the mirror is disabled. Sends nothing to Redis yet.
     pub fn open(
         config: &Config,
         node: &Node,
         journal: &Arc<dyn Journal>,
         resolver: &Resolver,
-    ) -> anyhow::Result<Option<MirrorSide>> {
-        let Some((redis, names)) = config.layout()? else {
+    ) -> anyhow::Result<Option<OpenMirror>> {
+        let Some((redis, names)) = config.mirror_redis()? else {
             return Ok(None);
         };
         let process = node.process().to_string();
@@ -110,12 +105,11 @@ impl MirrorSide {
             clock: system_clock(),
         };
         let mirror = Arc::new(Mirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
-        let hurry = Arc::new(watch::Sender::new(false));
+        let fast_sweep = Arc::new(watch::Sender::new(false));
         let view = resolver.before(Arc::clone(&mirror) as Arc<dyn View>);
-        Ok(Some(MirrorSide { mirror, view, redis, listening: Arc::default(), turn, hurry }))
+        Ok(Some(OpenMirror { mirror, view, redis, listening: Arc::default(), turn, fast_sweep }))
     }
 
-    /// What brings the journal's entries into it.
     pub fn consumer(
         &self,
         journal: &Arc<dyn Journal>,
@@ -133,7 +127,7 @@ impl MirrorSide {
         OrderedConsumer::new(parts, settings, stopped)
     }
 
-    /// Hears which timeouts run out, and ends those peers (M6).
+    /// Removes peers whose timeout keys expire (M6).
     pub async fn listen(self, mut stopped: watch::Receiver<bool>) {
         let wanted =
             Wanted { expiring: vec![self.mirror.names().peer_timeout_pattern()], ..Wanted::default() };
@@ -144,46 +138,46 @@ impl MirrorSide {
             let expired = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
-                expired = self.gather(&mut listener) => expired,
+                expired = self.next_expired(&mut listener) => expired,
             };
             if let Err(reason) = self.mirror.reap(&expired, Found::ByMessage).await
                 && let Some(left_out) = log.admit(system_clock().now())
             {
-                warn!(%reason, lines_left_out = left_out, "silent peers could not be ended yet; the sweep finds them");
+                warn!(%reason, lines_left_out = left_out, "cannot remove expired peers from the mirror; the reconciliation sweep removes them later");
             }
         }
     }
 
-    /// The next few peers whose timeouts ran out.
-    async fn gather(&self, listener: &mut Listener) -> Vec<(TorrentId, PeerId)> {
+    /// The next batch of peers whose timeout keys expired.
+    async fn next_expired(&self, listener: &mut Listener) -> Vec<(TorrentId, PeerId)> {
         let mut expired = Vec::new();
         let mut heard = listener.next().await;
         loop {
             match heard {
                 Heard::Expired(key) => expired.extend(self.mirror.names().parse_peer_timeout(&key)),
-                // What was missed before is looked for.
+                // Messages may have been missed before the subscription: sweep faster.
                 Heard::Listening => {
-                    let _ = self.hurry.send_replace(true);
+                    let _ = self.fast_sweep.send_replace(true);
                 }
                 Heard::Gap | Heard::Said { .. } => {}
             }
-            if expired.len() >= GATHERED_MAX {
+            if expired.len() >= BATCH_MAX {
                 return expired;
             }
-            heard = match tokio::time::timeout(GATHER, listener.next()).await {
+            heard = match tokio::time::timeout(BATCH_WAIT, listener.next()).await {
                 Ok(heard) => heard,
                 Err(_) => return expired,
             };
         }
     }
 
-    /// Looks at all torrents in turn, in steps; faster after messages may have been missed.
-    /// What is half applied is left alone: it is about to be put right.
+    /// Reconciles all torrents in steps; faster after messages may have been missed. Pauses while a batch is half
+    /// applied.
     pub async fn sweep(self, settled: Arc<AtomicBool>, mut stopped: watch::Receiver<bool>) {
-        let (mut is_hurried, log) = (false, LogThrottle::new());
+        let (mut is_fast, log) = (false, LogThrottle::new());
         loop {
-            is_hurried |= self.hurry.send_replace(false);
-            let pause = if is_hurried { HURRIED_STEP_EVERY } else { STEP_EVERY };
+            is_fast |= self.fast_sweep.send_replace(false);
+            let pause = if is_fast { FAST_STEP_INTERVAL } else { STEP_INTERVAL };
             tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
@@ -193,78 +187,77 @@ impl MirrorSide {
                 continue;
             }
             match self.mirror.reconcile_step().await {
-                Ok(step) => is_hurried &= !step.is_round_over,
+                Ok(step) => is_fast &= !step.is_round_over,
                 Err(reason) => {
                     if let Some(left_out) = log.admit(system_clock().now()) {
-                        warn!(%reason, lines_left_out = left_out, "the layout could not be checked; it is tried again");
+                        warn!(%reason, lines_left_out = left_out, "mirror reconciliation failed; retrying");
                     }
-                    tokio::time::sleep(STEP_EVERY).await;
+                    tokio::time::sleep(STEP_INTERVAL).await;
                 }
             }
         }
     }
 }
 
-/// What a tracker has told of its requests.
+/// Request counts already added to the statistics.
 #[derive(Clone, Copy, Default)]
-struct Tally {
+struct RequestCounts {
     scrapes: u64,
     requests: u64,
 }
 
-impl Tally {
-    fn of(tracker: &Tracker) -> Tally {
+impl RequestCounts {
+    fn of(tracker: &Tracker) -> RequestCounts {
         let counters = tracker.counters();
         let requests = counters.answers_http.snapshot().count() + counters.answers_udp.snapshot().count();
-        Tally { scrapes: counters.scrapes.get(), requests }
+        RequestCounts { scrapes: counters.scrapes.get(), requests }
     }
 }
 
-/// Lets a tracker add its requests to the statistics once a second (M9), wherever the layout is kept. What a crash
-/// swallows is at most the last second.
-pub fn count_requests(
+/// Adds this tracker's requests to the statistics once a second (M9). A crash loses at most the last second.
+pub fn add_request_counter(
     config: &Config,
     tracker: Option<&Arc<Tracker>>,
-    engine: &mut Engine,
+    background: &mut Background,
 ) -> anyhow::Result<()> {
-    if let (Some((redis, names)), Some(tracker)) = (config.layout()?, tracker) {
+    if let (Some((redis, names)), Some(tracker)) = (config.mirror_redis()?, tracker) {
         let tracker = Arc::clone(tracker);
-        engine.add_until_stopped(|stopped| tell_requests(redis, names, tracker, stopped));
+        background.add_task(|stopped| publish_requests(redis, names, tracker, stopped));
     }
     Ok(())
 }
 
-async fn tell_requests(
+async fn publish_requests(
     redis: Redis,
     names: MirrorNames,
     tracker: Arc<Tracker>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let mut told = Tally::default();
+    let mut published = RequestCounts::default();
     loop {
-        let is_end = tokio::select! {
+        let is_stopped = tokio::select! {
             biased;
             _ = stopped.wait_for(|stopped| *stopped) => true,
-            () = tokio::time::sleep(TELL_EVERY) => false,
+            () = tokio::time::sleep(PUBLISH_INTERVAL) => false,
         };
-        let now = Tally::of(&tracker);
-        tell(&redis, names.single(MirrorKey::StatsScrapes), now.scrapes, &mut told.scrapes).await;
-        tell(&redis, names.single(MirrorKey::StatsRequests), now.requests, &mut told.requests).await;
-        if is_end {
+        let now = RequestCounts::of(&tracker);
+        publish(&redis, names.single(MirrorKey::StatsScrapes), now.scrapes, &mut published.scrapes).await;
+        publish(&redis, names.single(MirrorKey::StatsRequests), now.requests, &mut published.requests).await;
+        if is_stopped {
             return;
         }
     }
 }
 
-async fn tell(redis: &Redis, key: String, now: u64, told: &mut u64) {
-    if now == *told {
+async fn publish(redis: &Redis, key: String, now: u64, published: &mut u64) {
+    if now == *published {
         return;
     }
     let mut command = redis::cmd("INCRBY");
-    command.arg(key).arg(now - *told);
+    command.arg(key).arg(now - *published);
     match redis.query::<i64>(&command).await {
-        // Whether it was added nobody knows; once too little is better than twice.
-        Ok(_) | Err(Trouble::Unanswered { .. }) => *told = now,
-        Err(reason) => debug!(%reason, "requests could not be told; they are told later"),
+        // No reply: the increment may have been applied, so it is not repeated.
+        Ok(_) | Err(Trouble::Unanswered { .. }) => *published = now,
+        Err(reason) => debug!(%reason, "cannot add request counts to the mirror; retrying"),
     }
 }

@@ -1,5 +1,4 @@
-//! What makes this tracker one of many, and its restarts go unnoticed: swarms brought back before anybody is served,
-//! the entries of other nodes read behind them, and a snapshot now and then.
+//! Swarms across restarts and nodes: restored before serving, kept current from the journal, saved to a snapshot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,35 +11,34 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 use tracker::replication::CaughtUp;
-use tracker::snapshot::{self, FILE_NAME, Found};
+use tracker::snapshot::{self, FILE_NAME, LoadedSnapshot};
 use tracker::{Replication, Tracker};
 
 use crate::config::Config;
 
-/// A start that had to read this many entries writes a snapshot at once: a process that is killed again and again would
-/// read all of them each time.
-const SNAPSHOT_AT_ONCE: u64 = 5_000;
-/// How often the swarms are written to the snapshot file: a start after a crash reads the journal from there.
+/// After reading this many entries, a start writes a snapshot immediately: a process that crashes repeatedly would
+/// otherwise read them each time.
+const SNAPSHOT_NOW_MIN: u64 = 5_000;
+/// A start after a crash reads the journal from the last snapshot.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(300);
 
-/// The tasks that keep this node's swarms like those of the others.
-pub struct Replica {
+pub struct SwarmTasks {
     tracker: Arc<Tracker>,
     file: PathBuf,
     stop: watch::Sender<bool>,
-    reading: JoinHandle<()>,
-    writing: JoinHandle<()>,
+    replication_task: JoinHandle<()>,
+    snapshot_task: JoinHandle<()>,
 }
 
-impl Replica {
-    /// Brings the swarms back, from the snapshot and from what the journal holds behind it; from then on reads what other
-    /// nodes write. A journal that is away is waited for a moment, then the tracker serves what it knows.
-    pub async fn warm_up(
+impl SwarmTasks {
+    /// Restores the swarms from the snapshot and the journal behind it, then follows other nodes' entries. An
+    /// unreachable journal is waited for briefly; then the tracker serves what it has.
+    pub async fn restore(
         config: &Config,
         data: &Path,
         tracker: &Arc<Tracker>,
         journal: &Arc<dyn Journal>,
-    ) -> Replica {
+    ) -> SwarmTasks {
         let stopwatch = Stopwatch::start();
         let (keep_s, window_s) =
             (config.journal.keep_s, config.tracker.announce_interval_s + config.tracker.peer_grace_s);
@@ -48,7 +46,7 @@ impl Replica {
             warn!(
                 keep_s,
                 window_s,
-                "journal.keep_s is less than announce_interval_s + peer_grace_s: without a snapshot, a start brings back \
+                "journal.keep_s is less than announce_interval_s + peer_grace_s: without a snapshot, a start restores \
                  only the peers that announced within keep_s"
             );
         }
@@ -57,35 +55,35 @@ impl Replica {
         let cursor = found.map(|found| found.cursor);
         let mut replication = Replication::new(Arc::clone(tracker), Arc::clone(journal), cursor);
         let caught_up = replication.catch_up().await;
-        bring_back_snatches(config, data, tracker).await;
-        tell(tracker, found, caught_up, stopwatch.elapsed());
+        restore_completed_counts(config, data, tracker).await;
+        log_restored(tracker, found, caught_up, stopwatch.elapsed());
         let (stop, stopped) = watch::channel(false);
-        let reading = tokio::spawn(replication.run(stopped.clone()));
-        let at_once = caught_up.entries >= SNAPSHOT_AT_ONCE;
-        let writing = {
+        let replication_task = tokio::spawn(replication.run(stopped.clone()));
+        let write_now = caught_up.entries >= SNAPSHOT_NOW_MIN;
+        let snapshot_task = {
             let (file, tracker) = (file.clone(), Arc::clone(tracker));
             tokio::spawn(async move {
-                if at_once {
+                if write_now {
                     write_snapshot(&file, &tracker).await;
                 }
-                write_now_and_then(file, tracker, SNAPSHOT_INTERVAL, stopped).await;
+                write_periodically(file, tracker, SNAPSHOT_INTERVAL, stopped).await;
             })
         };
-        Replica { tracker: Arc::clone(tracker), file, stop, reading, writing }
+        SwarmTasks { tracker: Arc::clone(tracker), file, stop, replication_task, snapshot_task }
     }
 
-    /// Ends the tasks; writes the snapshot for the next start, unless another process serves in our place already.
-    pub async fn end(self, writes_snapshot: bool) {
+    /// `writes_snapshot`: false if another process serves already.
+    pub async fn stop(self, writes_snapshot: bool) {
         let _ = self.stop.send(true);
-        let _ = self.reading.await;
-        let _ = self.writing.await;
+        let _ = self.replication_task.await;
+        let _ = self.snapshot_task.await;
         if writes_snapshot {
             write_snapshot(&self.file, &self.tracker).await;
         }
     }
 }
 
-async fn read_snapshot(file: &Path, tracker: &Arc<Tracker>) -> Option<Found> {
+async fn read_snapshot(file: &Path, tracker: &Arc<Tracker>) -> Option<LoadedSnapshot> {
     let (file, tracker) = (file.to_owned(), Arc::clone(tracker));
     tokio::task::spawn_blocking(move || snapshot::read(&file, &tracker)).await.ok().flatten()
 }
@@ -99,43 +97,42 @@ async fn write_snapshot(file: &Path, tracker: &Arc<Tracker>) {
         Ok(Ok(written)) => {
             counters.snapshots.increment();
             let seconds = stopwatch.elapsed().as_secs_f64();
-            debug!(bytes = written.bytes, seconds, "snapshot of the swarms written");
+            debug!(bytes = written.bytes, seconds, "swarm snapshot written");
         }
         Ok(Err(reason)) => {
             counters.snapshot_failures.increment();
-            warn!(%reason, "the snapshot of the swarms cannot be written; the next start reads more of the journal");
+            warn!(%reason, "cannot write the swarm snapshot; the next start reads more of the journal");
         }
         Err(_) => counters.snapshot_failures.increment(),
     }
 }
 
-async fn write_now_and_then(
+async fn write_periodically(
     file: PathBuf,
     tracker: Arc<Tracker>,
     every: Duration,
     mut stopped: watch::Receiver<bool>,
 ) {
-    // As long as nobody says that it is the end, each wait takes its whole time.
+    // Times out every interval until the server stops.
     while tokio::time::timeout(every, stopped.wait_for(|stopped| *stopped)).await.is_err() {
         write_snapshot(&file, &tracker).await;
     }
 }
 
-/// Scrapes tell how often a torrent was completed, also before this start: the accounts know. Where there are none, the
-/// swarms' own count has to do.
-async fn bring_back_snatches(config: &Config, data: &Path, tracker: &Arc<Tracker>) {
+/// Completed counts for scrapes, from the ledger. Without a ledger, the swarms count from zero.
+async fn restore_completed_counts(config: &Config, data: &Path, tracker: &Arc<Tracker>) {
     let Ok(database) = Database::open(&config.database_url(data)).await else { return };
     let mut after = None;
     loop {
         let page = match ledger::completions(&database, after).await {
             Ok(page) => page,
             Err(reason) => {
-                debug!(%reason, "no accounts tell how often torrents were completed");
+                debug!(%reason, "cannot read completed counts from the ledger");
                 break;
             }
         };
         for (torrent, count) in &page {
-            tracker.note_completions(*torrent, *count);
+            tracker.raise_completions(*torrent, *count);
         }
         after = page.last().map(|(torrent, _)| *torrent);
         if page.len() < ledger::COMPLETIONS_PAGE as usize {
@@ -145,19 +142,19 @@ async fn bring_back_snatches(config: &Config, data: &Path, tracker: &Arc<Tracker
     database.close().await;
 }
 
-fn tell(tracker: &Tracker, found: Option<Found>, caught_up: CaughtUp, elapsed: Duration) {
+fn log_restored(tracker: &Tracker, found: Option<LoadedSnapshot>, caught_up: CaughtUp, elapsed: Duration) {
     let peers = tracker.swarms().totals().peers;
     let from_snapshot = found.map_or(0, |found| found.restored.peers);
     let (entries, seconds) = (caught_up.entries, elapsed.as_secs_f64());
     if caught_up.is_all {
-        info!(peers, from_snapshot, entries, seconds, "swarms brought back");
+        info!(peers, from_snapshot, entries, seconds, "swarms restored");
     } else {
         warn!(
             peers,
             from_snapshot,
             entries,
             seconds,
-            "the journal is away, or long: serving the swarms as far as they are known; the rest follows"
+            "the journal is unreachable or long: serving the swarms restored so far; the rest follows"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The gateway beside the tracker: what it is given, and how it is started.
+//! The gateway and its presence cluster.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use journal::ProcessName;
 use tracing::debug;
 use views::Activity;
 
-use crate::backends::{RedisBackend, redis_backend, system_clock};
+use super::stores::{RedisBackend, redis_backend, system_clock};
+use super::tracker_settings::seconds;
 use crate::config::{Config, Sharing};
 use crate::gateway_secret;
-use crate::tracker_settings::seconds;
 
 impl Config {
-    /// Whether the gateways on this Redis are one.
+    /// Whether presence is shared with other gateways on this Redis.
     pub fn shares_presence(&self) -> bool {
         let has_redis = self.redis.url.as_str().is_some() || self.redis.host.is_some();
         has_redis && self.presence.share == Sharing::Auto
     }
 }
 
-/// What makes this gateway one of many, if it is to be.
+/// None if presence is not shared.
 async fn cluster_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Option<ClusterParts>> {
     if !config.shares_presence() {
         return Ok(None);
@@ -46,22 +46,22 @@ async fn cluster_parts(config: &Config, node: &ProcessName) -> anyhow::Result<Op
         ..ClusterSettings::default()
     };
     let store = ClusterStore::join_when_possible(redis.clone(), node.node(), settings).await;
-    let store = Arc::new(store.context("cannot join the other gateways")?);
+    let store = Arc::new(store.context("cannot join the presence cluster")?);
     Ok(Some(ClusterParts { store, redis, process: node.to_string(), lease }))
 }
 
-/// Opens the gateway. Nobody can connect before the site serves.
+/// No client can connect before the site serves.
 pub async fn open(
     (config, data): (&Config, &Path),
     node: &ProcessName,
-    people: FriendStore,
+    friends: FriendStore,
     traffic: Traffic,
     keys: Arc<KeyRing>,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
     let gate = Arc::clone(&traffic.gate);
     let gateway = Gateway::open(GatewayParts {
-        people,
+        people: friends,
         clock: system_clock(),
         traffic: Arc::new(traffic),
         is_disabled: Arc::new(move |user| gate.is_barred(user)),
@@ -73,29 +73,27 @@ pub async fn open(
     })
     .await
     .context("cannot open the gateway")?;
-    debug!("the gateway is open");
+    debug!("gateway opened");
     Ok(gateway)
 }
 
-/// In the names of which keys operators may look on: those that may read.
+/// Admin tokens are valid for API keys with the scope `read`.
 fn standings(keys: Arc<KeyRing>) -> Standings {
     Arc::new(move |key| {
         let id: KeyId = key.parse().ok()?;
-        let who = keys.working(id).filter(|who| who.scopes.allow(Scope::Read))?;
+        let key = keys.working(id).filter(|key| key.scopes.allow(Scope::Read))?;
         let secret = keys.secret_of(id, "operators")?;
-        Some(Standing { is_admin: who.scopes.allow(Scope::Admin), secret })
+        Some(Standing { is_admin: key.scopes.allow(Scope::Admin), secret })
     })
 }
 
 fn random_seed() -> anyhow::Result<u64> {
-    getrandom::u64().context("the system gives no random numbers")
+    getrandom::u64().context("cannot read random numbers from the system")
 }
 
-/// What people's torrent clients do, by the lists of who seeds and who leeches.
+/// Torrents that a user seeds and leeches, from the activity lists.
 pub struct Traffic {
-    /// Who has which passkey.
     pub gate: Arc<Gate>,
-    /// The lists.
     pub activity: Activity,
 }
 
@@ -111,7 +109,7 @@ impl TrafficCounts for Traffic {
             };
             let count = match count {
                 Ok(count) => count,
-                // Of the others it can be told all the same.
+                // The counts of other users are still returned.
                 Err(error) => {
                     failure = Some(TrafficUnknown(error.to_string()));
                     continue;
