@@ -1,4 +1,4 @@
-//! The commands, one file each, all in the same steps: open, apply, record what was changed, print.
+//! The commands, one file each, in the same steps: open, apply, audit, print.
 
 pub mod accounts;
 pub mod audit;
@@ -39,17 +39,13 @@ use crate::output::Output;
 use crate::recorded_settings;
 use crate::wiring::stores;
 
-/// Lists are fetched in pages of so many rows.
+/// Rows per page of a list.
 const PAGE_ROWS: u32 = 1000;
 
-/// What every command works with.
 #[derive(Debug)]
 pub struct CommandContext {
-    /// The settings in force.
     pub config: Config,
-    /// The data folder.
     pub data: PathBuf,
-    /// Where results go.
     pub output: Output,
 }
 
@@ -58,30 +54,28 @@ impl CommandContext {
         let data = global.data_folder();
         let sources = Sources::new(global.config, std::env::vars_os(), global.set);
         let config = match command {
-            // These say what the settings are to be.
+            // These use the given settings, not the recorded ones.
             Command::Serve { .. } | Command::Config(_) => sources.load()?,
             _ => recorded_settings::load(sources, &data)?,
         };
         Ok(CommandContext { config, data, output: Output::new(global.json) })
     }
 
-    /// Opens the database; makes it if it is not there.
+    /// Creates the database if it does not exist.
     pub async fn open_store(&self) -> anyhow::Result<Store> {
         let store = Store::open(&self.config.database_url(&self.data)).await?;
         if store.is_new() {
-            // Most likely the command runs in another folder than the server.
-            eprintln!("note: there was no database at {}; made an empty one", store.shown());
+            // Probably the command runs in another folder than the server.
+            eprintln!("note: there was no database at {}; created an empty one", store.shown());
         }
         Ok(store)
     }
 
-    /// Opens the journal.
     pub async fn open_journal(&self) -> anyhow::Result<Arc<dyn Journal>> {
         Ok(stores::open_journal(&self.config, &self.data).await?.store)
     }
 }
 
-/// Runs the command that was asked for.
 pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Command::Config(ConfigCommand::Print) = cli.command {
         config::print(Output::new(cli.global.json))?;
@@ -123,7 +117,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Migrate(args) => backup::migrate(&context, &args.to).await?,
         Command::Sandbox(args) => sandbox::run(&context, args).await?,
         Command::Openapi | Command::Doctor | Command::Demo(_) => {
-            unreachable!("these were run above, since they work without the operator's settings, too")
+            unreachable!("handled above: these work without the operator's settings")
         }
     }
     Ok(ExitCode::SUCCESS)

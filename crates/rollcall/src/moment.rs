@@ -1,28 +1,24 @@
-//! Moments as operators write them on the command line.
+//! Points in time on the command line.
 
 use std::str::FromStr;
 
 use domain::UnixTime;
 
-/// The text is no moment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a moment is a time from now (90s, 30m, 48h, 7d, 2w), a date in UTC (2026-12-31 or 2026-12-31T18:00), or seconds \
+    "expected a duration from now (90s, 30m, 48h, 7d, 2w), a date in UTC (2026-12-31 or 2026-12-31T18:00), or seconds \
      since 1970"
 )]
 pub struct NotAMoment;
 
-/// A moment, or a time from now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// This many seconds from now.
+    /// Seconds from now.
     In(u32),
-    /// This moment.
     At(UnixTime),
 }
 
 impl Moment {
-    /// The moment that is meant, now being `now`.
     pub fn after(self, now: UnixTime) -> UnixTime {
         match self {
             Moment::In(seconds) => UnixTime(now.0.saturating_add(seconds)),
@@ -47,12 +43,11 @@ impl FromStr for Moment {
     }
 }
 
-/// A whole number without a sign.
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// `2026-12-31`, `2026-12-31T18:00` or with seconds, with or without a Z behind it.
+/// `2026-12-31`, `2026-12-31T18:00` or with seconds; an optional `Z` follows.
 fn date(text: &str) -> Option<UnixTime> {
     let text = text.trim_end_matches('Z');
     let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));

@@ -1,4 +1,4 @@
-//! What the ledger and the lists say, as commands show it.
+//! Output of accounts and activity lists.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::cli::ActiveArgs;
 use crate::output::{self, Table, yes_or_no};
 use crate::wiring::stores;
 
-/// Commands only read: nobody has to be looked up.
+/// For reading only: no user or torrent is looked up.
 struct EmptyDirectory;
 
 impl Directory for EmptyDirectory {
@@ -27,18 +27,17 @@ impl Directory for EmptyDirectory {
 }
 
 impl CommandContext {
-    /// Opens the accounts, to read them.
+    /// For reading.
     pub async fn open_ledger(&self) -> anyhow::Result<Ledger> {
         stores::open_ledger(&self.config, &self.data, Arc::new(EmptyDirectory), Arc::new(LogRisks)).await
     }
 
-    /// Opens the lists of who seeds and who leeches.
     pub async fn open_activity(&self) -> anyhow::Result<Activity> {
         Ok(stores::open_activity(&self.config, &self.data).await?.store)
     }
 }
 
-/// Figures as JSON. Amounts are decimal strings: they outgrow the numbers of most readers (L2).
+/// Amounts are decimal strings: they exceed the numbers of most JSON parsers (L2).
 pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
     let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
     let json = json!({
@@ -59,12 +58,10 @@ pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
     }
 }
 
-/// The ratio, as commands show it.
 pub fn ratio_text(figures: &Figures) -> String {
     figures.ratio().map_or_else(|| "none yet".to_owned(), |ratio| format!("{ratio:.3}"))
 }
 
-/// Adds figures to what is shown of a user or a torrent.
 pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields {
     let credited = |raw: u128, credited: u128| match raw == credited {
         true => output::bytes(raw),
@@ -83,16 +80,13 @@ pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields
         .with("last seen", last_seen)
 }
 
-/// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Of what is seeded.
     Seeding,
-    /// Of what is leeched.
     Leeching,
 }
 
-/// Shows a list of a user, newest first.
+/// Newest first.
 pub async fn show_list(
     context: &CommandContext,
     passkey: &Passkey,
@@ -131,7 +125,6 @@ pub async fn show_list(
     Ok(context.output.show(&json!({ "count": count, "torrents": listed }), &table)?)
 }
 
-/// Shows a user's account on each torrent.
 pub async fn show_accounts(context: &CommandContext, user: UserId) -> anyhow::Result<()> {
     let ledger = context.open_ledger().await?;
     let mut table =
@@ -176,7 +169,6 @@ fn json_of_account(key: &AccountKey, account: &Account) -> Map<String, Json> {
     fields
 }
 
-/// Shows where a user owes seeding.
 pub async fn show_hit_and_runs(context: &CommandContext, user: UserId) -> anyhow::Result<()> {
     let ledger = context.open_ledger().await?;
     let now = SystemClock.now();
@@ -191,7 +183,7 @@ pub async fn show_hit_and_runs(context: &CommandContext, user: UserId) -> anyhow
             }
             Standing::HitAndRun { since } => (
                 "hit_and_run",
-                format!("hit and run, gone for {}", output::duration(now.since(*since).0.into())),
+                format!("hit and run, absent for {}", output::duration(now.since(*since).0.into())),
             ),
         };
         let figures = &account.figures;

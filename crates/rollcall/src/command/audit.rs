@@ -1,4 +1,4 @@
-//! `rollcall audit …`: who changed what, and whether the account of it is whole.
+//! `rollcall audit …`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use super::CommandContext;
 use crate::cli::audit::{AuditCommand, AuditListArgs};
 use crate::output::{Fields, Table};
 
-/// Runs it. The exit code of `verify` is its answer.
+/// The exit code of `verify` is its result.
 pub fn run(context: &CommandContext, command: AuditCommand) -> anyhow::Result<ExitCode> {
     match command {
         AuditCommand::List(args) => {
@@ -66,7 +66,7 @@ fn verify(
 ) -> anyhow::Result<ExitCode> {
     let settings = context.config.audit_settings(&context.data);
     let verdict = if files.is_empty() {
-        // Where old files are deleted by intention, nobody can say that they are missing.
+        // Old files may have been deleted intentionally, so their absence is no fault.
         let expectations = Expectations { from_the_first: settings.files_max == 0, hash: expect_last };
         verify_trail(&settings.file, expectations)?
     } else {
@@ -95,8 +95,8 @@ fn json_of(verdict: &Verdict) -> Json {
 fn text_of(verdict: &Verdict) -> String {
     let mut fields = Fields::default().with("records", verdict.records);
     if verdict.torn > 0 {
-        fields = fields
-            .with("half-written lines", format!("{}, each told of by the record behind it", verdict.torn));
+        fields =
+            fields.with("half-written lines", format!("{}, each noted by the record after it", verdict.torn));
     }
     if let Some(first) = &verdict.first {
         fields = fields.with("first", format!("{} at {}", first.seq, first.at));
@@ -108,12 +108,12 @@ fn text_of(verdict: &Verdict) -> String {
         let last = verdict.last.as_ref().map_or(0, |last| last.seq);
         let after = match last.saturating_sub(anchored) {
             0 => String::new(),
-            count => format!("; {count} after it, which nothing shows if they are cut off"),
+            count => format!("; {count} after it, whose removal would not be detected"),
         };
         fields = fields.with("anchored up to", format!("{anchored}{after}"));
     }
     let answer = match &verdict.fault {
-        None => Fields::default().with("the chain holds", ""),
+        None => Fields::default().with("the chain is intact", ""),
         Some(fault) => Fields::default().with("THE CHAIN IS BROKEN", format!("in {fault}")),
     };
     format!("{fields}{answer}")

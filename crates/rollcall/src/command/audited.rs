@@ -1,7 +1,7 @@
-//! Changes that are recorded in the audit trail: one call around each.
+//! Audited changes.
 //!
-//! The trail is opened first, so that a trail that cannot be written stops the change. The change runs. What became of it
-//! is recorded, also a failure. Only then does the command tell of it.
+//! The trail is opened first, so that no change is made if it cannot be written. Success and failure are recorded
+//! before the command prints its result.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -13,43 +13,46 @@ use super::CommandContext;
 use crate::wiring::stores;
 
 impl CommandContext {
-    /// Opens the audit trail; fails if it cannot be written.
+    /// Fails if the audit trail cannot be written.
     pub fn open_audit(&self) -> anyhow::Result<Audit> {
         Ok(Audit::open(self.config.audit_settings(&self.data), stores::system_clock())?)
     }
 
-    /// Makes a change and records how it ended. `tell` adds what is known only afterwards.
+    /// Makes a change and records its result. `details` adds fields that are known only afterwards.
     pub async fn audited<T, E: Into<anyhow::Error>>(
         &self,
         record: Record,
         change: impl Future<Output = Result<T, E>>,
-        tell: impl FnOnce(Record, &T) -> Record,
+        details: impl FnOnce(Record, &T) -> Record,
     ) -> anyhow::Result<T> {
-        let audit = self.open_audit().context("nothing was changed, since it could not be recorded")?;
+        let audit =
+            self.open_audit().context("nothing was changed, because the audit trail cannot be written")?;
         match change.await.map_err(Into::into) {
             Ok(done) => {
-                let written = audit.record(tell(record, &done)).await;
-                written.context("the change was made, but it could not be recorded")?;
+                let written = audit.record(details(record, &done)).await;
+                written.context("the change was made, but not recorded in the audit trail")?;
                 Ok(done)
             }
             Err(error) => {
                 let reason = crate::one_line(&error);
                 match audit.record(record.failed(&reason)).await {
                     Ok(_) => Err(error),
-                    Err(unwritten) => Err(anyhow!("{reason}; nor could that be recorded: {unwritten}")),
+                    Err(audit_error) => {
+                        Err(anyhow!("{reason}; and the failure could not be recorded: {audit_error}"))
+                    }
                 }
             }
         }
     }
 }
 
-/// A record by whoever runs this command.
+/// By the system user who runs this command.
 pub fn record(action: &'static str, subject: Subject) -> Record {
     Record::ok(action, actor_of_command(&system_user()), subject)
 }
 
-/// The name behind sudo, if there is one; then the name of the session; then the number of the account. Whoever may run
-/// commands can set the first two: they are for people who work together, not proof against them.
+/// The user behind sudo, else of the session, else the uid. The first two can be set by the caller: they identify
+/// colleagues, but prove nothing.
 fn system_user() -> String {
     let named = ["SUDO_USER", "USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     let account = || std::fs::metadata("/proc/self").map(|process| format!("uid {}", process.uid()));

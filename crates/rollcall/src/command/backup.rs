@@ -1,5 +1,4 @@
-//! `rollcall backup`, `rollcall restore` and `rollcall migrate`: everything that the database holds, in a file, out of it,
-//! or in another database.
+//! `rollcall backup`, `rollcall restore` and `rollcall migrate`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use crate::output::Fields;
 use crate::transfer::archive::{self, OpenArchive, TempFile};
 use crate::transfer::{self, CopyTotals};
 
-/// Makes a backup. The server may run.
+/// The server may run.
 pub async fn backup(context: &CommandContext, file: &Path) -> anyhow::Result<()> {
     let database = open_present(&context.config.database_url(&context.data)).await?;
     let journal = journal_of(context)?;
@@ -28,7 +27,7 @@ pub async fn backup(context: &CommandContext, file: &Path) -> anyhow::Result<()>
     Ok(context.output.show(&json, &text)?)
 }
 
-/// Brings a backup back. No server may run.
+/// No server may run.
 pub async fn restore(context: &CommandContext, file: &Path) -> anyhow::Result<()> {
     refuse_while_served(context)?;
     node::create_private_folder(&context.data)?;
@@ -45,10 +44,10 @@ pub async fn restore(context: &CommandContext, file: &Path) -> anyhow::Result<()
     Ok(context.output.show(&json, &fields_of(&totals).with("database", redacted(&url)))?)
 }
 
-/// Copies everything into another database. No server may run.
+/// No server may run.
 pub async fn migrate(context: &CommandContext, to: &str) -> anyhow::Result<()> {
     let from = context.config.database_url(&context.data);
-    ensure!(from != to, "{} is the database that is in use", redacted(to));
+    ensure!(from != to, "{} is the current database", redacted(to));
     refuse_while_served(context)?;
     let source = open_present(&from).await?;
     let temp_file = TempFile::beside(&context.data, "migrate");
@@ -62,7 +61,7 @@ pub async fn migrate(context: &CommandContext, to: &str) -> anyhow::Result<()> {
     json["from"] = redacted(&from).into();
     json["to"] = redacted(to).into();
     let text = format!(
-        "{}\nAll rows were read again and are the same. {} stays as it is. To use the new database, set database.url in the \
+        "{}\nAll rows were read back and match. {} is unchanged. To use the new database, set database.url in the \
          configuration, and start the server.\n",
         fields_of(&totals).with("from", redacted(&from)).with("to", redacted(to)),
         redacted(&from),
@@ -70,7 +69,7 @@ pub async fn migrate(context: &CommandContext, to: &str) -> anyhow::Result<()> {
     Ok(context.output.show(&json, &text)?)
 }
 
-/// Fails if the server would begin with an empty database while the data folder has one with users in it.
+/// Fails if the configured database is empty while the data folder has one with users.
 pub async fn refuse_empty_beside_populated(
     database: &Database,
     url: &str,
@@ -87,8 +86,8 @@ pub async fn refuse_empty_beside_populated(
     if is_populated {
         let (shown, file) = (database.shown(), default.display());
         bail!(
-            "{shown} is empty, but {file} in the data folder has users, torrents or accounts: bring them over with \
-             \"rollcall migrate --data {data} --to URL\", or a backup with \"rollcall restore\"; to begin empty, move {file} away",
+            "{shown} is empty, but {file} in the data folder has users, torrents or accounts: migrate them with \
+             \"rollcall migrate --data {data} --to URL\", or a backup with \"rollcall restore\"; to start empty, move {file} away",
             data = data.display()
         );
     }
@@ -102,7 +101,7 @@ fn refuse_while_served(context: &CommandContext) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens a database that is there.
+/// Fails if the database does not exist.
 async fn open_present(url: &str) -> anyhow::Result<Database> {
     if let Some(path) = data_files::sqlite_path(url)
         && data_files::is_new(&path)
@@ -112,7 +111,7 @@ async fn open_present(url: &str) -> anyhow::Result<Database> {
     Ok(Database::open(url).await?)
 }
 
-/// Restores into the database. Where that fails, a file that was made for it is removed.
+/// On failure, a file created for it is removed.
 async fn write_into(opened: &OpenArchive, url: &str, journal: Option<&Path>) -> anyhow::Result<CopyTotals> {
     let made = |path: Option<PathBuf>| path.filter(|path| data_files::is_new(path));
     let new_files = [made(data_files::sqlite_path(url)), made(journal.map(Path::to_owned))];
@@ -133,14 +132,14 @@ async fn write_into(opened: &OpenArchive, url: &str, journal: Option<&Path>) -> 
     outcome
 }
 
-/// The next start takes these files for those of the data folder.
+/// The next start accepts these files as those of the data folder.
 fn forget(context: &CommandContext, url: &str, journal: Option<&Path>) -> anyhow::Result<()> {
     let files: Vec<PathBuf> =
         data_files::sqlite_path(url).into_iter().chain(journal.map(Path::to_owned)).collect();
-    DataFiles::forget(&context.data, &files)
+    DataFiles::remove_identities(&context.data, &files)
 }
 
-/// The embedded journal; none where the journal is in Redis.
+/// None if the journal is in Redis.
 fn journal_of(context: &CommandContext) -> anyhow::Result<Option<PathBuf>> {
     Ok(context.config.redis_settings()?.is_none().then(|| context.data.join("journal.db")))
 }

@@ -10,7 +10,6 @@ use super::{CommandContext, sync};
 use crate::cli::ClientCommand;
 use crate::output::{Table, yes_or_no};
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: ClientCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     match command {
@@ -51,11 +50,11 @@ async fn put(
     context.audited(record, putting, |record, ()| record).await?;
     let rule = ClientRule { prefix, name, allowed };
     let verb = if allowed { "allowed" } else { "forbade" };
-    context.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids begin with {prefix}\n"))?;
+    context.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids start with {prefix}\n"))?;
     Ok(())
 }
 
-/// Whoever turns a prefix round without a name means the program it already names.
+/// Without a new name, a changed prefix keeps its name.
 async fn present_name(store: &Store, prefix: ClientPrefix) -> Result<String, AccessError> {
     let rules = store.list_clients().await?;
     Ok(rules.into_iter().find(|rule| rule.prefix == prefix).map(|rule| rule.name).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! `rollcall dlq …` and `rollcall failed …`: entries that could not be taken (J7).
+//! `rollcall dlq …` and `rollcall failed …`: entries that a view rejected (J7).
 
 use std::sync::Arc;
 
@@ -14,10 +14,9 @@ use super::audited::record;
 use crate::cli::{DeadLetterCommand, DeadLetterSelection};
 use crate::output::{self, Fields, Table};
 
-/// Ids that a record names; how many there were it says in any case.
+/// Ids in an audit record; it always has the count.
 const IDS_RECORDED_MAX: usize = 100;
 
-/// Runs it on one of the two lanes.
 pub async fn run(context: &CommandContext, lane: Lane, command: DeadLetterCommand) -> anyhow::Result<()> {
     let journal = context.open_journal().await?;
     match command {
@@ -26,22 +25,22 @@ pub async fn run(context: &CommandContext, lane: Lane, command: DeadLetterComman
             list(context, lane, &journal.list(lane, after, limit as usize).await?)
         }
         DeadLetterCommand::Show { id } => show(context, &find(&journal, lane, id).await?),
-        DeadLetterCommand::Replay(which) => {
-            let record = record_of(lane, "dlq.replay", "failed.replay", &which);
+        DeadLetterCommand::Replay(selection) => {
+            let record = record_of(lane, "dlq.replay", "failed.replay", &selection);
             let replaying = async {
-                check_exist(&journal, lane, &which).await?;
-                anyhow::Ok(letters::replay(&*journal, lane, &which.named()).await?)
+                check_exist(&journal, lane, &selection).await?;
+                anyhow::Ok(letters::replay(&*journal, lane, &selection.to_chosen()).await?)
             };
             let replayed =
                 context.audited(record, replaying, |record, count| record.with("count", *count)).await?;
-            let text = format!("{replayed} will be tried again now\n");
+            let text = format!("{replayed} will be retried now\n");
             Ok(context.output.show(&json!({ "replayed": replayed }), &text)?)
         }
-        DeadLetterCommand::Drop(which) => {
-            let record = record_of(lane, "dlq.drop", "failed.drop", &which);
+        DeadLetterCommand::Drop(selection) => {
+            let record = record_of(lane, "dlq.drop", "failed.drop", &selection);
             let dropping = async {
-                check_exist(&journal, lane, &which).await?;
-                anyhow::Ok(letters::discard(&*journal, lane, &which.named()).await?)
+                check_exist(&journal, lane, &selection).await?;
+                anyhow::Ok(letters::discard(&*journal, lane, &selection.to_chosen()).await?)
             };
             let dropped =
                 context.audited(record, dropping, |record, count| record.with("count", *count)).await?;
@@ -50,25 +49,29 @@ pub async fn run(context: &CommandContext, lane: Lane, command: DeadLetterComman
     }
 }
 
-/// A slip of the pen changes nothing.
+/// Fails before anything is changed if an id does not exist.
 async fn check_exist(
     journal: &Arc<dyn Journal>,
     lane: Lane,
-    which: &DeadLetterSelection,
+    selection: &DeadLetterSelection,
 ) -> anyhow::Result<()> {
-    for id in &which.ids {
+    for id in &selection.ids {
         find(journal, lane, *id).await?;
     }
     Ok(())
 }
 
-/// What a record says of letters: which, as long as the list is short.
-fn record_of(lane: Lane, dead: &'static str, failed: &'static str, which: &DeadLetterSelection) -> Record {
+fn record_of(
+    lane: Lane,
+    dead: &'static str,
+    failed: &'static str,
+    selection: &DeadLetterSelection,
+) -> Record {
     let action = if lane == Lane::Dead { dead } else { failed };
-    let ids: Vec<String> = which.ids.iter().take(IDS_RECORDED_MAX).map(ToString::to_string).collect();
-    let subject = match which.all {
+    let ids: Vec<String> = selection.ids.iter().take(IDS_RECORDED_MAX).map(ToString::to_string).collect();
+    let subject = match selection.all {
         true => "all".to_owned(),
-        false => which.ids.first().map(ToString::to_string).unwrap_or_default(),
+        false => selection.ids.first().map(ToString::to_string).unwrap_or_default(),
     };
     record(action, Subject::new("letter", subject)).with("ids", ids)
 }
@@ -82,7 +85,7 @@ async fn find(journal: &Arc<dyn Journal>, lane: Lane, id: EntryId) -> anyhow::Re
 
 fn list(context: &CommandContext, lane: Lane, letters: &[Stored]) -> anyhow::Result<()> {
     let now = SystemClock.now();
-    let mut table = Table::new(&["entry", "view's group", "tries", "failed", "reason"]);
+    let mut table = Table::new(&["entry", "group", "tries", "failed", "reason"]);
     for stored in letters {
         let letter = Letter::from_fields(&stored.fields);
         table.add(vec![
@@ -127,8 +130,7 @@ fn json_of(stored: &Stored) -> Json {
 }
 
 impl DeadLetterSelection {
-    /// Which letters are meant.
-    fn named(&self) -> Chosen {
+    fn to_chosen(&self) -> Chosen {
         if self.all { Chosen::All } else { Chosen::These(self.ids.clone()) }
     }
 }

@@ -1,4 +1,4 @@
-//! `rollcall friend …`: who knows whom.
+//! `rollcall friend …`
 
 mod import;
 
@@ -14,15 +14,14 @@ use crate::cli::FriendCommand;
 use crate::output::Table;
 use crate::wiring::stores;
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: FriendCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
-    let people = stores::open_friends(&context.config, &store).await?;
+    let friends = stores::open_friends(&context.config, &store).await?;
     let outcome = match command {
-        FriendCommand::Add { one, other } => add(context, &people, one, other).await,
-        FriendCommand::Remove { one, other } => remove(context, &people, one, other).await,
-        FriendCommand::List { user } => list(context, &people, user).await,
-        FriendCommand::Import { file } => import::run(context, &people, &file).await,
+        FriendCommand::Add { one, other } => add(context, &friends, one, other).await,
+        FriendCommand::Remove { one, other } => remove(context, &friends, one, other).await,
+        FriendCommand::List { user } => list(context, &friends, user).await,
+        FriendCommand::Import { file } => import::run(context, &friends, &file).await,
     };
     store.close().await;
     outcome
@@ -30,17 +29,17 @@ pub async fn run(context: &CommandContext, command: FriendCommand) -> anyhow::Re
 
 async fn add(
     context: &CommandContext,
-    people: &FriendStore,
+    friends: &FriendStore,
     one: UserId,
     other: UserId,
 ) -> anyhow::Result<()> {
     let record = record("friend.add", Subject::user(Some(one))).with("friend", other.get());
     let pair = [(one, other)];
-    let adding = people.add_friends(&pair, SystemClock.now());
+    let adding = friends.add_friends(&pair, SystemClock.now());
     let done = context.audited(record, adding, |record, done| record.with("added", done.added)).await?;
     let text = match done.added {
-        0 => format!("users {one} and {other} were friends already\n"),
-        _ => format!("users {one} and {other} are friends now\n"),
+        0 => format!("users {one} and {other} are already friends\n"),
+        _ => format!("users {one} and {other} are now friends\n"),
     };
     let json = json!({ "user": one.get(), "friend": other.get(), "added": done.added > 0 });
     Ok(context.output.show(&json, &text)?)
@@ -48,13 +47,13 @@ async fn add(
 
 async fn remove(
     context: &CommandContext,
-    people: &FriendStore,
+    friends: &FriendStore,
     one: UserId,
     other: UserId,
 ) -> anyhow::Result<()> {
     let record = record("friend.remove", Subject::user(Some(one))).with("friend", other.get());
     let removing = async {
-        match people.remove_friends(&[(one, other)]).await? {
+        match friends.remove_friends(&[(one, other)]).await? {
             0 => Err(anyhow::anyhow!(
                 "users {one} and {other} are not friends: see rollcall friend list {one}"
             )),
@@ -66,11 +65,11 @@ async fn remove(
     Ok(context.output.show(&json, &format!("users {one} and {other} are no longer friends\n"))?)
 }
 
-async fn list(context: &CommandContext, people: &FriendStore, user: UserId) -> anyhow::Result<()> {
+async fn list(context: &CommandContext, store: &FriendStore, user: UserId) -> anyhow::Result<()> {
     let mut friends: Vec<Friend> = Vec::new();
     loop {
         let after = friends.last().map(|friend| friend.id);
-        let page = people.friends_of(user, after, PAGE_ROWS).await?;
+        let page = store.friends_of(user, after, PAGE_ROWS).await?;
         let is_last = page.len() < PAGE_ROWS as usize;
         friends.extend(page);
         if is_last {

@@ -1,7 +1,7 @@
-//! Lists that a command reads: from a file, or from standard input.
+//! Input lists of commands: a file, or standard input.
 //!
-//! A thread of its own reads, since a read from a terminal or a pipe cannot be broken off. It waits while what was read is
-//! taken in, so memory stays bounded however long the list is.
+//! Read on a thread, because a read from a terminal or a pipe cannot be cancelled. The thread waits while chunks are
+//! processed, so memory is bounded.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -11,21 +11,16 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
-/// Bytes read at a time.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Pieces that may wait.
 const CHUNKS_QUEUED_MAX: usize = 4;
 
-/// Where a list comes from.
 pub enum Input {
-    /// A file.
     File(PathBuf, File),
-    /// Standard input.
     Stdin,
 }
 
 impl Input {
-    /// Opens the file; standard input if there is none, or if it is `-`. `what` is what is expected there.
+    /// Standard input without a path or for `-`. `what` is printed as a prompt on a terminal.
     pub fn open(path: Option<&Path>, what: &str) -> anyhow::Result<Input> {
         match path {
             Some(path) if path != Path::new("-") => {
@@ -38,14 +33,13 @@ impl Input {
             }
             _ => {
                 if io::stdin().is_terminal() {
-                    eprintln!("reading {what} from the terminal, one a line; Ctrl-D ends the list");
+                    eprintln!("reading {what} from the terminal, one per line; Ctrl-D ends the list");
                 }
                 Ok(Input::Stdin)
             }
         }
     }
 
-    /// What it is called, for people.
     pub fn name(&self) -> String {
         match self {
             Input::File(path, _) => path.display().to_string(),
@@ -53,7 +47,7 @@ impl Input {
         }
     }
 
-    /// Progress on standard error, if that is a terminal and what is typed does not go there too.
+    /// On standard error; hidden if the input is typed on a terminal.
     pub fn progress_bar(&self) -> ProgressBar {
         let bytes = match self {
             Input::File(_, file) => file.metadata().ok().map(|about| about.len()).filter(|bytes| *bytes > 0),
@@ -70,7 +64,7 @@ impl Input {
         bar
     }
 
-    /// Reads on a thread of its own, which ends when the list does, or when nobody wants any more of it.
+    /// The thread ends with the input, or when the receiver is dropped.
     pub fn read_on_thread(self) -> mpsc::Receiver<io::Result<Vec<u8>>> {
         let (sender, chunks) = mpsc::channel(CHUNKS_QUEUED_MAX);
         std::thread::spawn(move || match self {

@@ -20,10 +20,8 @@ use domain::counted;
 
 use crate::output::{self, Fields, Table};
 
-/// How long rates are measured.
 const MEASURED: Duration = Duration::from_secs(1);
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: JournalCommand) -> anyhow::Result<()> {
     let journal = context.open_journal().await?;
     match command {
@@ -36,7 +34,6 @@ pub async fn run(context: &CommandContext, command: JournalCommand) -> anyhow::R
 }
 
 impl ViewName {
-    /// As the view calls itself.
     pub const fn name(self) -> &'static str {
         match self {
             ViewName::Ledger => "ledger",
@@ -47,7 +44,6 @@ impl ViewName {
 }
 
 impl Config {
-    /// The consumer group of a view.
     fn group_of(&self, view: ViewName) -> &str {
         match view {
             ViewName::Ledger => self.ledger.group.as_str(),
@@ -61,12 +57,12 @@ impl Config {
     }
 }
 
-/// Returns once the pause holds (J10).
+/// Returns once every process has confirmed the pause (J10).
 async fn pause(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let (name, dead_after) = (view.name(), context.config.dead_after());
     let paused = PausedView { name, group: context.config.group_of(view), dead_after };
     let token = format!("{}.{}", SystemClock.now_ms(), std::process::id());
-    // Whoever is still silent then is dead.
+    // A process that has not confirmed by then is dead.
     let pausing = pause::pause(journal, paused, &token, dead_after + MEASURED);
     let record = record("journal.pause", Subject::new("view", name));
     let tell = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
@@ -88,13 +84,13 @@ async fn resume(context: &CommandContext, journal: &dyn Journal, view: ViewName)
     let name = view.name();
     let record = record("journal.resume", Subject::new("view", name));
     context.audited(record, pause::resume(journal, name), |record, ()| record).await?;
-    Ok(context.output.show(&json!({ "view": name, "paused": false }), &format!("{name} goes on\n"))?)
+    Ok(context.output.show(&json!({ "view": name, "paused": false }), &format!("{name} is resumed\n"))?)
 }
 
-/// Takes what was skipped (J11).
+/// Applies skipped entries (J11).
 async fn rewind(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
-    ensure!(view != ViewName::Mirror, "the mirror shows what is now: old entries say nothing about that");
+    ensure!(view != ViewName::Mirror, "the mirror shows the current state, which old entries do not change");
     let record = record("journal.rewind", Subject::new("view", name));
     let group = context.config.group_of(view);
     let rewinding = async {
@@ -102,11 +98,11 @@ async fn rewind(context: &CommandContext, journal: &dyn Journal, view: ViewName)
         taken.with_context(|| format!("{name} has skipped no entries: rollcall journal status"))
     };
     let taken = context.audited(record, rewinding, |record, count| record.with("count", *count)).await?;
-    let text = format!("{name} takes {} that it had skipped\n", counted(taken, "entry"));
+    let text = format!("{name} applies {} that it had skipped\n", counted(taken, "entry"));
     Ok(context.output.show(&json!({ "view": name, "taken": taken }), &text)?)
 }
 
-/// What the journal looks like, at two moments.
+/// Two readings of the journal, for rates.
 struct Status {
     first: LaneStatus,
     traffic: LaneStatus,
@@ -114,11 +110,11 @@ struct Status {
     dead: u64,
     failed: u64,
     risks: u64,
-    /// By the names of groups; those that have everything are not there.
+    /// By group; groups without lag are absent.
     oldest_unfinished: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
     notes: Notes,
-    /// Consumers of other programs in groups of ours, by group.
+    /// Foreign consumers in our groups, by group.
     foreign: BTreeMap<String, Vec<String>>,
     now_ms: u64,
     length_alarm: u64,
@@ -169,7 +165,7 @@ impl Status {
         self.traffic.appended.saturating_sub(self.first.appended) as f64 / self.elapsed_s
     }
 
-    /// Entries a group finished in a second: what came in, less what its lag grew by.
+    /// Entries that a group finished per second: appended minus the growth of its lag.
     fn done_per_s(&self, group: &GroupStatus) -> f64 {
         let lag_before =
             self.first.groups.iter().find(|known| known.name == group.name).map_or(0, GroupStatus::lag);
@@ -178,8 +174,7 @@ impl Status {
         done as f64 / self.elapsed_s
     }
 
-    /// How old the oldest entry is that the group has not finished. What it was given last says nothing about that: on a
-    /// quiet site that was long ago.
+    /// Age of the oldest unfinished entry. The last delivered entry would not tell: on a quiet site it is old.
     fn behind_s(&self, group: &GroupStatus) -> f64 {
         let oldest = self.oldest_unfinished.get(&group.name);
         oldest.map_or(0.0, |id| self.now_ms.saturating_sub(id.ms) as f64 / 1000.0)
@@ -227,7 +222,7 @@ impl Status {
         table
     }
 
-    /// What an operator should do something about, a line for each.
+    /// One line per condition that needs action.
     fn remarks(&self, config: &Config) -> String {
         let mut lines = String::new();
         for group in &self.traffic.groups {
@@ -236,12 +231,12 @@ impl Status {
                 let skipped = counted(count, "entry");
                 lines += &format!(
                     "{view} has skipped {skipped} older than this installation; \
-                     to take them, within a day: rollcall journal rewind {view} --from-start\n"
+                     to apply them, within a day: rollcall journal rewind {view} --from-start\n"
                 );
             }
             if let Some(names) = self.foreign.get(&group.name).filter(|names| !names.is_empty()) {
                 lines += &format!(
-                    "another program consumes in the group {}, and what it takes is missing from {view}: {}\n",
+                    "another program consumes in the group {}; its entries are missing from {view}: {}\n",
                     group.name,
                     names.join(", ")
                 );
@@ -251,7 +246,7 @@ impl Status {
     }
 
     fn state_of(&self, view: Option<&str>) -> &'static str {
-        if view.is_some_and(|view| self.paused.contains(view)) { "paused" } else { "on" }
+        if view.is_some_and(|view| self.paused.contains(view)) { "paused" } else { "running" }
     }
 
     fn to_json(&self, config: &Config) -> Json {
@@ -318,7 +313,7 @@ async fn risks(context: &CommandContext, journal: &dyn Journal, limit: u32) -> a
         let text =
             |name: &str| String::from_utf8_lossy(risk.fields.get(name).unwrap_or_default()).into_owned();
         let kind = String::from_utf8_lossy(journal::risk::kind_of(&risk.fields)).into_owned();
-        // What is no number is shown as it is.
+        // Non-numeric values are shown unchanged.
         let duration = |name: &str| text(name).parse().map_or_else(|_| text(name), output::duration);
         let bytes = |name: &str| text(name).parse().map_or_else(|_| text(name), output::bytes);
         table.add(vec![

@@ -1,4 +1,4 @@
-//! `rollcall key …`: keys of the API.
+//! `rollcall key …`: API keys.
 
 use access::audit::{Subject, rfc3339};
 use access::{ApiKey, ApiKeys, KeyId, Scopes};
@@ -11,7 +11,6 @@ use super::audited::record;
 use crate::cli::key::{KeyCommand, KeyCreateArgs};
 use crate::output::{Fields, Table};
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: KeyCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     let keys = ApiKeys::on(&store);
@@ -43,7 +42,7 @@ async fn create(context: &CommandContext, keys: &ApiKeys, args: KeyCreateArgs) -
         .with("name", &args.name)
         .with("scopes", scopes)
         .with("key", &key.text)
-        .with("", "(shown only now: it cannot be found out again)");
+        .with("", "(shown only once; it cannot be read later)");
     Ok(context.output.show(&json, &fields)?)
 }
 
@@ -54,7 +53,7 @@ async fn revoke(context: &CommandContext, keys: &ApiKeys, id: KeyId) -> anyhow::
         context.audited(record, revoking, |record, worked| record.with("worked_until_now", *worked)).await?;
     let text = match worked {
         true => format!("revoked key {id}\n"),
-        false => format!("key {id} was revoked already\n"),
+        false => format!("key {id} was already revoked\n"),
     };
     Ok(context
         .output
@@ -64,7 +63,7 @@ async fn revoke(context: &CommandContext, keys: &ApiKeys, id: KeyId) -> anyhow::
 fn list(context: &CommandContext, keys: &[ApiKey]) -> std::io::Result<()> {
     let shown =
         |at: Option<UnixTime>| at.map_or_else(|| "never".to_owned(), |at| rfc3339(u64::from(at.0) * 1000));
-    let mut table = Table::new(&["id", "scopes", "made", "used last", "revoked", "name"]);
+    let mut table = Table::new(&["id", "scopes", "created", "last used", "revoked", "name"]);
     for key in keys {
         table.add(vec![
             key.id.to_string(),

@@ -1,4 +1,4 @@
-//! `rollcall multiplier …`: times in which bytes count more or less than they are.
+//! `rollcall multiplier …`
 
 use access::audit::Subject;
 use domain::clock::{Clock, SystemClock};
@@ -10,7 +10,6 @@ use super::audited::record;
 use crate::cli::{MultiplierAddArgs, MultiplierCommand};
 use crate::output::{self, Table};
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: MultiplierCommand) -> anyhow::Result<()> {
     let ledger = context.open_ledger().await?;
     match command {

@@ -1,4 +1,4 @@
-//! `rollcall passkey …`: users' own passkeys, and the whitelist.
+//! `rollcall passkey …`: passkeys of users, and the whitelist.
 
 mod refresh;
 
@@ -17,7 +17,7 @@ use crate::cli::PasskeyCommand;
 use crate::wiring::gate::redis_source;
 use crate::wiring::stores;
 
-/// Runs it. The exit code of `check` is its answer.
+/// The exit code of `check` is its result.
 pub async fn run(context: &CommandContext, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
     let store = context.open_store().await?;
     let exit_code = run_on(context, &store, command).await;
@@ -38,7 +38,7 @@ async fn run_on(
                 user::find(store, user).await
             };
             let record = record("passkey.rotate", Subject::user(Some(user)));
-            user::show(context, &context.audited(record, rotating, user::tell_of).await?)?;
+            user::show(context, &context.audited(record, rotating, user::audit_details).await?)?;
         }
         PasskeyCommand::Check { passkey } => return check(context, store, &passkeys, passkey).await,
         PasskeyCommand::Add { passkeys: given } => add(context, &passkeys, given).await?,
@@ -61,7 +61,7 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let holder = store.user_by_passkey(&passkey).await?;
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
-    // Where a user of ours has it, the answer does not depend on a Redis that is away.
+    // For one of our users, the result does not depend on Redis.
     let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
     let has_key = match (&holder, redis_source(&context.config)?) {
         (Some(user), _) if decides(user) => false,
@@ -73,34 +73,33 @@ async fn check(
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the user alone decides: one of ours, or one who is shut out. For others somebody has to vouch.
+/// Whether the user's row decides: one of our users, or a disabled one. Others need whitelist or verification.
 fn decides(user: &User) -> bool {
     !user.vouched || !user.enabled
 }
 
-/// What is known of a passkey.
 struct Verdict {
     passkey: Passkey,
     holder: Option<User>,
-    /// Whether it is on the whitelist; none if that cannot be found out.
+    /// None if the whitelist cannot be read.
     listed: Option<bool>,
-    /// Whether the site wrote a key `t:user:<passkey>`. Not asked where a user of ours decides.
+    /// Whether the site wrote a key `t:user:<passkey>`. Not checked if a user of ours decides.
     has_key: bool,
 }
 
 impl Verdict {
-    /// The user who decides, if there is one.
-    fn judge(&self) -> Option<&User> {
+    /// The user whose row decides, if any.
+    fn deciding_user(&self) -> Option<&User> {
         self.holder.as_ref().filter(|user| decides(user))
     }
 
-    /// A user of ours decides; for everybody else the whitelist or the site's key is enough.
+    /// One of our users decides; for others the whitelist or the site's key is enough.
     fn is_valid(&self) -> bool {
-        self.judge().map_or(self.listed == Some(true) || self.has_key, |user| user.enabled)
+        self.deciding_user().map_or(self.listed == Some(true) || self.has_key, |user| user.enabled)
     }
 
     fn reason(&self) -> Option<&'static str> {
-        match self.judge() {
+        match self.deciding_user() {
             _ if self.is_valid() => None,
             Some(_) => Some("disabled"),
             None => Some("unknown"),
@@ -123,22 +122,22 @@ impl Verdict {
     fn text(&self) -> String {
         let shown = self.passkey.redacted();
         let also = if self.listed == Some(true) { ", and it is on the whitelist" } else { "" };
-        match (self.judge(), self.is_valid()) {
-            (Some(user), true) => format!("passkey {shown} works: user {}{also}\n", user.id),
+        match (self.deciding_user(), self.is_valid()) {
+            (Some(user), true) => format!("passkey {shown} is valid: user {}{also}\n", user.id),
             (Some(user), false) => {
-                format!("passkey {shown} does not work: user {} is disabled{also}\n", user.id)
+                format!("passkey {shown} is not valid: user {} is disabled{also}\n", user.id)
             }
             (None, true) if self.has_key => {
-                format!("passkey {shown} works: the site has a key for it in redis\n")
+                format!("passkey {shown} is valid: the site has a key for it in Redis\n")
             }
-            (None, true) => format!("passkey {shown} works: it is on the whitelist\n"),
+            (None, true) => format!("passkey {shown} is valid: it is on the whitelist\n"),
             (None, false) if self.holder.is_some() => {
                 format!(
-                    "passkey {shown} is not on the whitelist any more; the site's verify endpoint may know it\n"
+                    "passkey {shown} is no longer on the whitelist; the site's verification endpoint may accept it\n"
                 )
             }
             (None, false) => {
-                format!("passkey {shown} does not work: nobody has it, and it is not on the whitelist\n")
+                format!("passkey {shown} is not valid: no user has it, and it is not on the whitelist\n")
             }
         }
     }
@@ -152,7 +151,7 @@ async fn add(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passkey>)
     let unchanged = given.len() as u64 - added;
     let text = match unchanged {
         0 => format!("added {added}\n"),
-        _ => format!("added {added}; {unchanged} on the whitelist already\n"),
+        _ => format!("added {added}; {unchanged} already on the whitelist\n"),
     };
     Ok(context.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
 }
@@ -173,21 +172,19 @@ async fn remove(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passke
 
 async fn undo(context: &CommandContext, passkeys: &Passkeys) -> anyhow::Result<()> {
     let going_back = async {
-        let nothing =
-            "there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it";
+        let nothing = "nothing to undo: no refresh has replaced a whitelist with passkeys in it";
         passkeys.undo().await?.context(nothing)
     };
     let record = record("passkey.undo", Subject::whitelist());
-    let replaced = context.audited(record, going_back, tell_of).await?;
-    show_replaced(context, replaced, "once more goes forth again")
+    let replaced = context.audited(record, going_back, audit_details).await?;
+    show_replaced(context, replaced, "again to redo")
 }
 
-/// What a record says of a whitelist that was replaced.
-fn tell_of(record: Record, replaced: &Replaced) -> Record {
+fn audit_details(record: Record, replaced: &Replaced) -> Record {
     record.with("before", replaced.before).with("after", replaced.after)
 }
 
-/// What the whitelist was and is, and what `rollcall passkey undo` would do.
+/// `undo` describes what `rollcall passkey undo` would do.
 fn show_replaced(context: &CommandContext, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
     let Replaced { before, after } = replaced;
     let text = format!(

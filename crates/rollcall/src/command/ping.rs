@@ -1,8 +1,8 @@
-//! `rollcall ping`: asks the running server whether it is alive. For health checks of containers, where there is no
-//! other program to ask with.
+//! `rollcall ping`: checks that the running server responds. For health checks of containers, which have no other
+//! client.
 //!
-//! The site is first_port for `/healthz`. Where there is no site, or one that speaks HTTPS, an announce listener is first_port for
-//! anything over HTTP; where there is none either, it is enough that somebody accepts the connection.
+//! Requests `/healthz` from the site. Without a site, or with HTTPS, sends any HTTP request to an announce listener;
+//! without one, only connects.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,29 +13,28 @@ use anyhow::Context;
 use serde_json::json;
 
 use super::CommandContext;
-use super::sandbox::from_here;
+use super::sandbox::reachable_address;
 use crate::config::Config;
 
-/// How long connecting, and each answer, may take.
+/// Of the connection, and of each read and write.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// The first line of an answer.
+/// Enough of the status line.
 const FIRST_LINE_BYTES: usize = 15;
 
-/// What to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
-    /// `/healthz`, which must be answered with 200.
+    /// `/healthz` must return 200.
     Health,
-    /// Any answer over HTTP will do.
+    /// Any HTTP response.
     AnyHttp,
-    /// It is enough to connect.
+    /// A connection is enough.
     Connect,
 }
 
-/// Runs it. Exit code 0 if the server is alive, 1 if not.
+/// Exit code 0 if the server responds, 1 if not.
 pub fn run(context: &CommandContext) -> anyhow::Result<ExitCode> {
     let (address, probe) = probe_target(&context.config)
-        .context("the server has no listener over TCP: there is nobody to ask; set site.addr")?;
+        .context("the server has no TCP listener to connect to: set site.addr")?;
     let outcome = send_probe(address, probe);
     let reason = outcome.as_ref().err().map(crate::one_line);
     let text = match &reason {
@@ -54,7 +53,7 @@ fn probe_target(config: &Config) -> Option<(SocketAddr, Probe)> {
     let is_tls = site.tls_cert_file.is_some();
     let first_port = |list: &[SocketAddr], probe| {
         let address = list.iter().find(|address| address.port() != 0)?;
-        Some((from_here(*address), probe))
+        Some((reachable_address(*address), probe))
     };
     None.or_else(|| first_port(&site.addr, Probe::Health).filter(|_| !is_tls))
         .or_else(|| first_port(&tracker.http_addr, Probe::AnyHttp))
@@ -63,19 +62,18 @@ fn probe_target(config: &Config) -> Option<(SocketAddr, Probe)> {
 }
 
 fn send_probe(address: SocketAddr, probe: Probe) -> anyhow::Result<()> {
-    let mut stream =
-        TcpStream::connect_timeout(&address, TIMEOUT).context("nobody accepts the connection")?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).context("cannot connect")?;
     if probe == Probe::Connect {
         return Ok(());
     }
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).context("the probe cannot be sent")?;
+    stream.write_all(request.as_bytes()).context("cannot send the request")?;
     let mut line = [0; FIRST_LINE_BYTES];
     let mut filled = 0;
     while filled < line.len() {
-        match stream.read(&mut line[filled..]).context("there is no answer")? {
+        match stream.read(&mut line[filled..]).context("no response")? {
             0 => break,
             count => filled += count,
         }
@@ -84,8 +82,8 @@ fn send_probe(address: SocketAddr, probe: Probe) -> anyhow::Result<()> {
     let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1));
     match (probe, status) {
         (Probe::Health, Some("200")) | (Probe::AnyHttp, Some(_)) => Ok(()),
-        (_, Some(status)) => anyhow::bail!("it answers with status {status}"),
-        (_, None) => anyhow::bail!("what answers does not speak HTTP"),
+        (_, Some(status)) => anyhow::bail!("status {status}"),
+        (_, None) => anyhow::bail!("the response is not HTTP"),
     }
 }
 
@@ -94,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_site_is_asked_first_and_everything_that_listens_can_be() {
+    fn the_site_is_probed_first_then_any_listener() {
         let mut config = Config::default();
         let target =
             |config: &Config| probe_target(config).map(|(address, what)| (address.to_string(), what));

@@ -9,7 +9,6 @@ use super::audited::record;
 use crate::cli::PortCommand;
 use crate::output::Table;
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: PortCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     match command {

@@ -1,22 +1,21 @@
-//! `rollcall sandbox` (W9): test users, passkeys and sample torrents for trying an integration, and the commands to try
-//! it with.
+//! `rollcall sandbox` (W9): test users, passkeys and sample torrents for testing an integration, and commands to do
+//! so.
 //!
 //! # Layout
 //!
 //! - [`sample`]: the sample torrents
-//! - [`recipes`]: the commands that are printed
+//! - [`recipes`]: the printed commands
 //!
 //! # Guarantees
 //!
-//! - Made twice, it is one sandbox: users keep their passkeys, torrents their infohashes.
-//! - Its users and torrents have ids from [`SANDBOX_IDS`], from which no automatic id is taken. It can be cleared after
-//!   a crash half-way, and by another machine.
-//! - `clear` removes users that are marked as of the sandbox, and torrents that are one of our samples: no other row,
-//!   whatever its id.
+//! - Idempotent: users keep their passkeys, torrents their infohashes.
+//! - Users and torrents have ids from [`SANDBOX_IDS`], which are never assigned automatically. It can be cleared
+//!   after a crash, and from another machine.
+//! - `clear` removes users marked as of the sandbox and our sample torrents: no other row, whatever its id.
 //!
 //! # Deliberately absent
 //!
-//! Clearing the accounts: what test users moved stays there, as it does for everybody who leaves.
+//! Clearing the accounts: those of removed users stay.
 
 pub mod recipes;
 pub mod sample;
@@ -41,24 +40,20 @@ use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{SandboxArgs, SandboxCommand};
 use crate::config::Tracker;
 use crate::wiring::stores;
-use recipes::{Recipe, SANDBOX_GROUP, Setting};
+use recipes::{Recipe, SANDBOX_GROUP, SandboxContext};
 use sample::Sample;
 
-/// The first number of users and torrents in a sandbox.
+/// First id of users and torrents.
 pub const FIRST_ID: u64 = *SANDBOX_IDS.start();
 
-/// A user of the sandbox.
 #[derive(Clone, Debug)]
 pub struct Tester {
-    /// Who.
     pub user: User,
-    /// What they announce to.
     pub announce_url: String,
-    /// Where their torrent files are.
+    /// Folder of the user's torrent files.
     pub folder: PathBuf,
 }
 
-/// Runs it.
 pub async fn run(context: &CommandContext, args: SandboxArgs) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     match args.command {
@@ -87,19 +82,19 @@ async fn create(context: &CommandContext, store: &Store, args: &SandboxArgs) -> 
         samples.push(sample);
     }
     write_files(&folder, &testers, &samples)?;
-    let setting = Setting { context, folder: &folder, testers: &testers, samples: &samples };
-    let recipes = recipes::all(&setting)?;
-    Ok(context.output.show(&json_of(&setting, &recipes), &text_of(&setting, &recipes))?)
+    let sandbox = SandboxContext { context, folder: &folder, testers: &testers, samples: &samples };
+    let recipes = recipes::all(&sandbox)?;
+    Ok(context.output.show(&json_of(&sandbox, &recipes), &text_of(&sandbox, &recipes))?)
 }
 
 fn whitelist(context: &CommandContext, store: &Store) -> anyhow::Result<Passkeys> {
     Ok(Passkeys::new(stores::open_whitelist(&context.config, store)?.store, store.clone()))
 }
 
-/// The folder of the sandbox, by a path that works from everywhere.
+/// Absolute, for the printed commands.
 fn folder_of(data: &Path) -> anyhow::Result<PathBuf> {
     let absolute =
-        std::path::absolute(data).with_context(|| format!("cannot tell where {} is", data.display()))?;
+        std::path::absolute(data).with_context(|| format!("cannot make {} absolute", data.display()))?;
     Ok(absolute.join("sandbox"))
 }
 
@@ -111,28 +106,28 @@ async fn ensure_user(context: &CommandContext, store: &Store, number: u32) -> an
     let adding = async {
         let user = NewUser { id: Some(id), passkey: None, created_at: SystemClock.now() };
         match store.add_sandbox_user(user).await {
-            // Another process makes the same sandbox just now.
+            // Another process creates the same sandbox at the same time.
             Err(AccessError::UserIdTaken(_)) => super::user::find(store, id).await,
             added => added,
         }
     };
     let record = record("user.add", Subject::user(Some(id)));
-    of_sandbox(context.audited(record, adding, super::user::tell_of).await?)
+    of_sandbox(context.audited(record, adding, super::user::audit_details).await?)
 }
 
-/// A user that is not marked is left alone: it was added by other means.
+/// An unmarked user was not created by the sandbox.
 fn of_sandbox(user: User) -> anyhow::Result<User> {
     if user.sandbox {
         return Ok(user);
     }
     bail!(
-        "user {id} is not a user of the sandbox, but has one of its ids: remove it with \"rollcall user remove {id}\" if \
-         it was made by the sandbox of an older version",
+        "user {id} is not a user of the sandbox but has one of its ids: remove it with \"rollcall user remove {id}\" if \
+         it was created by the sandbox of an older version",
         id = user.id
     )
 }
 
-/// The site asks the whitelist as well: there they are, too.
+/// The verification endpoint also uses the whitelist.
 async fn ensure_listed(context: &CommandContext, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
     let whitelist = whitelist(context, store)?;
     if whitelist.contains(passkeys).await?.into_iter().all(|is_listed| is_listed) {
@@ -154,7 +149,7 @@ async fn ensure_torrent(
         return match torrent.info_hash == sample.info_hash {
             true => Ok(()),
             false => bail!(
-                "torrent {id} ({}) is not one of ours, and its number is kept free for the sandbox: give it another number",
+                "torrent {id} ({}) is not a sample torrent, but has an id reserved for the sandbox: give it another id",
                 torrent.name
             ),
         };
@@ -183,29 +178,29 @@ fn torrent_id(number: u32) -> anyhow::Result<TorrentId> {
     TorrentId::new(FIRST_ID - 1 + u64::from(number)).context("too many torrents")
 }
 
-/// The one URL that every client understands: HTTP before HTTPS, since nobody else is on the way here, before UDP.
+/// HTTP first: every client supports it, and loopback needs no encryption.
 fn announce_url(tracker: &Tracker, base: Option<&BaseUrl>, passkey: Passkey) -> anyhow::Result<String> {
     let urls = match base {
         Some(base) => AnnounceUrls::of_base(base, tracker, passkey),
-        None => AnnounceUrls::of_listeners(&seen_from_here(tracker), passkey)?,
+        None => AnnounceUrls::of_listeners(&reachable_tracker(tracker), passkey)?,
     };
     let first = urls.http.iter().chain(&urls.https).chain(&urls.udp).next();
     Ok(first.context("there is no announce URL")?.clone())
 }
 
-/// A server that listens on every address can be reached on loopback, where the commands are going to be typed.
-fn seen_from_here(tracker: &Tracker) -> Tracker {
-    let all_from_here = |list: &[SocketAddr]| list.iter().copied().map(from_here).collect();
+/// Wildcard addresses become loopback, where the commands are run.
+fn reachable_tracker(tracker: &Tracker) -> Tracker {
+    let all_reachable_address = |list: &[SocketAddr]| list.iter().copied().map(reachable_address).collect();
     Tracker {
-        http_addr: all_from_here(&tracker.http_addr),
-        https_addr: all_from_here(&tracker.https_addr),
-        udp_addr: all_from_here(&tracker.udp_addr),
+        http_addr: all_reachable_address(&tracker.http_addr),
+        https_addr: all_reachable_address(&tracker.https_addr),
+        udp_addr: all_reachable_address(&tracker.udp_addr),
         ..tracker.clone()
     }
 }
 
-/// An address as this machine can dial it.
-pub(crate) fn from_here(address: SocketAddr) -> SocketAddr {
+/// A wildcard address becomes loopback.
+pub(crate) fn reachable_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -214,7 +209,7 @@ pub(crate) fn from_here(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Everything in the folder can be written again: what is there already is replaced by the same.
+/// Existing files are replaced by the same content.
 fn write_files(folder: &Path, testers: &[Tester], samples: &[Sample]) -> anyhow::Result<()> {
     let content = folder.join("content");
     make_private_folder(folder)?;
@@ -232,22 +227,22 @@ fn write_files(folder: &Path, testers: &[Tester], samples: &[Sample]) -> anyhow:
     Ok(())
 }
 
-/// Torrent files have passkeys in them.
+/// Torrent files contain passkeys.
 fn make_private_folder(path: &Path) -> anyhow::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .with_context(|| format!("cannot make the folder {}", path.display()))?;
+        .with_context(|| format!("cannot create the folder {}", path.display()))?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
-        .with_context(|| format!("cannot keep {} private", path.display()))
+        .with_context(|| format!("cannot set the permissions of {}", path.display()))
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn json_of(setting: &Setting<'_>, recipes: &[Recipe]) -> Json {
+fn json_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> Json {
     let user = |tester: &Tester| {
         json!({
             "id": tester.user.id.get(),
@@ -262,54 +257,54 @@ fn json_of(setting: &Setting<'_>, recipes: &[Recipe]) -> Json {
             "name": sample.name,
             "infohash": sample.info_hash.to_string(),
             "total_bytes": sample.content.len().to_string(),
-            "content": setting.folder.join("content").join(&sample.name),
+            "content": sandbox.folder.join("content").join(&sample.name),
         })
     };
     let recipe =
         |recipe: &Recipe| json!({ "name": recipe.name, "what": recipe.what, "command": recipe.command });
     json!({
-        "folder": setting.folder,
-        "users": setting.testers.iter().map(user).collect::<Vec<_>>(),
-        "torrents": setting.samples.iter().zip(0..).map(torrent).collect::<Vec<_>>(),
+        "folder": sandbox.folder,
+        "users": sandbox.testers.iter().map(user).collect::<Vec<_>>(),
+        "torrents": sandbox.samples.iter().zip(0..).map(torrent).collect::<Vec<_>>(),
         "commands": recipes.iter().map(recipe).collect::<Vec<_>>(),
     })
 }
 
-fn text_of(setting: &Setting<'_>, recipes: &[Recipe]) -> String {
+fn text_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> String {
     let mut text =
-        "A sandbox to try an integration in. Remove it with: rollcall sandbox clear\n\n".to_owned();
-    for tester in setting.testers {
+        "A sandbox for testing an integration. Remove it with: rollcall sandbox clear\n\n".to_owned();
+    for tester in sandbox.testers {
         let _ = writeln!(text, "user {}     passkey {}", tester.user.id, tester.user.passkey);
     }
-    for (sample, number) in setting.samples.iter().zip(0..) {
+    for (sample, number) in sandbox.samples.iter().zip(0..) {
         let _ =
             writeln!(text, "torrent {}  infohash {}  {}", FIRST_ID + number, sample.info_hash, sample.name);
     }
-    let _ = writeln!(text, "files in {}", setting.folder.display());
+    let _ = writeln!(text, "files in {}", sandbox.folder.display());
     for recipe in recipes {
         let _ = write!(text, "\n# {}\n{}\n", recipe.what, recipe.command);
     }
     text
 }
 
-/// Removes what [`create`] made. Passkeys leave the whitelist first, since only the users say which they are.
+/// Passkeys are removed from the whitelist first, because only the users list them.
 async fn clear(context: &CommandContext, store: &Store) -> anyhow::Result<()> {
     let (users, kept) = users_of_sandbox(store).await?;
     let passkeys: Vec<Passkey> = users.iter().map(|user| user.passkey).collect();
     if !passkeys.is_empty() {
         let whitelist = whitelist(context, store)?;
         let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&passkeys);
-        let tell = |record: Record, removed: &u64| record.with("removed", *removed);
-        context.audited(record, whitelist.remove(&passkeys), tell).await?;
+        let details = |record: Record, removed: &u64| record.with("removed", *removed);
+        context.audited(record, whitelist.remove(&passkeys), details).await?;
     }
     for user in &users {
-        let removing = async { forgive_absence(store.remove_user(user.id).await) };
+        let removing = async { ignore_absent(store.remove_user(user.id).await) };
         let record = record("user.remove", Subject::user(Some(user.id)));
         context.audited(record, removing, |record, ()| record).await?;
     }
     let torrents = torrents_of_sandbox(store).await?;
     for torrent in &torrents {
-        let removing = async { forgive_absence(store.remove_torrent(torrent.id).await) };
+        let removing = async { ignore_absent(store.remove_torrent(torrent.id).await) };
         let record = record("torrent.remove", Subject::torrent(Some(torrent.id)));
         context.audited(record, removing, |record, ()| record).await?;
     }
@@ -324,29 +319,29 @@ async fn clear(context: &CommandContext, store: &Store) -> anyhow::Result<()> {
     if !kept.is_empty() {
         let kept: Vec<String> = kept.iter().map(|user| user.id.to_string()).collect();
         eprintln!(
-            "note: kept, since they are not marked as users of the sandbox: {}. Remove one with: rollcall user remove ID",
+            "note: kept, because they are not marked as users of the sandbox: {}. Remove one with: rollcall user remove ID",
             kept.join(", ")
         );
     }
     let text = format!(
-        "removed: users: {}, torrents: {}, folder {}: {}\nWhat the users moved stays in the accounts.\n",
+        "removed: users: {}, torrents: {}, folder {}: {}\nThe accounts of the users are kept.\n",
         users.len(),
         torrents.len(),
         folder.display(),
-        if had_files { "yes" } else { "was not there" },
+        if had_files { "yes" } else { "did not exist" },
     );
     Ok(context.output.show(&json, &text)?)
 }
 
-/// Somebody else may clear the same sandbox just now.
-fn forgive_absence(outcome: Result<(), AccessError>) -> Result<(), AccessError> {
+/// Another process may clear the same sandbox.
+fn ignore_absent(outcome: Result<(), AccessError>) -> Result<(), AccessError> {
     match outcome {
         Err(AccessError::UnknownUser(_) | AccessError::UnknownTorrent(_)) => Ok(()),
         outcome => outcome,
     }
 }
 
-/// The users of the sandbox, and others that have ids of the sandbox.
+/// Users of the sandbox, and other users with its ids.
 async fn users_of_sandbox(store: &Store) -> anyhow::Result<(Vec<User>, Vec<User>)> {
     let mut users = store.list_users(UserId::new(FIRST_ID - 1), PAGE_ROWS).await?;
     users.retain(|user| SANDBOX_IDS.contains(&user.id.get()));
@@ -362,7 +357,7 @@ async fn torrents_of_sandbox(store: &Store) -> anyhow::Result<Vec<Torrent>> {
     Ok(torrents)
 }
 
-/// The group of the printed commands would keep entries from being removed for ever.
+/// An unread group would prevent trimming.
 async fn destroy_group(context: &CommandContext) -> anyhow::Result<()> {
     let Some(stores::RedisBackend { redis, names }) = stores::redis_backend(&context.config)? else {
         return Ok(());
@@ -370,8 +365,8 @@ async fn destroy_group(context: &CommandContext) -> anyhow::Result<()> {
     let command = redis::cmd("XGROUP").arg("DESTROY").arg(names.traffic()).arg(SANDBOX_GROUP).to_owned();
     match redis.query::<i64>(&command).await {
         Ok(_) => Ok(()),
-        // There is no stream, so there is no group.
-        Err(trouble) if !trouble.is_retryable() => Ok(()),
-        Err(trouble) => Err(trouble.into()),
+        // Without a stream there is no group.
+        Err(error) if !error.is_retryable() => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }

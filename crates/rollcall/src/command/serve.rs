@@ -1,4 +1,4 @@
-//! `rollcall serve`: logs, database, listeners; then signals until the end; then drain.
+//! `rollcall serve`: opens the server, serves until a signal or a take-over, then drains.
 
 mod events;
 mod startup_message;
@@ -29,26 +29,26 @@ use crate::wiring::site::ServingSite;
 use events::{Events, ServerEvent, Signals};
 use startup_message::{RedisState, StartupMessage};
 
-/// On top of what draining may take, for a machine that does much else, too.
+/// Added to the drain timeouts, for a busy machine.
 const ENDING_SLACK: Duration = Duration::from_secs(10);
 
-/// Whoever runs a server as a part of something else: it says when to stop, and is announced when the server serves.
+/// Controls a server that runs inside another program.
 pub struct Embedding {
-    /// True once it is to stop.
+    /// True once the server is to stop.
     pub stop: watch::Receiver<bool>,
-    /// ServerEvent when everything serves; dropped if it never does.
+    /// Sent when the server serves; dropped if it never does.
     pub ready: oneshot::Sender<()>,
 }
 
-/// Starts the server and serves until it is announced to end, or until another process has taken its place.
+/// Serves until a stop signal, or until another process has taken over.
 ///
-/// ServerEvent to stop before it serves, it leaves everything as it is: whoever served before serves on.
+/// Stopped before it serves, it leaves a predecessor serving.
 pub async fn run(context: CommandContext, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     serve(context, (roles, take_over), signals, None).await
 }
 
-/// The same for a host: nothing is printed, and signals are the host's to hear.
+/// Prints nothing and handles no signals.
 pub async fn run_embedded(host: Embedding, context: CommandContext) -> anyhow::Result<()> {
     let signals = Signals::of_host(host.stop);
     serve(context, (&Roles::default(), false), signals, Some(host.ready)).await
@@ -62,15 +62,15 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let CommandContext { config, data, output } = context;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
-        bail!("the role gateway needs the role site: people connect through its port");
+        bail!("the role gateway needs the role site: clients connect through its port");
     }
     let tracker = &config.tracker;
     if roles.include(Role::Tracker)
         && [&tracker.http_addr, &tracker.udp_addr, &tracker.https_addr].iter().all(|list| list.is_empty())
     {
         bail!(
-            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: give one an address, or leave the \
-             role tracker out (--roles)"
+            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: set one of them, or omit the \
+             role tracker (--roles)"
         );
     }
     let log_control = logging::init(&config.log)?;
@@ -81,28 +81,28 @@ async fn serve(
         opened = OpenServer::open(&config, &data, roles, take_over) => Some(opened?),
     };
     let Some(OpenServer { mut node, mut predecessor, gate, frontend, mut backend }) = opened else {
-        info!("announced to stop before it served");
+        info!("stop requested during startup");
         return Ok(());
     };
     let mut running_frontend = RunningFrontend::default();
     let started =
         begin(&mut running_frontend, frontend, &mut predecessor, &mut signals, (&config, roles)).await;
     if !matches!(started, Ok(true)) {
-        // It may have served for a moment; what it heard is stored. The sockets are somebody else's.
+        // It may have served for a moment, so queued events are stored. With a predecessor the sockets are left open.
         let mode = if predecessor.is_some() { ShutdownMode::HandOver } else { ShutdownMode::Drain };
         drop(predecessor);
         running_frontend.drain(mode).await;
         backend.stop(&config, false).await;
-        info!("stopped before it took over");
+        info!("stopped before the take-over");
         return started.map(drop);
     }
-    // From here on nothing but being announced so ends it: nobody else serves.
+    // From here on only a stop signal or a take-over ends it: no other process serves.
     let RunningFrontend { running, mut site, mut inherited } = running_frontend;
     if let Some(site) = &mut site
         && let Err(error) = site.create_first_key(&data).await
     {
         let reason = crate::one_line(&error);
-        warn!(reason, "the first key was not delivered; \"rollcall key create\" makes another");
+        warn!(reason, "cannot deliver the first key; create one with \"rollcall key create\"");
     }
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
     let store = &backend.store;
@@ -110,19 +110,19 @@ async fn serve(
         let reason = crate::one_line(&error);
         warn!(
             reason,
-            "the settings could not be recorded; commands have to be given the same settings as the server"
+            "cannot record the settings in the data folder; pass the server's settings to commands"
         );
     }
-    let announced = match host {
-        Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the host is gone")),
+    let printed = match host {
+        Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the embedding program has ended")),
         None => {
             let redis = RedisState::probe(&config).await.unwrap_or_default();
             let (config, site, gate, data) = (&config, site.as_ref(), &*gate, &*data);
             StartupMessage { config, addresses, site, gate, store, data, redis }.print(output)
         }
     };
-    if let Err(error) = announced {
-        warn!(reason = crate::one_line(&error), "the greeting could not be printed");
+    if let Err(error) = printed {
+        warn!(reason = crate::one_line(&error), "cannot print the startup message");
     }
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
     service_manager::notify_ready();
@@ -160,23 +160,23 @@ async fn serve(
     RunningFrontend { running, site, inherited }.drain(mode).await;
     backend.stop(&config, handed_over.is_none()).await;
     info!("stopped");
-    // In this order: whoever took over takes the folder as soon as it sees that we have ended.
+    // In this order: the successor takes the data folder as soon as the channel is closed.
     drop(node);
     drop(handed_over);
     Ok(())
 }
 
-/// Most systems give a process fewer open files than it may have, for the sake of old programs.
+/// The soft limit is usually below what the process may have.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        warn!(%error, "the limit on open files stays as it is");
+        warn!(%error, "cannot raise the limit on open files");
     }
 }
 
-/// Begins to serve, in the place of the predecessor if there is one. False if it was announced to stop before that was done;
-/// then, and if it failed, the predecessor goes on, and what serves already is to be drained.
+/// Starts serving, instead of the predecessor if there is one. False if a stop was requested before that; then, and
+/// on error, the predecessor continues, and what already serves must be drained.
 async fn begin(
     running_frontend: &mut RunningFrontend,
     frontend: Frontend,
@@ -212,7 +212,7 @@ async fn begin(
     Ok(true)
 }
 
-/// The sockets of the predecessor, and under which connection ids it gave; those of our own if it has ended meanwhile.
+/// The sockets of the predecessor and its connection ids; own sockets if it has ended meanwhile.
 async fn claim_ports(
     predecessor: &mut Option<Predecessor>,
     config: &Config,
@@ -224,28 +224,28 @@ async fn claim_ports(
             return Ok((ServerSockets::open(config, roles, inherited)?, ids));
         }
         if !running.has_ended().await {
-            bail!("the running server does not hand over, and serves on: try again");
+            bail!("the running server did not hand over its sockets and continues to serve: try again");
         }
-        info!("the running server ended before it could be taken over from; starting as usual");
+        info!("the running server ended before the take-over; starting normally");
         *predecessor = None;
     }
     Ok((ServerSockets::open(config, roles, InheritedState::default())?, None))
 }
 
-/// Tells the predecessor, if there is one, that its place is taken. One that is gone is none.
+/// Confirms the take-over. Clears `predecessor` if it has already ended.
 async fn confirm(predecessor: &mut Option<Predecessor>) -> anyhow::Result<()> {
     if let Some(running) = predecessor
         && !running.confirm().await
     {
         if !running.has_ended().await {
-            bail!("the running server did not let itself be relieved, and serves on: try again");
+            bail!("the running server did not confirm the take-over and continues to serve: try again");
         }
         *predecessor = None;
     }
     Ok(())
 }
 
-/// Tries to hold the data folder, once the process before this one has ended.
+/// Acquires the data folder once the predecessor has ended; warns once.
 #[derive(Default)]
 struct DataFolder {
     has_warned: bool,
@@ -262,14 +262,13 @@ impl DataFolder {
             self.has_warned = true;
             warn!(
                 reason,
-                "the data folder cannot be taken; it is tried every second, and until then nobody can take over"
+                "cannot lock the data folder; retrying every second, and no take-over is possible until then"
             );
         }
         false
     }
 }
 
-/// Offers to hand over to the next process.
 fn make_offer(
     config: &Config,
     data: &Path,
@@ -278,24 +277,21 @@ fn make_offer(
 ) -> Option<Offer> {
     Offer::open(data, inherited, accept_gate, config.exit_timeout())
         .inspect_err(|error| {
-            warn!(
-                reason = crate::one_line(error),
-                "this server cannot be taken over from (serve --take-over)"
-            );
+            warn!(reason = crate::one_line(error), "cannot offer a take-over (serve --take-over)");
         })
         .ok()
 }
 
 impl Config {
-    /// How long this server may take to end: the site, announces, the journal and the views, one after the other.
+    /// Longest duration of a shutdown: site, announces, journal and views, one after the other.
     fn exit_timeout(&self) -> Duration {
         let seconds = 4 * u64::from(self.tracker.drain_timeout_s) + u64::from(self.site.request_timeout_s);
         Duration::from_secs(seconds) + ENDING_SLACK
     }
 }
 
-/// Takes over what can change; a configuration that is not valid changes nothing. What cannot change is announced each
-/// time, as long as it differs from what the server was started with.
+/// Applies what can change; an invalid configuration changes nothing. Keys that need a restart are logged each time,
+/// as long as they differ.
 fn reload(
     started_with: &Config,
     running: Option<&Running>,
@@ -306,17 +302,17 @@ fn reload(
         Ok(new) => new,
         Err(error) => {
             let reason = crate::one_line(&error.into());
-            return error!(reason, "the configuration is not valid; everything stays as it was");
+            return error!(reason, "the configuration is invalid; keeping the current settings");
         }
     };
     for key in started_with.needs_restart(&new) {
         warn!(key, "this setting takes effect only after a restart");
     }
     if let Err(error) = log_control.set_filter(&new.log.level) {
-        error!(reason = crate::one_line(&error), "log.level stays as it was");
+        error!(reason = crate::one_line(&error), "cannot change log.level");
     }
     if let Some(running) = running {
-        // Tracker and ledger judge by the same ceiling, which the ledger keeps from its start.
+        // Tracker and ledger use the same ceiling, and the ledger's is fixed at the start.
         running.reload(LiveSettings { ceiling: started_with.ceiling(), ..new.live_settings() });
     }
     background.reload(&new);

@@ -1,4 +1,4 @@
-//! `rollcall torrent|user|client sync`: loads the site's keys in Redis from the database.
+//! `rollcall torrent|user|client sync`: writes the keys of the Redis source from the database.
 
 use access::Store;
 use access::audit::Subject;
@@ -14,10 +14,9 @@ use crate::cli::sync::SyncArgs;
 use crate::output::{Fields, yes_or_no};
 use crate::wiring::gate::redis_source;
 
-/// Runs it.
 pub async fn run(context: &CommandContext, store: &Store, kind: Kind, args: SyncArgs) -> anyhow::Result<()> {
     let keys = redis_source(&context.config)?.context(
-        "there is no Redis to load keys into: set redis.url (without Redis, everything is kept in the data folder)",
+        "Redis is not configured: set redis.url (without Redis, everything is in the data folder)",
     )?;
     let rows = match kind {
         Kind::Torrents => store.count_torrents().await?,

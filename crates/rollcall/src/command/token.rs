@@ -1,4 +1,4 @@
-//! `rollcall token USER`: a token with which a person connects, as the site would make it.
+//! `rollcall token USER`: a gateway token, as the site would issue it.
 
 use access::audit::{Subject, rfc3339};
 use anyhow::bail;
@@ -12,10 +12,8 @@ use super::audited::record;
 use crate::cli::token::TokenArgs;
 use crate::gateway_secret;
 
-/// The longest name of a room.
 const ROOM_CHARS_MAX: usize = 64;
 
-/// Runs it.
 pub async fn run(context: &CommandContext, args: TokenArgs) -> anyhow::Result<()> {
     let channel = args.room.as_deref().map(channel_of).transpose()?;
     let secret = gateway_secret::for_command(&context.config, &context.data)?;
@@ -48,7 +46,7 @@ pub async fn run(context: &CommandContext, args: TokenArgs) -> anyhow::Result<()
 fn channel_of(room: &str) -> anyhow::Result<String> {
     let fits = (1..=ROOM_CHARS_MAX).contains(&room.chars().count());
     if !fits || room.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        bail!("a room has a name of 1 to {ROOM_CHARS_MAX} visible characters without spaces");
+        bail!("a room name has 1 to {ROOM_CHARS_MAX} visible characters without spaces");
     }
     Ok(format!("room:{room}"))
 }

@@ -20,19 +20,17 @@ use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{self, Fields, Table, yes_or_no};
 
-/// A torrent as operators name it: by number or by infohash.
+/// A torrent by id or infohash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TorrentRef {
-    /// By number.
     Id(TorrentId),
-    /// By infohash.
     InfoHash(InfoHash),
 }
 
 impl FromStr for TorrentRef {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
-        // No number has forty digits, so the length tells them apart.
+        // No id has forty digits, so the length decides.
         if text.len() == 40 { text.parse().map(Self::InfoHash) } else { text.parse().map(Self::Id) }
     }
 }
@@ -46,7 +44,6 @@ impl fmt::Display for TorrentRef {
     }
 }
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: TorrentCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     match command {
@@ -84,18 +81,15 @@ pub async fn run(context: &CommandContext, command: TorrentCommand) -> anyhow::R
     Ok(())
 }
 
-/// What to add, if its name can be taken.
+/// Checks the name.
 fn read_new(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let new = read_any(args)?;
     if new.name.chars().count() > TORRENT_NAME_CHARS_MAX || new.name.contains('\0') {
-        bail!(
-            "a name has at most {TORRENT_NAME_CHARS_MAX} characters, without NUL: give another with --name"
-        );
+        bail!("a name has at most {TORRENT_NAME_CHARS_MAX} characters, without NUL: set another with --name");
     }
     Ok(new)
 }
 
-/// What to add, from the file or from the flags.
 fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let created_at = SystemClock.now();
     let TorrentAddArgs { file, infohash, id, name, allow_public, .. } = args;
@@ -103,12 +97,12 @@ fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
         let name = name.unwrap_or_default();
         return Ok(NewTorrent { id, info_hash, info_hash_v2: None, name, total_bytes: 0, created_at });
     }
-    let path = file.context("name a .torrent file, or give --infohash and --name")?;
+    let path = file.context("expected a .torrent file, or --infohash and --name")?;
     let metainfo = read_metainfo(&path)?;
     if !metainfo.private && !allow_public {
         bail!(
-            "{} has no private flag, so clients would also find peers past this tracker, uncounted: create it again \
-             as a private torrent (transmission-create --private does), or take it as it is with --allow-public",
+            "{} has no private flag, so clients would also find peers elsewhere, unaccounted: create it again \
+             as a private torrent (transmission-create --private), or add it with --allow-public",
             path.display()
         );
     }
@@ -122,7 +116,7 @@ fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     })
 }
 
-/// Reads no more than a torrent file can have, whatever the path leads to.
+/// Bounded, whatever file the path names.
 fn read_metainfo(path: &Path) -> anyhow::Result<Metainfo> {
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
@@ -174,7 +168,7 @@ fn fields_of(torrent: &Torrent) -> Fields {
         .with("leech slots", torrent.leech_slots)
 }
 
-/// A torrent with what was moved of it.
+/// With its totals.
 async fn show_with_accounts(context: &CommandContext, torrent: &Torrent) -> anyhow::Result<()> {
     let figures = context.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
     let fields = accounts::with_figures(fields_of(torrent), &figures);
@@ -241,7 +235,7 @@ async fn set_approved(
     let id = make_change(context, store, torrent, change, record).await?;
     let text = match approved {
         true => format!("approved torrent {id}\n"),
-        false => format!("torrent {id} awaits approval\n"),
+        false => format!("torrent {id} is pending\n"),
     };
     context.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
     Ok(())
@@ -262,7 +256,7 @@ async fn set_slots(
     Ok(())
 }
 
-/// Changes a torrent and records it. Tells its number.
+/// Returns the torrent's id.
 async fn make_change(
     context: &CommandContext,
     store: &Store,

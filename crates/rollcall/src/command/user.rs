@@ -13,7 +13,6 @@ use super::{CommandContext, PAGE_ROWS, sync, why};
 use crate::cli::{UserCommand, UserSetArgs};
 use crate::output::{Fields, Table, yes_or_no};
 
-/// Runs it.
 pub async fn run(context: &CommandContext, command: UserCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
     match command {
@@ -26,7 +25,7 @@ pub async fn run(context: &CommandContext, command: UserCommand) -> anyhow::Resu
                     None => store.add_user(new).await,
                 }
             };
-            let user = context.audited(record("user.add", Subject::user(id)), adding, tell_of).await?;
+            let user = context.audited(record("user.add", Subject::user(id)), adding, audit_details).await?;
             show(context, &user)?;
         }
         UserCommand::List { show_passkeys } => list(context, &find_all(&store).await?, show_passkeys)?,
@@ -57,12 +56,11 @@ pub async fn run(context: &CommandContext, command: UserCommand) -> anyhow::Resu
     Ok(())
 }
 
-/// What a record says of a user: the number, and a name for the passkey that does not tell it.
-pub fn tell_of(record: Record, user: &User) -> Record {
+/// The user's id, and a hash of the passkey.
+pub fn audit_details(record: Record, user: &User) -> Record {
     record.about(Subject::user(Some(user.id))).with("passkey", passkey_subject_id(&user.passkey))
 }
 
-/// The user with this number, or an error that says there is none.
 pub async fn find(store: &Store, id: UserId) -> Result<User, AccessError> {
     store.user(id).await?.ok_or(AccessError::UnknownUser(id))
 }
@@ -79,12 +77,12 @@ async fn find_all(store: &Store) -> Result<Vec<User>, AccessError> {
     }
 }
 
-/// A user with the passkey in full.
+/// With the full passkey.
 pub fn show(context: &CommandContext, user: &User) -> std::io::Result<()> {
     context.output.show(&json_of(user, true), &fields_of(user))
 }
 
-/// A user with the passkey in full, with what they moved and what they do right now.
+/// With the full passkey, totals and current activity.
 async fn show_with_accounts(context: &CommandContext, user: &User) -> anyhow::Result<()> {
     let figures = context.open_ledger().await?.user(user.id).await?.unwrap_or_default();
     let active = context.open_activity().await?.counts(&user.passkey).await?;
@@ -113,12 +111,12 @@ fn fields_of(user: &User) -> Fields {
     fields
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
-        .with("adopted", yes_or_no(user.vouched))
+        .with("external", yes_or_no(user.vouched))
         .with("leech slots", user.leech_slots)
 }
 
 fn list(context: &CommandContext, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "adopted", "passkey", "name"]);
+    let mut table = Table::new(&["id", "enabled", "external", "passkey", "name"]);
     for user in users {
         table.add(vec![
             user.id.to_string(),

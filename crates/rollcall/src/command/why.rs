@@ -1,4 +1,4 @@
-//! `rollcall user why`: what made a user's figures, as the page "Why" of the dashboard shows it.
+//! `rollcall user why`: explains a user's figures, like the page "Why" of the dashboard.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use super::{CommandContext, PAGE_ROWS, accounts, user};
 use crate::cli::WhyArgs;
 use crate::output::{self, Fields, Table};
 
-/// Entries of the journal that one search looks at.
+/// Journal entries scanned by one search.
 const SCANNED_MAX: usize = 1_000_000;
 
-/// Shows the figures, what each client totals, and the announces that the journal still has.
+/// Shows the figures, the totals of each client, and the announces that the journal still has.
 pub(super) async fn show(context: &CommandContext, store: &Store, args: WhyArgs) -> anyhow::Result<()> {
     let user = user::find(store, args.id).await?;
     let ledger = context.open_ledger().await?;
@@ -56,7 +56,7 @@ pub(super) async fn show(context: &CommandContext, store: &Store, args: WhyArgs)
     Ok(context.output.show(&json, &text)?)
 }
 
-/// Of the user on one torrent, or on all.
+/// On one torrent, or on all.
 async fn figures_of(ledger: &Ledger, user: UserId, torrent: Option<TorrentId>) -> anyhow::Result<Figures> {
     let Some(torrent) = torrent else {
         return Ok(ledger.user(user).await?.unwrap_or_default());
@@ -68,7 +68,7 @@ async fn figures_of(ledger: &Ledger, user: UserId, torrent: Option<TorrentId>) -
     Ok(account.figures)
 }
 
-/// What the torrents are called that the text speaks of.
+/// Names of the torrents in the report.
 async fn names_of(
     store: &Store,
     clients: &[ClientTotals],
@@ -84,7 +84,6 @@ async fn names_of(
     Ok(torrents.into_iter().map(|torrent| (torrent.id, torrent.name)).collect())
 }
 
-/// Everything, as text.
 struct WhyReport<'a> {
     names: HashMap<TorrentId, String>,
     user: &'a User,
@@ -132,9 +131,9 @@ impl WhyReport<'_> {
             "torrent",
             "event",
             "uploaded",
-            "counted",
+            "credited",
             "downloaded",
-            "counted",
+            "credited",
             "client",
             "name",
         ];
@@ -151,14 +150,11 @@ impl fmt::Display for WhyReport<'_> {
         let more = if self.is_cut { "; --limit shows more" } else { "" };
         writeln!(
             f,
-            "{}\nwhat each client totals, without multipliers\n{}",
+            "{}\ntotals of each client, without multipliers\n{}",
             self.fields(),
             self.client_table()
         )?;
-        writeln!(
-            f,
-            "announces, newest first, and what counted of each by the multipliers in force then{more}"
-        )?;
+        writeln!(f, "announces, newest first, credited by the multipliers in force at their time{more}")?;
         write!(f, "{}", self.entry_table())
     }
 }
@@ -169,10 +165,10 @@ async fn sought_torrent(store: &Store, id: TorrentId) -> anyhow::Result<SoughtTo
     Ok(SoughtTorrent { id, info_hashes: hashes.flatten().collect() })
 }
 
-/// What a client totals on a torrent.
+/// What one client transferred on a torrent.
 struct ClientTotals {
     torrent: TorrentId,
-    /// Its number and what it does; none for those that are known only as a sum.
+    /// Id and state; none for the sum of all other clients.
     client: Option<(String, &'static str)>,
     moved: Moved,
 }
@@ -237,7 +233,7 @@ fn signed_bytes(amount: i128) -> String {
     format!("{}{}", if amount < 0 { "-" } else { "" }, output::bytes(amount.unsigned_abs()))
 }
 
-/// What an announce said; `-` for one without an event.
+/// `-` for an announce without an event.
 fn event_of(entry: &TrafficEntry) -> &'static str {
     match (entry.cause, entry.event) {
         (Cause::Timeout | Cause::Removal, _) => entry.cause.name(),
@@ -246,11 +242,10 @@ fn event_of(entry: &TrafficEntry) -> &'static str {
     }
 }
 
-/// An entry, and what of it counted.
 struct ExplainedEntry {
     entry: TrafficEntry,
-    /// Uploaded and downloaded; none if that cannot be told.
-    counted: Option<(u64, u64)>,
+    /// Credited upload and download; none if unknown.
+    credited: Option<(u64, u64)>,
 }
 
 impl ExplainedEntry {
@@ -258,9 +253,9 @@ impl ExplainedEntry {
         let moved = terms.believed(&entry);
         let key = entry.torrent.map(|torrent| AccountKey { user, torrent });
         let in_force = key.and_then(|key| terms.in_force(key, entry.at));
-        let counted =
+        let credited =
             in_force.map(|terms| (terms.uploaded(moved.uploaded), terms.downloaded(moved.downloaded)));
-        ExplainedEntry { entry, counted }
+        ExplainedEntry { entry, credited }
     }
 
     fn to_json(&self) -> Json {
@@ -273,25 +268,25 @@ impl ExplainedEntry {
             "cause": entry.cause.name(),
             "uploaded_delta": entry.uploaded_delta.to_string(),
             "downloaded_delta": entry.downloaded_delta.to_string(),
-            "credited_uploaded": self.counted.map(|(uploaded, _)| uploaded.to_string()),
-            "credited_downloaded": self.counted.map(|(_, downloaded)| downloaded.to_string()),
+            "credited_uploaded": self.credited.map(|(uploaded, _)| uploaded.to_string()),
+            "credited_downloaded": self.credited.map(|(_, downloaded)| downloaded.to_string()),
             "client": ledger::client_of(&entry.peer_id),
         })
     }
 
     fn cells(&self, name: String) -> Vec<String> {
         let entry = &self.entry;
-        let counted = |of: fn((u64, u64)) -> u64| {
-            self.counted.map_or_else(|| "unknown".to_owned(), |both| output::bytes(of(both).into()))
+        let credited = |of: fn((u64, u64)) -> u64| {
+            self.credited.map_or_else(|| "unknown".to_owned(), |both| output::bytes(of(both).into()))
         };
         vec![
             output::second(entry.at),
             entry.torrent.map_or_else(|| "-".to_owned(), |torrent| torrent.to_string()),
             event_of(entry).to_owned(),
             output::bytes(entry.uploaded_delta.into()),
-            counted(|both| both.0),
+            credited(|both| both.0),
             output::bytes(entry.downloaded_delta.into()),
-            counted(|both| both.1),
+            credited(|both| both.1),
             ledger::client_of(&entry.peer_id),
             name,
         ]

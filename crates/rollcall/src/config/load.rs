@@ -1,4 +1,4 @@
-//! Reading: defaults, then the file, then the environment, then flags. Each overrides the one before.
+//! Loading: defaults, then file, then environment, then flags. Each overrides the one before.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,11 @@ use super::section::Refusal;
 use super::value::Raw;
 use super::{Config, validate};
 
-/// What all our environment variables begin with.
 const PREFIX: &str = "ROLLCALL_";
-/// Variables that are not keys: they stand for the flags `--config` and `--data`.
+/// They stand for the flags `--config` and `--data`.
 const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
 
-/// Names that sites know from elsewhere (W8), and the keys they stand for. Ours override them.
+/// Variable names of other trackers (W8), and their keys. Ours override them.
 const ALIASES: [(&str, &str, &str); 9] = [
     ("TRACKER_API_KEY", "site", "tracker_api_key"),
     ("TRACKER_STREAM_KEY", "journal", "stream_key"),
@@ -30,19 +29,19 @@ const ALIASES: [(&str, &str, &str); 9] = [
     ("REDIS_DB", "redis", "db"),
 ];
 
-/// Where a configuration comes from; kept with it, so that it can be read again.
+/// Kept with the configuration for a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The file; none means defaults.
+    /// None: defaults.
     pub file: Option<PathBuf>,
-    /// The variables that begin with `ROLLCALL_`, and those of W8.
+    /// Variables starting with `ROLLCALL_`, and those of W8.
     pub environment: Vec<(String, String)>,
-    /// `SECTION.KEY=VALUE`, from the command line.
+    /// `SECTION.KEY=VALUE`.
     pub flags: Vec<String>,
 }
 
 impl Sources {
-    /// The file and flags given, and those of `environment` that are ours.
+    /// Selects our variables from `environment`.
     pub fn new(
         file: Option<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -61,7 +60,6 @@ impl Sources {
         Sources { file, environment: ours, flags }
     }
 
-    /// Reads and checks everything.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let mut config = Config { sources: self.clone(), ..Config::default() };
         if let Some(path) = &self.file {
@@ -103,7 +101,7 @@ fn apply_file(config: &mut Config, path: &Path, text: &str) -> Result<(), Config
     Ok(())
 }
 
-/// The entries of a table from top to bottom, so that the first mistake in the file is the one reported.
+/// From top to bottom, so that the first mistake in the file is reported.
 fn in_file_order<'a>(table: &'a DeTable<'_>) -> Vec<(&'a str, &'a DeValue<'a>, usize)> {
     let mut entries: Vec<_> = table
         .iter()
@@ -117,7 +115,7 @@ fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// A misspelt section, or a key that stands above the first one.
+/// A misspelt section, or a key above the first section.
 fn unknown_at_top(config: &Config, origin: Origin, name: &str, content: &DeValue<'_>) -> ConfigError {
     if content.is_table() {
         let nearest = nearest_section(config, name);
@@ -159,7 +157,6 @@ fn alias(name: &str) -> Option<(&'static str, &'static str)> {
     ALIASES.iter().find(|(alias, ..)| *alias == name).map(|(_, section, key)| (*section, *key))
 }
 
-/// The environment variable that overrides a key.
 pub fn variable_name(section: &str, key: &str) -> String {
     format!("{PREFIX}{}__{}", section.to_ascii_uppercase(), key.to_ascii_uppercase())
 }
@@ -172,7 +169,7 @@ fn apply_flag(config: &mut Config, assignment: &str) -> Result<(), ConfigError> 
 }
 
 impl Config {
-    /// Sets one key and remembers who did.
+    /// Sets a key and records its origin.
     fn set(&mut self, section: &str, key: &str, raw: &Raw, origin: Origin) -> Result<(), ConfigError> {
         let name = format!("{section}.{key}");
         let target = self.sections_mut().into_iter().find(|known| known.name() == section);

@@ -1,19 +1,17 @@
-//! Relations between keys: what each key may be on its own is checked where it is read.
+//! Relations between keys; single keys are checked when parsed.
 
 use std::net::SocketAddr;
 
 use super::Config;
 use crate::gateway_secret::SECRET_CHARS_MIN;
 
-/// Values that do not fit together.
 pub struct Conflict {
-    /// The keys at fault, with their sections.
+    /// `section.key`.
     pub keys: Vec<&'static str>,
-    /// Which keys, their values, and what to do.
+    /// Names the keys, their values and the remedy.
     pub problem: String,
 }
 
-/// The first thing that does not fit, if any.
 pub fn find_conflict(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
     let limits = &config.limits;
@@ -54,25 +52,26 @@ pub fn find_conflict(config: &Config) -> Option<Conflict> {
     .or_else(|| tokens_cannot_be_guessed(config))
 }
 
-/// An endpoint that wants no key would tell anybody who has which passkey.
+/// Without a key, the endpoint would disclose passkeys to anyone.
 fn verify_call_has_a_key(config: &Config) -> Option<Conflict> {
     let access = &config.access;
     let has_key = access.verify_api_key.reveal().or(config.site.tracker_api_key.reveal()).is_some();
     (access.verify_url.as_str().is_some() && !has_key).then(|| Conflict {
         keys: vec!["access.verify_url", "access.verify_api_key"],
-        problem: "access.verify_url needs a key to send: set access.verify_api_key to the one that the site expects, \
+        problem:
+            "access.verify_url needs a key: set access.verify_api_key to the one that the site expects, \
                   or site.tracker_api_key (TRACKER_API_KEY)"
-            .to_owned(),
+                .to_owned(),
     })
 }
 
-/// Otherwise every device would be overdue all the time.
+/// Otherwise every device would always be overdue.
 fn pings_come_before_they_are_missed(config: &Config) -> Option<Conflict> {
     let (ping_s, heartbeat_s) = (config.presence.ping_s, config.presence.heartbeat_s);
     (ping_s >= heartbeat_s).then(|| Conflict {
         keys: vec!["presence.ping_s", "presence.heartbeat_s"],
         problem: format!(
-            "presence.ping_s = {ping_s} must be less than presence.heartbeat_s = {heartbeat_s}: devices are heard when \
+            "presence.ping_s = {ping_s} must be less than presence.heartbeat_s = {heartbeat_s}: devices send heartbeats when \
              they answer pings"
         ),
     })
@@ -92,42 +91,43 @@ fn background_is_away_before_it_is_gone(config: &Config) -> Option<Conflict> {
     })
 }
 
-/// Whoever finds the endpoint could tell it anything.
+/// Otherwise anyone who finds the endpoint could send events to it.
 fn webhooks_are_signed(config: &Config) -> Option<Conflict> {
     let gateway = &config.gateway;
     (gateway.webhook_url.as_str().is_some() && gateway.webhook_secret.reveal().is_none()).then(|| Conflict {
         keys: vec!["gateway.webhook_url", "gateway.webhook_secret"],
-        problem: "gateway.webhook_url needs gateway.webhook_secret: messages are signed with it, and the site checks \
-                  them by it"
-            .to_owned(),
+        problem:
+            "gateway.webhook_url needs gateway.webhook_secret: webhooks are signed with it, and the site \
+                  verifies the signature"
+                .to_owned(),
     })
 }
 
-/// Whoever has one token can try out secrets on it, at leisure and unnoticed.
+/// The holder of one token can try secrets offline.
 fn tokens_cannot_be_guessed(config: &Config) -> Option<Conflict> {
     let chars = config.gateway.token_hmac_secret.reveal()?.chars().count();
     (chars < SECRET_CHARS_MIN).then(|| Conflict {
         keys: vec!["gateway.token_hmac_secret"],
         problem: format!(
-            "gateway.token_hmac_secret has {chars} characters, and who guesses it can connect as anybody: make one of at \
-             least {SECRET_CHARS_MIN} with openssl rand -hex 32, and give it to the site as well"
+            "gateway.token_hmac_secret has {chars} characters; it could be guessed and used to connect as any user: generate one of at \
+             least {SECRET_CHARS_MIN} with openssl rand -hex 32, and set it on the site too"
         ),
     })
 }
 
-/// A reader that waits for entries says nothing meanwhile.
+/// A blocked reader sends no sign of life.
 fn readers_wake_up_in_time(config: &Config) -> Option<Conflict> {
     let (wait_ms, dead_after_s) = (config.journal.read_wait_ms, config.journal.dead_after_s);
     (u64::from(wait_ms) * 2 > u64::from(dead_after_s) * 1000).then(|| Conflict {
         keys: vec!["journal.read_wait_ms", "journal.dead_after_s"],
         problem: format!(
             "journal.read_wait_ms = {wait_ms} is more than half of journal.dead_after_s = {dead_after_s}: readers that \
-             wait would be taken for dead; lower the first or raise the second"
+             wait would count as dead; lower the first or raise the second"
         ),
     })
 }
 
-/// Otherwise Redis would seem to be away whenever a replica is.
+/// Otherwise a slow replica would look like an unreachable Redis.
 fn replicas_answer_in_time(config: &Config) -> Option<Conflict> {
     let (wait_ms, answer_ms) = (config.journal.wait_timeout_ms, config.redis.response_timeout_ms);
     (config.journal.wait_replicas > 0 && wait_ms >= answer_ms).then(|| Conflict {
@@ -214,7 +214,7 @@ fn addresses_are_distinct(config: &Config) -> Option<Conflict> {
     repeated_address(&over_tcp).or_else(|| repeated_address(&over_udp))
 }
 
-/// Port 0 is a new port each time, so it may be asked for repeatedly.
+/// Port 0 is a new port each time, so it may be repeated.
 fn repeated_address(lists: &[(&'static str, &Vec<SocketAddr>)]) -> Option<Conflict> {
     let mut seen: Vec<(&'static str, SocketAddr)> = Vec::new();
     for (key, addresses) in lists {
@@ -257,7 +257,7 @@ fn site_files_go_together(config: &Config) -> Option<Conflict> {
     })
 }
 
-/// Passkeys and keys are read by whoever carries them, unless they are encrypted. UDP knows no encryption.
+/// Unencrypted passkeys and keys can be read on the network. UDP has no encryption.
 fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Conflict> {
     let (tracker, site) = (&config.tracker, &config.site);
     let is_open = |address: &&SocketAddr| !address.ip().is_loopback();
@@ -267,7 +267,7 @@ fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Conflict> {
             problem: format!(
                 "tracker.http_addr has {address}, where passkeys would cross the network in plain text: use \
                  tracker.https_addr with a certificate, or set tracker.allow_plaintext = true if a proxy in front \
-                 speaks HTTPS or you accept that they can be read"
+                 terminates TLS or you accept that they can be read"
             ),
         });
     }
@@ -276,7 +276,7 @@ fn nothing_secret_is_sent_in_the_clear(config: &Config) -> Option<Conflict> {
         keys: vec!["site.addr", "site.allow_plaintext"],
         problem: format!(
             "site.addr has {address}, where API keys would cross the network in plain text: set site.tls_cert_file \
-             and site.tls_key_file, or site.allow_plaintext = true if a proxy in front speaks HTTPS"
+             and site.tls_key_file, or site.allow_plaintext = true if a proxy in front terminates TLS"
         ),
     })
 }
@@ -285,7 +285,7 @@ fn proxies_are_named(config: &Config) -> Option<Conflict> {
     let tracker = &config.tracker;
     (tracker.proxy_protocol && tracker.trusted_proxies.is_empty()).then(|| Conflict {
         keys: vec!["tracker.proxy_protocol"],
-        problem: "tracker.proxy_protocol = true needs tracker.trusted_proxies: name your proxies there, \
+        problem: "tracker.proxy_protocol = true needs tracker.trusted_proxies: list your proxies there, \
                   such as [\"10.0.0.0/8\"]"
             .to_owned(),
     })

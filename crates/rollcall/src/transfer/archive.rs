@@ -1,5 +1,5 @@
-//! A backup file: a SQLite database with all tables of the database, whatever its kind, and those of the embedded
-//! journal under names of their own.
+//! Backup files: a SQLite database with all tables of the database, whatever its kind, and those of the embedded
+//! journal under a prefix.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,25 +14,24 @@ use domain::clock::{Clock, SystemClock};
 use journal::SqliteJournal;
 
 use super::{
-    CopyTotals, JOURNAL_PREFIX, bring_up_to_date, copy_counters, copy_table, copy_tables, measure,
+    CopyTotals, JOURNAL_PREFIX, copy_counters, copy_table, copy_tables, measure, migrate_schema,
     require_empty,
 };
 use crate::wiring::stores::system_clock;
 
-/// What an archive says of itself.
+/// Metadata of the archive.
 pub(super) const INFO_TABLE: &str = "backup_info";
-/// The account of which migrations the journal's file has seen.
 const JOURNAL_MIGRATIONS: &str = "journal_migrations";
-/// How long a file is checked before it is read.
+/// Time limit of the check before a file is read.
 const CHECK_BUDGET: Duration = Duration::from_secs(60);
 
-/// A SQLite file that is removed with its side files unless it is kept.
+/// A SQLite file that is removed on drop, with its `-wal` and `-shm`, unless it is kept.
 pub struct TempFile {
     path: PathBuf,
 }
 
 impl TempFile {
-    /// A file of this name in the folder, with the process id in its name; one that is there is replaced.
+    /// In the folder, with the process id in its name; replaces an existing one.
     pub fn beside(folder: &Path, name: &str) -> TempFile {
         let temp_file = TempFile { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
         temp_file.remove();
@@ -43,7 +42,7 @@ impl TempFile {
         &self.path
     }
 
-    /// Gives the finished file its name, unless there is a file of that name.
+    /// Renames the finished file; fails if the name exists.
     fn keep_as(self, path: &Path) -> anyhow::Result<()> {
         let finish = || {
             fs::File::open(&self.path)?.sync_all()?;
@@ -70,14 +69,14 @@ async fn open_file(path: &Path) -> anyhow::Result<Database> {
     Ok(Database::Sqlite(SqliteDatabase::open(path, options).await?))
 }
 
-/// Makes an archive of the database and of the embedded journal, if there is one.
+/// `journal`: the embedded journal, if there is one.
 pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<CopyTotals> {
-    ensure!(!path.exists(), "{} is there already: choose another name, or remove it", path.display());
+    ensure!(!path.exists(), "{} exists: choose another name, or remove it", path.display());
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    ensure!(folder.is_dir(), "there is no folder {}: make it first", folder.display());
+    ensure!(folder.is_dir(), "there is no folder {}: create it first", folder.display());
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
     let temp_file = TempFile::beside(folder, &name.to_string_lossy());
     let totals = fill(database, journal, &temp_file).await?;
@@ -85,15 +84,14 @@ pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> 
     Ok(totals)
 }
 
-/// Writes everything into a new file.
 pub async fn fill(
     database: &Database,
     journal: Option<&Path>,
     temp_file: &TempFile,
 ) -> anyhow::Result<CopyTotals> {
-    bring_up_to_date(database).await?;
+    migrate_schema(database).await?;
     let archive = open_file(temp_file.path()).await?;
-    bring_up_to_date(&archive).await?;
+    migrate_schema(&archive).await?;
     let journal = match journal.filter(|path| path.exists()) {
         Some(path) => Some(open_file(path).await?),
         None => None,
@@ -122,12 +120,12 @@ pub async fn fill(
     Ok(totals)
 }
 
-/// Snapshots of the database and of the journal between two commits of the ledger.
+/// Read transactions on database and journal, opened between two commits of the ledger.
 async fn read_both(database: &Database, journal: Option<&Database>) -> anyhow::Result<(Link, Option<Link>)> {
     let Some(journal) = journal else { return Ok((Link::read(database).await?, None)) };
     let mut held = Link::write(database).await?;
     match database.kind() {
-        // A writer keeps all others out.
+        // A write transaction excludes all others.
         Kind::Sqlite => {}
         Kind::Postgres => held.execute("LOCK TABLE ledger_consumers IN EXCLUSIVE MODE").await?,
         Kind::MySql => held.execute("SELECT name FROM ledger_consumers FOR UPDATE").await?,
@@ -157,19 +155,19 @@ async fn add_journal(journal: &mut Link, archive: &mut Link) -> anyhow::Result<u
     Ok(rows)
 }
 
-/// An archive that was checked and brought up to date, in a copy.
+/// A checked copy of an archive, with its schema migrated.
 pub struct OpenArchive {
     archive: Database,
     tables: Vec<String>,
-    /// Removes the copy at last.
+    /// Removes the copy on drop.
     _scratch: TempFile,
 }
 
 impl OpenArchive {
-    /// Checks the file, and opens a copy of it in `folder`. A copy of a SQLite database of ours is an archive, too.
+    /// Opens a copy in `folder`. A copy of one of our SQLite databases is also an archive.
     pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<OpenArchive> {
         if check_sqlite(path, CHECK_BUDGET).await? == Soundness::Empty {
-            bail!("{} is missing or empty: it is no backup", path.display());
+            bail!("{} is missing or empty: it is not a backup", path.display());
         }
         let temp_file = TempFile::beside(folder, "restore");
         let mut copy = fs::File::options();
@@ -181,7 +179,7 @@ impl OpenArchive {
             .with_context(|| format!("{} cannot be restored", path.display()))
     }
 
-    /// Takes a file that [`fill`] wrote.
+    /// For a file written by [`fill`].
     pub async fn from_temp_file(temp_file: TempFile) -> anyhow::Result<OpenArchive> {
         let archive = open_file(temp_file.path()).await?;
         let mut link = Link::read(&archive).await?;
@@ -190,32 +188,31 @@ impl OpenArchive {
         for table in ["users", "access_migrations"] {
             ensure!(
                 tables.iter().any(|known| known == table),
-                "it is neither a backup nor a database of rollcall: it has no table {table}"
+                "neither a backup nor a database of rollcall: it has no table {table}"
             );
         }
-        bring_up_to_date(&archive).await?;
+        migrate_schema(&archive).await?;
         let mut link = Link::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
         Ok(OpenArchive { archive, tables, _scratch: temp_file })
     }
 
-    /// Whether the embedded journal is in it.
     pub fn has_journal(&self) -> bool {
         self.tables.iter().any(|table| table.starts_with(JOURNAL_PREFIX))
     }
 
-    /// Writes everything into an empty database, and into a journal that is not there yet.
+    /// The target database and journal must be empty.
     pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<CopyTotals> {
         if let Some(path) = journal {
             ensure!(
                 is_new(path),
-                "{} is there already, and nothing was changed: move it away, and try again",
+                "{} exists; nothing was changed: move it away, and try again",
                 path.display()
             );
         }
         require_empty(database).await?;
-        bring_up_to_date(database).await?;
+        migrate_schema(database).await?;
         let mut source = Link::read(&self.archive).await?;
         let mut target = Link::write(database).await?;
         let mut rows = copy_tables(&mut source, &mut target, &self.tables).await?;
@@ -230,7 +227,7 @@ impl OpenArchive {
     }
 
     async fn restore_journal(&self, source: &mut Link, path: &Path) -> anyhow::Result<u64> {
-        // Makes the tables.
+        // Creates the tables.
         drop(SqliteJournal::open(path, system_clock()).await?);
         let file = open_file(path).await?;
         let mut target = Link::write(&file).await?;
@@ -245,7 +242,6 @@ impl OpenArchive {
         Ok(rows)
     }
 
-    /// Closes it and removes the copy.
     pub async fn close(self) {
         self.archive.close().await;
     }

@@ -79,7 +79,7 @@ impl OpenServer {
         };
         let name = config.journal.node_name.as_ref().map(Name::as_str);
         let node = match &predecessor {
-            Some(running) => Node::succeed(data, name, roles, running.pid())?,
+            Some(running) => Node::for_take_over(data, name, roles, running.pid())?,
             None => Node::take(data, name, roles)?,
         };
         let files = DataFiles::check(config, data).await?;
@@ -100,7 +100,7 @@ impl OpenServer {
         let tracker = prepared.as_ref().map(|(prepared, _)| Arc::clone(prepared.tracker()));
         // After the tracker, whose node id contains the second of its start: the next process starts in a later
         // second.
-        steady_time::keep_recorded(data, roles, &mut background);
+        steady_time::add_recorder(data, roles, &mut background);
         mirror::add_request_counter(config, tracker.as_ref(), &mut background)?;
         // Own ports are bound before anything has effects, so that a taken port leaves nothing half done. Those of a
         // predecessor are requested when everything is ready to serve.
@@ -146,7 +146,7 @@ impl OpenServer {
             tracker_wiring::apply(change, tracker.as_deref(), gateway.as_deref());
         };
         let follower_task = tokio::spawn(follower.run(on_change, stopped));
-        files.remember().await;
+        files.record().await;
         background.start();
         let frontend = Frontend { prepared, site, own_sockets };
         let backend = Backend { store, background, swarm_tasks, verification, follower_task, stop_follower };

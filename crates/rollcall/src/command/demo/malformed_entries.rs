@@ -1,5 +1,5 @@
-//! An entry that nobody understands, now and then, as a foreign program with a mistake would write it: dead letters to
-//! look at, to replay and to drop.
+//! Malformed journal entries at intervals, as a faulty producer would write them: dead letters to inspect, replay and
+//! drop.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use simulate::{Plan, catalogue};
 
 use crate::command::CommandContext;
 
-/// When the first one comes, and how far apart the others are at the usual pace.
+/// Delay of the first entry, and the interval at normal pace.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(50);
 
-/// Writes one after the other, for ever. One that the journal does not take is tried again: a demo goes on without it.
+/// Runs until cancelled. A failed append is retried.
 pub(super) async fn write_periodically(context: &CommandContext, plan: &Plan) {
     let Ok(journal) = context.open_journal().await else { return std::future::pending().await };
     let mut random = Rng::with_seed(plan.seed);
@@ -30,7 +30,7 @@ pub(super) async fn write_periodically(context: &CommandContext, plan: &Plan) {
     }
 }
 
-/// The fourteen fields of an entry, one of them wrong.
+/// The fourteen fields of an entry, one of them invalid.
 fn malformed_entry(plan: &Plan, random: &mut Rng) -> Fields {
     let user = random.u32(1..=plan.users());
     let torrent = random.u32(1..=plan.torrents);

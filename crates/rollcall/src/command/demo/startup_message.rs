@@ -1,4 +1,4 @@
-//! What a demo prints: where to look, and how to end it.
+//! Output of a demo.
 
 use std::fmt;
 
@@ -8,7 +8,6 @@ use simulate::{Plan, SimulationCounters};
 use super::folder::Folder;
 use super::ports::Ports;
 
-/// What it tells of.
 pub(super) struct StartupMessage<'a> {
     pub(super) plan: &'a Plan,
     pub(super) ports: &'a Ports,
@@ -62,7 +61,7 @@ impl fmt::Display for StartupMessage<'_> {
         let Plan { members: people, torrents, peers, .. } = self.plan;
         writeln!(
             f,
-            "\nRollcall {} is alive: torrents: {torrents}, peers: {peers}, people: {people}.\n",
+            "\nRollcall {} demo: torrents: {torrents}, peers: {peers}, users: {people}.\n",
             env!("CARGO_PKG_VERSION")
         )?;
         for note in &self.ports.notes {
@@ -74,16 +73,16 @@ impl fmt::Display for StartupMessage<'_> {
         for url in self.announce_urls() {
             writeln!(f, "  announce   {url}")?;
         }
-        let fate = if self.folder.is_kept() { "kept" } else { "removed in the end" };
-        writeln!(f, "  data       {} ({fate})\n", self.folder.path().display())?;
-        writeln!(f, "Everything is made up, and only on this machine. Ctrl-C ends it.\n")
+        let lifetime = if self.folder.is_kept() { "kept" } else { "removed at the end" };
+        writeln!(f, "  data       {} ({lifetime})\n", self.folder.path().display())?;
+        writeln!(f, "All data is simulated, on this machine only. Ctrl-C stops it.\n")
     }
 }
 
-/// Tells on standard error, where no script looks for results.
+/// To standard error, which scripts do not parse.
 pub(super) fn print_summary(counters: &SimulationCounters) {
     let SimulationCounters { accepted, refused, connects, .. } = counters;
     eprintln!(
-        "the simulation has ended: announces: {accepted}, refused: {refused}, connections of people: {connects}"
+        "the simulation has ended: announces: {accepted}, refused: {refused}, gateway connections: {connects}"
     );
 }

@@ -1,24 +1,19 @@
-//! What a check found.
+//! Results of checks.
 
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-/// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it should be.
     Ok,
-    /// It could not be checked.
     Unknown,
-    /// It works, but something will go wrong one day.
     Warning,
-    /// It does not work, or what was accounted for can be lost.
+    /// It does not work, or accounted data can be lost.
     Problem,
 }
 
 impl Severity {
-    /// The word that is printed.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Ok => "ok",
@@ -29,18 +24,15 @@ impl Severity {
     }
 }
 
-/// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
     pub severity: Severity,
-    /// What was found.
     pub found: String,
-    /// The command or the setting that mends it; nothing where all is well.
-    pub mend: Option<String>,
+    /// The command or setting that fixes it; none if all is well.
+    pub remedy: Option<String>,
 }
 
-/// What one check found.
+/// Of one check.
 #[derive(Clone, Debug)]
 pub struct Findings {
     check: &'static str,
@@ -48,68 +40,55 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Nothing yet.
     pub fn of(check: &'static str) -> Self {
         Findings { check, found: Vec::new() }
     }
 
-    /// As it should be.
     pub fn ok(&mut self, found: impl Into<String>) {
-        self.found.push(Finding { severity: Severity::Ok, found: found.into(), mend: None });
+        self.found.push(Finding { severity: Severity::Ok, found: found.into(), remedy: None });
     }
 
-    /// It could not be checked.
-    pub fn unknown(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { severity: Severity::Unknown, found, mend });
+    pub fn unknown(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Unknown, found, remedy });
     }
 
-    /// It works, but something will go wrong one day.
-    pub fn warning(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { severity: Severity::Warning, found, mend });
+    pub fn warning(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Warning, found, remedy });
     }
 
-    /// It does not work, or what was accounted for can be lost.
-    pub fn problem(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { severity: Severity::Problem, found, mend });
+    /// It does not work, or accounted data can be lost.
+    pub fn problem(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Problem, found, remedy });
     }
 
-    /// Likewise, with_severity by the caller.
-    pub fn with_severity(&mut self, severity: Severity, found: impl Into<String>, mend: impl Into<String>) {
+    pub fn with_severity(&mut self, severity: Severity, found: impl Into<String>, remedy: impl Into<String>) {
         match severity {
             Severity::Ok => self.ok(found),
-            Severity::Unknown => self.unknown(found, mend),
-            Severity::Warning => self.warning(found, mend),
-            Severity::Problem => self.problem(found, mend),
+            Severity::Unknown => self.unknown(found, remedy),
+            Severity::Warning => self.warning(found, remedy),
+            Severity::Problem => self.problem(found, remedy),
         }
     }
 
-    /// Takes over what another part of the same check found.
-    pub fn extend(&mut self, other: Findings) {
-        self.found.extend(other.found);
-    }
-
-    /// What was found.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
     }
 }
 
-/// All that was found.
+/// Of all checks.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     checks: Vec<Findings>,
 }
 
 impl Report {
-    /// Adds what a check found.
     pub fn add(&mut self, findings: Findings) {
         self.checks.push(findings);
     }
 
-    /// Whether something does not work.
     pub fn has_problems(&self) -> bool {
         self.count(Severity::Problem) > 0
     }
@@ -118,11 +97,10 @@ impl Report {
         self.checks.iter().flat_map(Findings::iter).filter(|finding| finding.severity == severity).count()
     }
 
-    /// For scripts.
     pub fn to_json(&self) -> Json {
         let of_check = |findings: &Findings| {
             let check = findings.check;
-            let to_json = move |finding: &Finding| json!({ "check": check, "severity": finding.severity.name(), "found": finding.found, "mend": finding.mend });
+            let to_json = move |finding: &Finding| json!({ "check": check, "grade": finding.severity.name(), "found": finding.found, "mend": finding.remedy });
             findings.iter().map(to_json).collect::<Vec<Json>>()
         };
         json!({
@@ -140,8 +118,8 @@ impl fmt::Display for Report {
         for findings in &self.checks {
             for finding in findings.iter() {
                 writeln!(f, "{:<7}  {:<width$}  {}", finding.severity.name(), findings.check, finding.found)?;
-                if let Some(mend) = &finding.mend {
-                    writeln!(f, "{:<7}  {:<width$}  -> {mend}", "", "")?;
+                if let Some(remedy) = &finding.remedy {
+                    writeln!(f, "{:<7}  {:<width$}  -> {remedy}", "", "")?;
                 }
             }
         }
@@ -155,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_names_the_grade_the_check_and_the_way_out() {
+    fn a_report_has_severity_check_and_remedy() {
         let mut findings = Findings::of("redis");
         findings.ok("version 7.0.15");
         findings.problem("keys are evicted", "CONFIG SET maxmemory-policy noeviction");

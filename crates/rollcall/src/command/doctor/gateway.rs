@@ -1,4 +1,4 @@
-//! Connections of people: secrets that cannot be guessed, keys that can be read, pages that may connect.
+//! The gateway: strong secrets, readable keys, allowed origins.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,19 +9,17 @@ use super::finding::Findings;
 use crate::config::Config;
 use crate::gateway_secret::{self, SECRET_CHARS_MIN};
 
-/// The check's name.
 pub(super) const NAME: &str = "gateway";
 
-/// Looks at the settings and the files they name.
 pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of(NAME);
     let gateway = &target.config.gateway;
     match gateway.token_hmac_secret.reveal() {
-        // One that could be guessed is refused with the settings.
+        // Short secrets are refused when the configuration is loaded.
         Some(secret) => {
             findings.ok(format!("gateway.token_hmac_secret has {} characters", secret.chars().count()));
         }
-        None if gateway_secret::is_kept(&target.config) => kept_secret(&mut findings, &target.data),
+        None if gateway_secret::is_stored(&target.config) => stored_secret(&mut findings, &target.data),
         None => {}
     }
     if let Some(path) = &gateway.token_public_key_file {
@@ -35,16 +33,16 @@ pub(super) fn check(target: &Target) -> Findings {
     findings
 }
 
-fn kept_secret(findings: &mut Findings, data: &Path) {
+fn stored_secret(findings: &mut Findings, data: &Path) {
     let path = gateway_secret::path_in(data);
     let shown = path.display();
     match gateway_secret::read(data) {
-        Ok(None) => findings.ok(format!("the first start makes a secret for tokens: {shown}")),
+        Ok(None) => findings.ok(format!("the first start generates a secret for tokens: {shown}")),
         Ok(Some(_)) => match fs::metadata(&path).map(|file| file.permissions().mode() & 0o077) {
             Ok(0) => findings.ok(format!("tokens are signed with the secret in {shown}")),
             Ok(_) => findings.problem(
-                format!("{shown} can be read by others than its owner, who can then connect as anybody"),
-                format!("chmod 600 {shown}; if others may have read it: remove it, restart, and give the site the new one"),
+                format!("{shown} is readable by other users, who could connect as any user"),
+                format!("chmod 600 {shown}; if others may have read it: remove it, restart, and set the new one on the site"),
             ),
             Err(error) => findings.problem(format!("{shown}: {error}"), format!("ls -l {shown}")),
         },
@@ -58,10 +56,10 @@ fn kept_secret(findings: &mut Findings, data: &Path) {
 fn key_file(findings: &mut Findings, setting: &str, path: &Path, sign: &str) {
     let shown = path.display();
     match fs::read_to_string(path) {
-        Ok(text) if text.contains(sign) => findings.ok(format!("{setting} {shown} can be read")),
+        Ok(text) if text.contains(sign) => findings.ok(format!("{setting} {shown} is readable")),
         Ok(_) => findings.problem(
             format!("{setting} {shown} does not look like a public key"),
-            format!("it must hold {sign}: name the right file in {setting}"),
+            format!("it must contain {sign}: set {setting} to the right file"),
         ),
         Err(error) => findings.problem(
             format!("{setting} {shown} cannot be read: {error}"),
@@ -70,17 +68,17 @@ fn key_file(findings: &mut Findings, setting: &str, path: &Path, sign: &str) {
     }
 }
 
-/// Pages of the site's own origin may connect without being named, but a site that others reach is seldom at the very
-/// address of this server.
+/// Pages of the server's own origin may connect without being listed, but a public site rarely has the address of
+/// this server.
 fn origins(findings: &mut Findings, config: &Config) {
     let named = config.gateway.allowed_origins.len();
     let is_open = config.site.addr.iter().any(|address| !address.ip().is_loopback());
     match (named, is_open) {
         (0, true) => findings.warning(
-            "gateway.allowed_origins names nobody: pages of your site cannot connect unless this server is the site",
-            "set gateway.allowed_origins to where your pages come from, such as [\"https://pt.example.com\"]",
+            "gateway.allowed_origins is empty: pages of your site cannot connect unless this server is the site",
+            "set gateway.allowed_origins to the origins of your pages, such as [\"https://pt.example.com\"]",
         ),
-        (0, false) => findings.ok("only pages of this machine's own site may connect"),
+        (0, false) => findings.ok("only pages of this server's own site may connect"),
         _ => findings.ok(format!("pages of {named} origins may connect")),
     }
 }
@@ -89,13 +87,13 @@ fn webhooks(findings: &mut Findings, config: &Config) {
     if config.gateway.webhook_url.as_str().is_none() {
         return;
     }
-    // Without a secret the settings are refused altogether.
+    // The configuration requires a secret.
     let chars = config.gateway.webhook_secret.reveal().map_or(0, |secret| secret.chars().count());
     match chars {
         SECRET_CHARS_MIN.. => findings.ok("webhooks are signed"),
         _ => findings.warning(
-            format!("gateway.webhook_secret has {chars} characters: who guesses it can tell your site lies"),
-            "make a longer one with: openssl rand -hex 32; give it to the receiver as well, then restart",
+            format!("gateway.webhook_secret has {chars} characters: it could be guessed and used to forge webhooks"),
+            "generate a longer one with: openssl rand -hex 32; set it on the receiver too, then restart",
         ),
     }
 }

@@ -1,10 +1,10 @@
-//! Redis: every server that holds a part of what is ours.
+//! Redis: every server that stores our data.
 //!
 //! # Layout
 //!
 //! - [`server`]: one server: version, role, persistence, memory, clock
-//! - [`cluster`]: whether a cluster is whole, and who its masters are
-//! - [`rights`]: whether our user may do what we do
+//! - [`cluster`]: whether a cluster is complete, and its masters
+//! - [`permissions`]: whether our user may run our commands
 
 mod cluster;
 mod permissions;
@@ -19,16 +19,15 @@ use super::finding::Findings;
 use crate::config::Config;
 use crate::redis_cli::RedisCli;
 
-/// How long one answer may take; the check as a whole has its own deadline.
+/// Per reply; the whole check has its own deadline.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Looks at Redis, if there is one.
 pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("redis");
     let settings = match target.config.redis_settings() {
         Ok(Some(settings)) => settings,
         Ok(None) => {
-            findings.ok("not configured: everything is kept in the data folder");
+            findings.ok("not configured: everything is in the data folder");
             return findings;
         }
         Err(error) => {
@@ -66,17 +65,17 @@ async fn all_masters(findings: &mut Findings, target: &Target, settings: &RedisS
     }
 }
 
-/// The same way in, to one server alone.
+/// The same settings for a single server.
 fn single_node(settings: &RedisSettings, node: Node) -> RedisSettings {
     RedisSettings { mode: Mode::Single, nodes: vec![node], ..settings.clone() }
 }
 
-/// What we want of a server.
+/// Optional features that the configuration needs.
 #[derive(Clone, Copy)]
 struct Requirements {
-    /// Somebody listens to keys that expire.
+    /// Expiry messages, for the mirror.
     expiry: bool,
-    /// Gateways meet there.
+    /// Presence shared between gateways.
     presence: bool,
 }
 
@@ -86,12 +85,12 @@ impl Requirements {
     }
 }
 
-/// A server that answers.
+/// A reachable server.
 struct ServerConnection {
     redis: Redis,
-    /// How to talk to it by hand.
+    /// For remedies.
     cli: RedisCli,
-    /// Whether it was found in a cluster that the settings name.
+    /// Whether the configuration names it as part of a cluster.
     is_cluster_known: bool,
 }
 
@@ -104,12 +103,10 @@ impl ServerConnection {
         let cli = RedisCli::of(&settings);
         match Redis::connect(settings.clone()).await {
             Ok(redis) => Some(ServerConnection { redis, cli, is_cluster_known }),
-            Err(trouble) => {
+            Err(error) => {
                 findings.problem(
-                    format!("{settings}: {trouble}"),
-                    format!(
-                        "try it by hand: {cli} PING; then start Redis, or correct redis.url and the password"
-                    ),
+                    format!("{settings}: {error}"),
+                    format!("test with: {cli} PING; then start Redis, or correct redis.url and the password"),
                 );
                 None
             }

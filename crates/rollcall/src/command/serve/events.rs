@@ -1,4 +1,4 @@
-//! What a server is event while it serves, and by whom.
+//! Events that a running server reacts to: signals, the predecessor's end, the data folder, a take-over.
 
 use std::time::Duration;
 
@@ -9,32 +9,30 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::take_over::{HandedOver, Offer, Predecessor};
 
-/// How often the data folder is tried.
+/// Interval of attempts to lock the data folder.
 const FOLDER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a server that serves can be event.
 #[derive(Debug)]
 pub(super) enum ServerEvent {
-    /// By SIGHUP.
+    /// SIGHUP.
     Reload,
-    /// By SIGTERM or Ctrl-C.
+    /// SIGTERM or Ctrl-C.
     Stop,
-    /// The process whose place this one took (`after_another`) has ended, or there was none. ServerEvent once.
+    /// Once: the predecessor (`after_another`) has ended, or there was none.
     PredecessorEnded { after_another: bool },
-    /// The data folder may be free. ServerEvent again and again, until [`Events::has_folder`].
+    /// Repeated until [`Events::has_folder`].
     TryDataFolder,
-    /// Another process serves in our place.
+    /// Another process has taken over.
     HandedOver(HandedOver),
 }
 
-/// Where it is event that.
 pub(super) struct Events {
     signals: Signals,
     predecessor: Option<Predecessor>,
     is_only_process: bool,
-    /// Runs from when this process is alone until it holds the data folder.
+    /// Ticks from the predecessor's end until this process holds the data folder.
     folder: Option<Interval>,
-    /// Stands from when it holds the data folder.
+    /// Set once this process holds the data folder.
     pub(super) offer: Option<Offer>,
 }
 
@@ -43,7 +41,6 @@ impl Events {
         Events { signals, predecessor, is_only_process: false, folder: None, offer: None }
     }
 
-    /// The data folder is ours: this is what we offer.
     pub(super) fn has_folder(&mut self, offer: Option<Offer>) {
         self.folder = None;
         self.offer = offer;
@@ -90,7 +87,7 @@ impl Events {
     }
 }
 
-/// Signals of the system, or of a host that runs this server as a part of itself. What comes while nobody asks is kept.
+/// Of the system, or of the program that embeds this server. Signals are not lost while no one waits.
 pub(super) enum Signals {
     System { terminate: Signal, interrupt: Signal, hang_up: Signal },
     Embedding(watch::Receiver<bool>),
@@ -124,19 +121,18 @@ impl Signals {
         }
     }
 
-    /// Waits until it is event to stop.
+    /// Waits for a stop request.
     pub(super) async fn stop(&mut self) {
         match self {
             Signals::System { terminate, interrupt, .. } => tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             },
-            // A host that is gone wants no server either.
+            // A dropped sender is a stop request.
             Signals::Embedding(stop) => drop(stop.wait_for(|stop| *stop).await),
         }
     }
 
-    /// Whether it has been event to stop.
     pub(super) async fn is_stop(&mut self) -> bool {
         tokio::select! {
             biased;

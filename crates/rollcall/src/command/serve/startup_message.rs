@@ -1,4 +1,4 @@
-//! What is printed when the server is up: where everything is, and what to do next.
+//! Printed when the server serves: addresses, first key, next steps.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -16,7 +16,6 @@ use crate::first_key::FirstKey;
 use crate::output::Output;
 use crate::wiring::site::ServingSite;
 
-/// What a greeting tells of.
 pub(super) struct StartupMessage<'a> {
     pub(super) config: &'a Config,
     pub(super) addresses: Addresses,
@@ -27,30 +26,29 @@ pub(super) struct StartupMessage<'a> {
     pub(super) redis: Option<RedisState>,
 }
 
-/// The configured Redis, as it was when the server was up.
+/// State of the configured Redis at the start.
 pub(super) struct RedisState {
-    /// Where it is, without a password.
+    /// Without the password.
     url: String,
-    /// Why it does not answer; none if it does.
+    /// None if Redis answers.
     error: Option<String>,
 }
 
-/// How long Redis may take to answer before the greeting says that it does not.
 const REDIS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl RedisState {
-    /// Asks Redis whether it is there; none if none is configured.
+    /// None if Redis is not configured.
     pub(super) async fn probe(config: &Config) -> anyhow::Result<Option<RedisState>> {
         let Some(settings) = config.redis_settings()? else { return Ok(None) };
         let url = settings.to_string();
         let error = match tokio::time::timeout(REDIS_TIMEOUT, Redis::connect(settings)).await {
-            Ok(connected) => connected.err().map(|trouble| trouble.to_string()),
+            Ok(connected) => connected.err().map(|error| error.to_string()),
             Err(_) => Some(format!("Redis did not answer within {} s", REDIS_TIMEOUT.as_secs())),
         };
         Ok(Some(RedisState { url, error }))
     }
 
-    /// What does not work until it is back, if it is away: of what is in Redis, and of the site's parts in it.
+    /// What does not work while Redis is unreachable.
     fn warning(&self, has_mirror: bool, has_cluster: bool) -> Option<String> {
         let error = self.error.as_ref()?;
         let mut text = format!("{error}.\nUntil {} answers:\n", self.url);
@@ -59,12 +57,12 @@ impl RedisState {
         for part in ["journal", "ledger", "activity", "whitelist"].into_iter().chain(more) {
             let _ = writeln!(text, "  {}", effect_of(part));
         }
-        text.push_str("The server connects by itself once Redis is back.\n\n");
+        text.push_str("The server reconnects when Redis is back.\n\n");
         Some(text)
     }
 }
 
-/// How clients name a listener: nobody can dial "every address".
+/// A wildcard address is not one that clients can connect to.
 fn host_of(address: &SocketAddr) -> String {
     match address.ip().is_unspecified() {
         true => format!("<this machine>:{}", address.port()),
@@ -73,7 +71,6 @@ fn host_of(address: &SocketAddr) -> String {
 }
 
 impl StartupMessage<'_> {
-    /// Says where everything is, and what to do next.
     pub(super) fn print(&self, output: Output) -> anyhow::Result<()> {
         let texts = |list: &[SocketAddr]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (first_key, first_key_file) = match self.site.and_then(ServingSite::first_key) {
@@ -101,7 +98,6 @@ impl StartupMessage<'_> {
         Ok(())
     }
 
-    /// Where the journal is.
     fn journal(&self) -> String {
         match self.config.redis_settings() {
             Ok(Some(settings)) => format!("{} in {settings}", self.config.journal.stream_key.as_str()),
@@ -114,7 +110,7 @@ impl StartupMessage<'_> {
         let Addresses { http, https, udp } = &self.addresses;
         for (scheme, list) in [("https", https), ("http", http), ("udp", udp)] {
             let mut hosts: Vec<String> = list.iter().map(host_of).collect();
-            // IPv4 and IPv6 on every address are one host.
+            // Wildcard addresses of IPv4 and IPv6 look the same.
             hosts.dedup();
             for host in hosts {
                 let _ = writeln!(text, "  announce  {scheme}://{host}/<passkey>/announce");
@@ -124,14 +120,14 @@ impl StartupMessage<'_> {
             let _ = writeln!(text, "  site      {url}/");
         }
         for url in self.site.iter().flat_map(|site| site.websocket_urls()) {
-            let _ = writeln!(text, "  people    {url}");
+            let _ = writeln!(text, "  presence  {url}");
         }
         if let Some(gateways) = self.site.and_then(ServingSite::gateways) {
-            let others = match gateways {
-                1 => "the only one so far".to_owned(),
-                count => format!("one of {count}"),
+            let size = match gateways {
+                1 => "the only gateway so far".to_owned(),
+                count => format!("one of {count} gateways"),
             };
-            let _ = writeln!(text, "  gateway   {others}; people see each other whichever they connect to");
+            let _ = writeln!(text, "  cluster   {size}; presence is shared");
         }
         let (users, torrents) = (self.gate.user_count(), self.gate.torrent_count());
         let _ = writeln!(text, "  journal   {}", self.journal());
@@ -146,13 +142,13 @@ impl StartupMessage<'_> {
             Some(FirstKey::Shown(key)) => {
                 let _ = writeln!(
                     text,
-                    "A key with all rights, shown only this once (rollcall key create makes others):\n  {key}\n"
+                    "API key with all scopes, shown only once (create others with rollcall key create):\n  {key}\n"
                 );
             }
             Some(FirstKey::InFile(path)) => {
                 let _ = writeln!(
                     text,
-                    "A key with all rights is in this file; note it and delete the file (rollcall key create makes others):\n  {}\n",
+                    "API key with all scopes; copy it and delete this file (create others with rollcall key create):\n  {}\n",
                     path.display()
                 );
             }

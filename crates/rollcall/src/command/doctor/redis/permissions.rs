@@ -1,7 +1,7 @@
-//! Whether our user may do what we do.
+//! Whether our user may run our commands.
 //!
-//! Every command is tried in a form that does nothing whatever is there: with an id that no stream takes, for a group
-//! that nobody has. Redis looks at the rights before it looks at any of that, so a refusal shows.
+//! Every command is tried in a form without effect: with an invalid id, or for a nonexistent group. Redis checks
+//! permissions first, so a missing one shows.
 
 use keyspace::Redis;
 use redis::Cmd;
@@ -9,23 +9,22 @@ use redis::Cmd;
 use crate::command::doctor::Target;
 use crate::command::doctor::finding::Findings;
 
-/// A group that nobody has.
+/// A nonexistent group.
 const NO_GROUP: &str = "rollcall-doctor-asks";
-/// A script that nobody has.
+/// A nonexistent script.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
-/// An inbox that nobody has: gateways have names.
+/// A nonexistent inbox: gateway names are not empty.
 const NO_INBOX: &str = "p:in:";
-/// A member that nobody has: passkeys are not empty.
+/// A nonexistent member: passkeys are not empty.
 const NO_MEMBER: &str = "";
 
-/// Tries them all.
 pub(super) async fn check(findings: &mut Findings, target: &Target, redis: &Redis) {
     let mut refused: Vec<String> = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
     let attempts = attempts(target);
     for (name, key, command) in &attempts {
         match redis.query::<redis::Value>(command).await {
-            Err(trouble) if trouble.code() == "NOPERM" => {
+            Err(error) if error.code() == "NOPERM" => {
                 refused.push((*name).to_owned());
                 keys.push(key);
             }
@@ -35,11 +34,11 @@ pub(super) async fn check(findings: &mut Findings, target: &Target, redis: &Redi
     keys.dedup();
     let place = redis.settings();
     if refused.is_empty() {
-        return findings.ok(format!("{place}: our user may do all that we do"));
+        return findings.ok(format!("{place}: our user has all permissions"));
     }
     let allowed: Vec<String> = refused.iter().map(|name| format!("+{}", name.to_lowercase())).collect();
     findings.problem(
-        format!("{place}: our user may not use {} on {}", refused.join(", "), keys.join(", ")),
+        format!("{place}: our user has no permission for {} on {}", refused.join(", "), keys.join(", ")),
         format!(
             "ACL SETUSER NAME {} ~tracker:* ~pt:*{}; then ACL SAVE",
             allowed.join(" "),
@@ -48,7 +47,7 @@ pub(super) async fn check(findings: &mut Findings, target: &Target, redis: &Redi
     );
 }
 
-/// The keys of gateways, where they meet in Redis.
+/// Keys of the presence cluster, if presence is shared.
 fn presence_keys(target: &Target) -> &'static str {
     match target.config.shares_presence() {
         true => " ~presence:* ~connection:* ~heartbeat:* ~p:* ~{p:nodes}*",

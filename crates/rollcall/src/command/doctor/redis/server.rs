@@ -1,4 +1,4 @@
-//! One server of Redis: version, role, persistence, memory, clock.
+//! One Redis server: version, role, persistence, memory, clock.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use super::{Requirements, ServerConnection};
 use crate::command::doctor::clock;
 use crate::command::doctor::finding::Findings;
 
-/// Older ones lack commands that we use.
+/// Older versions lack commands that we use.
 const VERSION_MIN: (u32, u32) = (6, 2);
 const VERSION_TESTED: &str = "7.0";
-/// So much of its memory may be used, in percent.
+/// Thresholds of used memory, in percent.
 const MEMORY_PERCENT_WARNING: u64 = 80;
 const MEMORY_PERCENT_PROBLEM: u64 = 95;
 
-/// What a server tells of itself: `INFO` and, where we may ask, `CONFIG GET`.
+/// `INFO` and, where permitted, `CONFIG GET`.
 struct Facts {
     info: HashMap<String, String>,
     config: Option<HashMap<String, String>>,
@@ -31,20 +31,19 @@ impl Facts {
         self.info(name).parse().unwrap_or(0)
     }
 
-    /// None where we may not ask.
+    /// None without permission.
     fn config(&self, name: &str) -> Option<&str> {
         self.config.as_ref()?.get(name).map(String::as_str)
     }
 }
 
-/// Looks at one server.
 pub(super) async fn check(findings: &mut Findings, server: &ServerConnection, requirements: Requirements) {
     let info: String = match server.redis.query(&redis::cmd("INFO")).await {
         Ok(info) => info,
-        Err(trouble) => {
+        Err(error) => {
             return findings.warning(
-                format!("{} does not tell about itself: {trouble}", server.name()),
-                "let our user ask: ACL SETUSER NAME +info +config|get +time",
+                format!("{}: INFO failed: {error}", server.name()),
+                "grant our user: ACL SETUSER NAME +info +config|get +time",
             );
         }
     };
@@ -80,7 +79,7 @@ fn version(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     let found = format!("{} is version {version}; we test with {VERSION_TESTED}", server.name());
     match number < VERSION_MIN {
         true => findings.problem(
-            format!("{found}, and need {}.{}", VERSION_MIN.0, VERSION_MIN.1),
+            format!("{found}, and require {}.{}", VERSION_MIN.0, VERSION_MIN.1),
             "install a newer Redis, such as Debian's redis-server",
         ),
         false => findings.ok(found),
@@ -91,15 +90,15 @@ fn role(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     let name = server.name();
     if facts.info("role") != "master" {
         findings.problem(
-            format!("{name} is a {}, which takes no writes", facts.info("role")),
-            "name the master in redis.url, or let sentinels find it: redis+sentinel://…",
+            format!("{name} is a {}, which accepts no writes", facts.info("role")),
+            "set redis.url to the master, or use sentinels: redis+sentinel://…",
         );
     }
     let is_cluster_node = facts.info("cluster_enabled") == "1";
     if is_cluster_node && !server.is_cluster_known {
         findings.problem(
             format!("{name} is a node of a cluster"),
-            "say so: redis.url = \"redis+cluster://HOST:PORT\"",
+            "use: redis.url = \"redis+cluster://HOST:PORT\"",
         );
     }
     if facts.info("loading") == "1" {
@@ -107,59 +106,60 @@ fn role(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     }
 }
 
-/// What a crash would lose.
+/// What a crash loses.
 fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     let (name, cli) = (server.name(), &server.cli);
     let turn_on = format!("{cli} CONFIG SET appendonly yes; {cli} CONFIG REWRITE");
     if facts.info("aof_enabled") == "1" {
         match facts.config("appendfsync") {
             Some("no") => findings.warning(
-                format!("{name} keeps an append-only file, and a crash of its machine loses half a minute"),
+                format!("{name} has an append-only file with appendfsync no: a crash of its machine loses up to half a minute"),
                 format!("{cli} CONFIG SET appendfsync everysec; {cli} CONFIG REWRITE"),
             ),
-            Some("always") => findings.ok(format!("{name} keeps an append-only file, which loses nothing")),
+            Some("always") => findings.ok(format!("{name} has an append-only file with appendfsync always: a crash loses nothing")),
             _ => findings.ok(format!(
-                "{name} keeps an append-only file; a crash of its machine loses up to two seconds"
+                "{name} has an append-only file; a crash of its machine loses up to two seconds"
             )),
         }
     } else if facts.config("save").is_some_and(str::is_empty) {
-        findings.problem(format!("{name} keeps nothing on disk: a restart loses the whole journal"), turn_on);
+        findings.problem(format!("{name} has no persistence: a restart loses the whole journal"), turn_on);
     } else {
         findings.warning(
-            format!("{name} keeps snapshots only: a crash loses what came since the last one"),
+            format!("{name} has snapshots only: a crash loses everything since the last one"),
             turn_on,
         );
     }
-    let says_ok = |key: &str| matches!(facts.info(key), "ok" | "");
-    if !says_ok("aof_last_write_status") || !says_ok("rdb_last_bgsave_status") {
+    let is_ok = |key: &str| matches!(facts.info(key), "ok" | "");
+    if !is_ok("aof_last_write_status") || !is_ok("rdb_last_bgsave_status") {
         findings.problem(
-            format!("{name} could not write to its disk the last time"),
-            format!("make room there, and look into its log; then: {cli} BGSAVE"),
+            format!("{name} failed to write to its disk the last time"),
+            format!("free space there, and check its log; then: {cli} BGSAVE"),
         );
     }
 }
 
-fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has_people: bool) {
+fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has_presence: bool) {
     let (name, cli) = (server.name(), &server.cli);
     let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
     let policy = facts.info("maxmemory_policy");
     let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
-    let people = if has_people { ", and people who are here would be shown as gone" } else { "" };
+    let presence = if has_presence { ", and online users would be shown as offline" } else { "" };
     match (policy, max) {
         ("noeviction", _) => findings.ok(format!("{name} never evicts keys")),
         (_, 0) => findings.warning(
-            format!("{name} would evict keys ({policy}) once it had a maxmemory, and entries of the journal with them{people}"),
+            format!("{name} would evict keys ({policy}) if a maxmemory were set: the journal could lose entries{presence}"),
             keep,
         ),
         _ => findings.problem(
-            format!("{name} evicts keys ({policy}) when memory runs out: the journal can lose entries{people}"),
+            format!("{name} evicts keys ({policy}) when memory is full: the journal can lose entries{presence}"),
             keep,
         ),
     }
     let Some(percent) = used.saturating_mul(100).checked_div(max) else { return };
     let found = format!("{name} uses {percent} % of its maxmemory");
-    let mend =
-        format!("{cli} CONFIG SET maxmemory BYTES; see what keeps the journal long: rollcall journal status");
+    let mend = format!(
+        "{cli} CONFIG SET maxmemory BYTES; see which group keeps the journal long: rollcall journal status"
+    );
     match percent {
         MEMORY_PERCENT_PROBLEM.. => findings.problem(found, mend),
         MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, mend),
@@ -167,7 +167,7 @@ fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has
     }
 }
 
-/// Whether Redis tells of expired keys, by which silent peers leave the layout at once (M6).
+/// Whether Redis publishes expired keys, by which silent peers leave the mirror immediately (M6).
 async fn notifications(
     findings: &mut Findings,
     server: &ServerConnection,
@@ -177,7 +177,7 @@ async fn notifications(
     const SETTING: &str = "notify-keyspace-events";
     let name = server.name();
     let Some(flags) = facts.config(SETTING) else {
-        let found = format!("{name}: {SETTING} is unknown: CONFIG GET is forbidden to us");
+        let found = format!("{name}: {SETTING} is unknown: no permission for CONFIG GET");
         return match wants_expiry {
             true => findings.warning(found, notify::REMEDY),
             false => findings.ok(found),
@@ -186,15 +186,15 @@ async fn notifications(
     if notify::tells_of_expired(flags) || !wants_expiry {
         return findings.ok(format!("{name}: {SETTING} is \"{flags}\""));
     }
-    // Set to what it is, so that nothing changes; whether we may shows all the same.
+    // Set to its current value: changes nothing, but shows the permission.
     let mut same = redis::cmd("CONFIG");
     same.arg("SET").arg(SETTING).arg(flags);
     match server.redis.query::<redis::Value>(&same).await {
         Ok(_) => findings.ok(format!(
-            "{name}: {SETTING} is \"{flags}\"; the server adds what it needs when it starts (\"Kx\" in redis.conf lasts)"
+            "{name}: {SETTING} is \"{flags}\"; the server adds \"Kx\" at its start (set it in redis.conf to make it permanent)"
         )),
-        Err(trouble) => findings.warning(
-            format!("{name}: {SETTING} is \"{flags}\" and we may not change it ({trouble})"),
+        Err(error) => findings.warning(
+            format!("{name}: {SETTING} is \"{flags}\", and our user may not change it ({error})"),
             notify::REMEDY,
         ),
     }
