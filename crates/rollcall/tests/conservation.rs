@@ -59,7 +59,7 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     let truth = population.truth();
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&truth);
-    site::books::assert_same("completions of", &truth.completions, &site.honest_books().completions);
+    site::accounts::assert_same("completions of", &truth.completions, &site.honest_books().completions);
     assert_lists(&site, &population);
     assert_commands_agree(&site, &truth);
     cheats.assert_worthless(&site);

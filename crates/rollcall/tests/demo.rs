@@ -226,5 +226,5 @@ fn l6_the_books_equal_what_the_world_moved() {
     }
     assert!(told.total().downloaded > 100_000_000, "{:?}", told.total());
     site.assert_books_equal(&truth);
-    site::books::assert_same("completions of", &truth.completions, &site.books().completions);
+    site::accounts::assert_same("completions of", &truth.completions, &site.books().completions);
 }

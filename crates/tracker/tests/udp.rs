@@ -79,7 +79,7 @@ fn an_error_is_told_a_few_times_to_a_client_that_repeats_its_packet() {
     // What comes next on this socket is the answer about another torrent, and none of the 45.
     let reply = udp.exchange(&announce_packet(connection, 51, &leecher(1), &path(1)));
     assert_eq!((&reply[..4], &reply[4..8]), (&1_u32.to_be_bytes()[..], &51_u32.to_be_bytes()[..]));
-    assert_eq!(tracker.tracker().counters().errors_untold.get(), 45);
+    assert_eq!(tracker.tracker().counters().errors_suppressed.get(), 45);
     tracker.pass(10);
     let reply = udp.exchange(&announce_packet(connection, 52, &unknown, &path(1)));
     assert_eq!(reply[..4], 3_u32.to_be_bytes(), "an error packet");

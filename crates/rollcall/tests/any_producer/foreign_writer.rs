@@ -8,7 +8,7 @@ use testkit::population::passkey_of;
 use testkit::{Moved, Plan, Population, RedisServer};
 
 use crate::script::{self, Account, Entry, Outcome, TORRENTS, USERS};
-use crate::site::books::assert_same;
+use crate::site::accounts::assert_same;
 use crate::site::{DatabaseKind, Site, builder};
 
 /// A site that knows the script's users and torrents.

@@ -5,8 +5,8 @@
 #[path = "../site/mod.rs"]
 mod site;
 
+mod dead_letters;
 mod foreign_reader;
 mod foreign_writer;
-mod letters;
 mod operator;
 mod script;

@@ -45,7 +45,7 @@ fn users_torrents_and_clients_are_kept_on_a_server() {
         run(&["user", "disable", "7"]);
         assert_eq!(
             run(&["user", "list"]),
-            "id  enabled  adopted  passkey  name\n7   no       no       0123…\n"
+            "id  enabled  external  passkey  name\n7   no       no        0123…\n"
         );
         let hash = "0123456789012345678901234567890123456789";
         run(&["torrent", "add", "--infohash", hash, "--name", "Łódź 🦀"]);

@@ -24,7 +24,7 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let shown = site.text(&["user", "show", "7"]);
     assert!(
         shown.starts_with(&format!(
-            "id           7\npasskey      {PASSKEY}\nenabled      yes\nadopted      no\n"
+            "id           7\npasskey      {PASSKEY}\nenabled      yes\nexternal     no\n"
         )),
         "{shown}"
     );
@@ -48,7 +48,7 @@ fn lists_hide_passkeys_until_asked() {
     site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
     assert_eq!(
         site.text(&["user", "list"]),
-        "id  enabled  adopted  passkey  name\n7   yes      no       0123…\n"
+        "id  enabled  external  passkey  name\n7   yes      no        0123…\n"
     );
     let listed = |passkey: &str| {
         json!({ "users": [

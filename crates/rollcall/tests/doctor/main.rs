@@ -4,8 +4,8 @@
 
 mod certificates;
 mod databases;
+mod gateway;
 mod machine;
-mod people;
 mod redis;
 mod running;
 
@@ -18,7 +18,7 @@ use testkit::ports::free_port;
 const BINARY: &str = env!("CARGO_BIN_EXE_rollcall");
 
 /// A data folder, and settings of which nothing is wrong.
-struct Patient {
+struct Installation {
     folder: tempfile::TempDir,
     settings: Vec<String>,
 }
@@ -30,7 +30,7 @@ struct Report {
     json: Json,
 }
 
-impl Patient {
+impl Installation {
     fn new() -> Self {
         let port = free_port();
         let settings = vec![
@@ -43,7 +43,7 @@ impl Patient {
             "site.connections_max=50".to_owned(),
             "gateway.connections_max=50".to_owned(),
         ];
-        Patient { folder: tempfile::tempdir().unwrap(), settings }
+        Installation { folder: tempfile::tempdir().unwrap(), settings }
     }
 
     fn set(mut self, key: &str, value: impl std::fmt::Display) -> Self {
@@ -72,7 +72,7 @@ impl Patient {
     }
 
     #[track_caller]
-    fn examine(&self) -> Report {
+    fn doctor(&self) -> Report {
         let output = self.command(&["doctor", "--json"]).output().unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
         let json = serde_json::from_str(&stdout)

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{INFOHASH, Place, is_welcome, start};
+use crate::environment::{INFOHASH, Place, is_welcome, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";

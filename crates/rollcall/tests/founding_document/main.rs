@@ -9,8 +9,8 @@
 mod accounts;
 mod cluster;
 mod configuration;
-mod letters;
+mod dead_letters;
+mod environment;
 mod outage;
-mod place;
 mod verify;
 mod whitelist;

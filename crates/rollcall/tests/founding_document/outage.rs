@@ -2,7 +2,7 @@
 
 use testkit::eventually;
 
-use crate::place::{PATIENCE, Place, is_welcome, start, start_with};
+use crate::environment::{PATIENCE, Place, is_welcome, start, start_with};
 
 #[test]
 fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {

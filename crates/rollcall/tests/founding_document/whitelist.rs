@@ -1,6 +1,6 @@
 //! "Redis: the passkey whitelist set".
 
-use crate::place::{is_unknown, is_welcome, start};
+use crate::environment::{is_unknown, is_welcome, start};
 
 #[test]
 fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clients::Clients;
 use crate::gateways::{BOUNDS, COUNT, Gateways, HEARTBEAT_S, MISSED_MAX, PATIENCE, Store};
-use crate::stories::{ANN, BOB, VIEWER, public_keys, scene};
+use crate::scenarios::{ANN, BOB, VIEWER, public_keys, scene};
 
 /// How long the keys live unless they are refreshed.
 const KEYS_MS: u64 = HEARTBEAT_S * MISSED_MAX * 1_000;

@@ -8,9 +8,9 @@ use serde_json::json;
 use testkit::Proxy;
 
 use crate::agent::{Agent, Kind};
+use crate::faults::{self, PlannedFault};
 use crate::gateways::{COUNT, Gateways, PATIENCE, SECRET, Store};
-use crate::people::People;
-use crate::trouble::{self, Trouble};
+use crate::population::Population;
 
 const PEOPLE: u64 = 100;
 /// Users with SDKs, who are friends of each other.
@@ -53,9 +53,9 @@ impl Guest {
 fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
     let set = |builder: testkit::ServerBuilder| builder.set("presence.pending_s", 30);
     let mut gateways = Gateways::start_with(Store::single(), set);
-    let mut people = People::new(&gateways, PEOPLE, 7);
+    let mut people = Population::new(&gateways, PEOPLE, 7);
     friends::write_to(&gateways.database, &[(OF_JAVASCRIPT, OF_PYTHON)]).unwrap();
-    people.until(&gateways, "everybody to be connected", PATIENCE, People::is_settled);
+    people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
     let mut guests = [
         Guest::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
         Guest::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
@@ -64,7 +64,7 @@ fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
         let friend = guest.friend.clone();
         guest.agent.wait_status(&friend, "online");
     }
-    let right = |people: &People| people.differences().is_empty();
+    let right = |people: &Population| people.differences().is_empty();
     people.until(&gateways, "every view to be right", PATIENCE, right);
     let (began, truth) = (people.now(), people.truth());
 
@@ -72,8 +72,8 @@ fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
         // The balancer sends nobody to a gateway that is about to stop.
         let next = gateways.address((gateway + 1) % COUNT);
         guests.iter().for_each(|guest| guest.door.redirect_to(next));
-        trouble::play(&mut people, &mut gateways, &[vec![Trouble::Restart(gateway)]]);
-        people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
+        faults::play(&mut people, &mut gateways, &[vec![PlannedFault::Restart(gateway)]]);
+        people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
         people.until(&gateways, "every view to be right", PATIENCE, right);
     }
     for look in &people.history.looks {

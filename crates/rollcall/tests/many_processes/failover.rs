@@ -7,7 +7,7 @@ use std::time::Duration;
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Family, Plan, Population, RedisCluster, RedisServer, ServerBuilder, eventually};
 
-use crate::restless::{Restless, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, quoted};
 
 const STREAM: &str = "tracker:traffic";
@@ -86,8 +86,8 @@ fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
     let site = site_on(&cluster, builder().set("journal.ack_timeout_ms", 30_000));
     let ways = [Way::KeptAlive, Way::OneShot, Way::Udp, Way::KeptAlive];
     let server = site.server.addr(Family::V4);
-    let clients: Vec<Restless> =
-        ways.iter().zip(1..).map(|(way, user)| Restless { way: *way, user, server }).collect();
+    let clients: Vec<BusyClients> =
+        ways.iter().zip(1..).map(|(way, user)| BusyClients { way: *way, user, server }).collect();
     site.sql(&registration(&clients));
     eventually("users and the torrent to be known", PATIENCE, || {
         let knows = |user| matches!(site.server.try_scrape(&passkey_of(user), &info_hash_of(1)), Ok(Some(_)));

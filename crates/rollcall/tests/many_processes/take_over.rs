@@ -9,15 +9,17 @@ use testkit::population::{info_hash_of, passkey_of};
 use testkit::process::Process;
 use testkit::{Announce, Family, RawHttp, RedisServer, Server, ServerBuilder, eventually};
 
-use crate::restless::{Restless, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder};
 
 const WAYS: [Way; 3] = [Way::KeptAlive, Way::OneShot, Way::Udp];
 
 /// Two clients for each way, one for each family of addresses.
-fn clients(server: &Server) -> Vec<Restless> {
+fn clients(server: &Server) -> Vec<BusyClients> {
     let both = WAYS.iter().flat_map(|way| [Family::V4, Family::V6].map(|family| (*way, family)));
-    both.zip(1..).map(|((way, family), user)| Restless { way, user, server: server.addr(family) }).collect()
+    both.zip(1..)
+        .map(|((way, family), user)| BusyClients { way, user, server: server.addr(family) })
+        .collect()
 }
 
 /// Says that it is over, also when a test fails.
@@ -108,7 +110,7 @@ fn a_new_process_that_fails_leaves_the_old_one_serving() {
     let output = server.take_over_in_vain(&[&both]);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && complaint.contains("the port is taken"), "{complaint}");
-    site.wait_logged(&["did not; this one goes on"]);
+    site.wait_logged(&["take-over failed; this process continues"]);
 
     // Somebody who knows nothing of the protocol, and somebody who speaks another version of it.
     use std::io::{Read, Write};
@@ -117,7 +119,7 @@ fn a_new_process_that_fails_leaves_the_old_one_serving() {
     stranger.write_all(&[&(hello.len() as u32).to_be_bytes()[..], hello].concat()).unwrap();
     let mut refusal = String::new();
     stranger.read_to_string(&mut refusal).unwrap();
-    assert!(refusal.contains("another version of the protocol"), "{refusal}");
+    assert!(refusal.contains("incompatible take-over protocol"), "{refusal}");
 
     let announce = Announce::leecher(info_hash_of(1), 1);
     let reply = server.announce(Family::V4, &passkey, &announce);
@@ -158,7 +160,7 @@ fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
 
     let mut next = held_up(&site, "second.log");
     eventually("the old one to see it", PATIENCE, || {
-        (site.server.log().matches("prepares to take over").count() == 2).then_some(())
+        (site.server.log().matches("is preparing to take over").count() == 2).then_some(())
     });
     site.redis().thaw();
     assert!(site.server.stop().success());
@@ -179,7 +181,7 @@ fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
     let held = std::fs::File::open(site.server.data_folder().join("lock")).unwrap();
     held.lock().unwrap();
     site.server.start_again();
-    site.wait_logged(&["the data folder cannot be taken", "every second"]);
+    site.wait_logged(&["cannot lock the data folder", "every second"]);
     let offered = site.server.data_folder().join("take-over.sock");
     assert!(!offered.exists());
     drop(held);
@@ -195,7 +197,7 @@ fn where_nobody_serves_a_take_over_is_a_start_and_a_killed_server_is_nobody() {
     site.server.kill();
     assert!(offered.exists(), "a killed server leaves it behind");
     site.server.take_over();
-    assert!(site.server.log().contains("there is nothing to take over"));
+    assert!(site.server.log().contains("starting without a take-over"));
 
     let mut kept = RawHttp::connect(site.server.addr(Family::V4));
     assert_eq!(kept.get("/nothing").status(), 404);

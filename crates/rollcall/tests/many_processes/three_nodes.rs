@@ -175,7 +175,7 @@ fn t3_real_clients_on_three_nodes_of_which_one_is_always_dying() {
     nodes.site.assert_nothing_failed(&end);
     let claimed = nodes.told().into_iter().map(|(user, told)| (user, told.moved)).collect();
     let books = nodes.site.books();
-    crate::site::books::assert_same("user", &claimed, &books.users);
+    crate::site::accounts::assert_same("user", &claimed, &books.users);
     for leecher in 2..=4 {
         assert!(books.users[&leecher].downloaded >= PAYLOAD_BYTES as u128, "{:?}", books.users[&leecher]);
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testkit::{Server, eventually, promised};
 
 use crate::agent::{Agent, Kind, PATIENCE, Sighting, now};
-use crate::scene::{identity, people, quick_ladder, server, url};
+use crate::fixture::{identity, people, quick_ladder, server, url};
 
 /// Without input for this long, the first person's page is inactive.
 const IDLE_MS: u64 = 3000;

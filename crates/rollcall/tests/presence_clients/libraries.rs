@@ -8,7 +8,7 @@ use testkit::process::Process;
 use testkit::{Server, eventually};
 
 use crate::agent::{self, Agent, Kind};
-use crate::scene::{arrive, people, server, until_remembered, url};
+use crate::fixture::{arrive, people, server, until_remembered, url};
 
 macro_rules! suite {
     ($($name:ident => $kind:expr;)*) => {$(

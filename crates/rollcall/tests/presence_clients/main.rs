@@ -7,8 +7,8 @@
 
 mod agent;
 mod browser;
+mod fixture;
 mod libraries;
 mod operators;
 mod published_sdks;
-mod scene;
 mod silence;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::Server;
 
 use crate::agent::{Agent, Kind};
-use crate::scene::{arrive, people, server, url};
+use crate::fixture::{arrive, people, server, url};
 
 /// The next thing of this type that is said in the channel of operators.
 #[track_caller]

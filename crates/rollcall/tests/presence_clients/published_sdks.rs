@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Kind, now};
-use crate::scene::{SECRET, arrive, identity, people, server, until_remembered, url};
+use crate::fixture::{SECRET, arrive, identity, people, server, until_remembered, url};
 
 const ROOM: &str = "room:lobby";
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::agent::{Agent, Kind, Sighting, now};
-use crate::scene::{arrive, identity, people, quick_ladder, server, url};
+use crate::fixture::{arrive, identity, people, quick_ladder, server, url};
 
 /// A busy machine is late, never early.
 const ROOM: Duration = Duration::from_secs(5);

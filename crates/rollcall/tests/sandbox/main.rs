@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod clients;
-mod making;
+mod creating;
 mod pasting;
 
 use std::process::{Command, Output};

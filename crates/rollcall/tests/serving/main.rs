@@ -6,7 +6,7 @@ mod changes;
 mod logs;
 mod moderation;
 mod reload;
-mod start_and_end;
+mod start_and_stop;
 
 use std::time::Duration;
 

@@ -59,12 +59,13 @@ fn a_broken_configuration_changes_nothing_and_the_log_says_why() {
     ];
     for ((old, new, reason), count) in changes.into_iter().zip(1..) {
         reloading.change(old, new);
-        let line = wait_logged_again(server, &["ERROR", "everything stays as it was", "config.toml"], count);
+        let line =
+            wait_logged_again(server, &["ERROR", "keeping the current settings", "config.toml"], count);
         assert!(line.contains(reason), "{reason} in {line}");
     }
     std::fs::remove_file(server.config_path()).expect("the configuration can be removed");
     server.reload();
-    wait_logged(server, &["ERROR", "everything stays as it was", "config.toml", "No such file"]);
+    wait_logged(server, &["ERROR", "keeping the current settings", "config.toml", "No such file"]);
     assert_eq!(reloading.interval(), Some(1800));
     assert!(!server.log().contains("configuration reloaded"));
 }

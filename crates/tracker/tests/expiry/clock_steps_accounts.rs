@@ -64,7 +64,7 @@ impl Node {
     fn announce(&self, request: &Request) {
         let accepted = self.tracker.announce(request, &mut PeerLists::default());
         let Ok(accepted) = accepted else { panic!("the announce was refused") };
-        accepted.unrecorded.unwrap().write(None);
+        accepted.unrecorded.unwrap().record(None);
     }
 }
 

@@ -63,7 +63,7 @@ fn a_stop_over_the_limit_is_a_success_and_written_down_only_for_a_known_peer() {
     assert_eq!(tracker.refused("too_many_announces"), 0);
     tracker.announce(1, &stopped(&with_peer_id(&leecher(1), 7)));
     assert_eq!(tracker.events().len(), 2, "nothing ended, so there is nothing to write");
-    assert_eq!(tracker.tracker().counters().stops_unwritten.get(), 1);
+    assert_eq!(tracker.tracker().counters().stops_unrecorded.get(), 1);
     tracker.announce(1, &stopped(&leecher(1)));
     assert_eq!((tracker.events().len(), tracker.scrape(&TORRENT).incomplete), (3, 0));
     assert_eq!(tracker.recorder.places_in_use(), 0);

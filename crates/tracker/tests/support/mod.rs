@@ -249,7 +249,7 @@ impl TestTracker {
     }
 
     /// An announce that may be refused, over IPv4.
-    pub fn verify_passkey(&self, user: u64, announce: &Announce) -> AnnounceReply {
+    pub fn ask(&self, user: u64, announce: &Announce) -> AnnounceReply {
         AnnounceReply::decode(&self.get(&announce.target(&passkey(user))).body)
     }
 

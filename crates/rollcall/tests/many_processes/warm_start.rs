@@ -108,7 +108,7 @@ fn a_snapshot_alone_brings_the_swarms_back_and_a_damaged_one_is_put_aside() {
     site.redis().cli(&["FLUSHALL"]);
     site.server.start_again();
     assert_eq!(counts(&site.server).complete, 1);
-    assert!(site.server.log().contains("swarms brought back"));
+    assert!(site.server.log().contains("swarms restored"));
 
     site.server.stop();
     let file = site.server.data_folder().join("swarms.snapshot");
@@ -119,7 +119,7 @@ fn a_snapshot_alone_brings_the_swarms_back_and_a_damaged_one_is_put_aside() {
     site.redis().cli(&["FLUSHALL"]);
     site.server.start_again();
     assert_eq!(counts(&site.server).complete, 0);
-    site.wait_logged(&["the snapshot of the swarms cannot be used", "damaged"]);
+    site.wait_logged(&["swarm snapshot is unusable", "damaged"]);
     assert!(site.server.data_folder().join("swarms.unusable").exists() && !file.exists());
 }
 

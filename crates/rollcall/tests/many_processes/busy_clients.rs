@@ -27,7 +27,7 @@ pub enum Way {
 }
 
 /// A client of a user of its own, on torrent 1.
-pub struct Restless {
+pub struct BusyClients {
     pub way: Way,
     pub user: u64,
     pub server: SocketAddr,
@@ -41,7 +41,7 @@ pub struct Tally {
     pub parted: AtomicU64,
 }
 
-impl Restless {
+impl BusyClients {
     /// Announces until it is over, then says goodbye. What it moved.
     pub fn live(&self, is_on: &AtomicBool, tally: &Tally) -> Moved {
         let mut line = Line::new(self, tally);
@@ -60,7 +60,7 @@ impl Restless {
 
 /// How the announces of one client travel.
 struct Line<'a> {
-    client: &'a Restless,
+    client: &'a BusyClients,
     passkey: Passkey,
     tally: &'a Tally,
     kept_alive: Option<RawHttp>,
@@ -69,7 +69,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(client: &'a Restless, tally: &'a Tally) -> Self {
+    fn new(client: &'a BusyClients, tally: &'a Tally) -> Self {
         Line { client, passkey: passkey_of(client.user), tally, kept_alive: None, udp: None, transaction: 0 }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Line<'a> {
 }
 
 /// The users and the torrent of these clients, as SQL.
-pub fn registration(clients: &[Restless]) -> String {
+pub fn registration(clients: &[BusyClients]) -> String {
     let users: Vec<String> =
         clients.iter().map(|client| format!("({}, '{}')", client.user, passkey_of(client.user))).collect();
     format!(

@@ -5,12 +5,12 @@ use testkit::{NetworkState, Server};
 
 use crate::gateways::{COUNT, Gateways, LEASE_S, Store};
 use crate::history::{FaultKind, Gateway};
-use crate::people::People;
+use crate::population::Population;
 use crate::spans::Ms;
 
 /// Something that breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum PlannedFault {
     /// A gateway is killed, and started again after a while.
     Kill(Gateway),
     /// A gateway is stopped as for an upgrade, and started again.
@@ -25,9 +25,9 @@ pub enum Trouble {
     FreezeRedis,
 }
 
-/// A trouble under way.
+/// A fault under way.
 struct Pending {
-    trouble: Trouble,
+    fault: PlannedFault,
     /// Its place in the history; a slow network is none.
     fault: Option<usize>,
     until: Ms,
@@ -38,10 +38,10 @@ struct Pending {
 }
 
 /// Lets one act after the other happen while people live, until all is mended.
-pub fn play(people: &mut People, gateways: &mut Gateways, acts: &[Vec<Trouble>]) {
+pub fn play(people: &mut Population, gateways: &mut Gateways, acts: &[Vec<PlannedFault>]) {
     for act in acts {
         eprintln!("{:>6} ms: {act:?}", people.now());
-        let mut pending: Vec<Pending> = act.iter().map(|trouble| begin(*trouble, people, gateways)).collect();
+        let mut pending: Vec<Pending> = act.iter().map(|fault| begin(*fault, people, gateways)).collect();
         while !pending.is_empty() {
             people.live(gateways);
             pending.retain_mut(|pending| !is_over(pending, people, gateways));
@@ -54,63 +54,65 @@ pub fn play(people: &mut People, gateways: &mut Gateways, acts: &[Vec<Trouble>])
 }
 
 /// Acts in a random order, each kind once, as the store allows.
-pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<Trouble>> {
+pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<PlannedFault>> {
     let mut order: Vec<Gateway> = (0..COUNT).collect();
     random.shuffle(&mut order);
     let [one, two, three] = order[..] else { unreachable!("there are three gateways") };
     let slow = NetworkState::Slow(std::time::Duration::from_millis(100));
     let mut acts = match store {
-        Store::Alone => vec![vec![Trouble::Kill(0)], vec![Trouble::Restart(0)], vec![Trouble::Freeze(0)]],
+        Store::Alone => {
+            vec![vec![PlannedFault::Kill(0)], vec![PlannedFault::Restart(0)], vec![PlannedFault::Freeze(0)]]
+        }
         Store::Cluster(_) => vec![
-            vec![Trouble::Kill(one)],
-            vec![Trouble::KillRedis],
-            vec![Trouble::Freeze(two)],
-            vec![Trouble::Restart(three)],
+            vec![PlannedFault::Kill(one)],
+            vec![PlannedFault::KillRedis],
+            vec![PlannedFault::Freeze(two)],
+            vec![PlannedFault::Restart(three)],
         ],
         Store::Single(_) => vec![
-            vec![Trouble::Kill(one), Trouble::Network(two, slow)],
-            vec![Trouble::Network(two, NetworkState::Cut), Trouble::Restart(three)],
-            vec![Trouble::Freeze(three), Trouble::Network(one, NetworkState::BlackHole)],
-            vec![Trouble::KillRedis],
-            vec![Trouble::FreezeRedis],
+            vec![PlannedFault::Kill(one), PlannedFault::Network(two, slow)],
+            vec![PlannedFault::Network(two, NetworkState::Cut), PlannedFault::Restart(three)],
+            vec![PlannedFault::Freeze(three), PlannedFault::Network(one, NetworkState::BlackHole)],
+            vec![PlannedFault::KillRedis],
+            vec![PlannedFault::FreezeRedis],
         ],
     };
     random.shuffle(&mut acts);
     acts
 }
 
-fn begin(trouble: Trouble, people: &mut People, gateways: &mut Gateways) -> Pending {
+fn begin(fault: PlannedFault, people: &mut Population, gateways: &mut Gateways) -> Pending {
     let now = people.now();
-    let lasts = match trouble {
-        Trouble::Kill(_) => people.random.u64(1_000..4_000),
-        Trouble::Restart(_) => 0,
-        Trouble::Freeze(_) => (LEASE_S + 2) * 1_000 + people.random.u64(..2_000),
-        Trouble::Network(..) => people.random.u64(2_000..9_000),
-        Trouble::KillRedis | Trouble::FreezeRedis => people.random.u64(500..4_000),
+    let lasts = match fault {
+        PlannedFault::Kill(_) => people.random.u64(1_000..4_000),
+        PlannedFault::Restart(_) => 0,
+        PlannedFault::Freeze(_) => (LEASE_S + 2) * 1_000 + people.random.u64(..2_000),
+        PlannedFault::Network(..) => people.random.u64(2_000..9_000),
+        PlannedFault::KillRedis | PlannedFault::FreezeRedis => people.random.u64(500..4_000),
     };
     let mut node = 0;
-    let fault = match trouble {
-        Trouble::Kill(gateway) => {
+    let fault = match fault {
+        PlannedFault::Kill(gateway) => {
             gateways.servers[gateway].get_mut().kill();
             Some((FaultKind::Dead, Some(gateway)))
         }
-        Trouble::Restart(gateway) => {
+        PlannedFault::Restart(gateway) => {
             gateways.servers[gateway].lend(|server| {
                 assert!(server.stop().success());
                 server.start_again();
             });
             Some((FaultKind::Dead, Some(gateway)))
         }
-        Trouble::Freeze(gateway) => {
+        PlannedFault::Freeze(gateway) => {
             gateways.servers[gateway].get().freeze();
             Some((FaultKind::Frozen, Some(gateway)))
         }
-        Trouble::Network(gateway, weather) => {
+        PlannedFault::Network(gateway, weather) => {
             gateways.network(gateway, weather);
             let is_slow = matches!(weather, NetworkState::Slow(_) | NetworkState::Working);
             (!is_slow).then_some((FaultKind::NoRedis, Some(gateway)))
         }
-        Trouble::KillRedis => {
+        PlannedFault::KillRedis => {
             match gateways.store.get_mut() {
                 Store::Alone => panic!("there is no Redis"),
                 Store::Single(redis) => redis.kill(),
@@ -118,37 +120,41 @@ fn begin(trouble: Trouble, people: &mut People, gateways: &mut Gateways) -> Pend
             }
             Some((FaultKind::NoRedis, None))
         }
-        Trouble::FreezeRedis => {
+        PlannedFault::FreezeRedis => {
             if let Store::Single(redis) = gateways.store.get() {
                 redis.freeze();
             }
             Some((FaultKind::NoRedis, None))
         }
     };
-    if let Trouble::Kill(gateway) | Trouble::Restart(gateway) | Trouble::Freeze(gateway) = trouble {
+    if let PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) | PlannedFault::Freeze(gateway) =
+        fault
+    {
         people.set_serves(gateway, false);
     }
     let fault = fault.map(|(kind, gateway)| people.history.breaks(kind, gateway, now));
-    Pending { trouble, fault, until: now + lasts, is_being_mended: false, node }
+    Pending { fault, fault, until: now + lasts, is_being_mended: false, node }
 }
 
 /// Mends what has lasted long enough. Whether all is well.
-fn is_over(pending: &mut Pending, people: &mut People, gateways: &mut Gateways) -> bool {
+fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gateways) -> bool {
     if people.now() < pending.until {
         return false;
     }
     if !std::mem::replace(&mut pending.is_being_mended, true) {
         mend(pending, gateways);
     }
-    let is_well = match pending.trouble {
-        Trouble::Kill(gateway) | Trouble::Restart(gateway) => gateways.servers[gateway].is_back(),
-        Trouble::KillRedis => gateways.store.is_back(),
+    let is_well = match pending.fault {
+        PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) => gateways.servers[gateway].is_back(),
+        PlannedFault::KillRedis => gateways.store.is_back(),
         _ => true,
     };
     if !is_well {
         return false;
     }
-    if let Trouble::Kill(gateway) | Trouble::Restart(gateway) | Trouble::Freeze(gateway) = pending.trouble {
+    if let PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) | PlannedFault::Freeze(gateway) =
+        pending.fault
+    {
         people.set_serves(gateway, true);
     }
     let now = people.now();
@@ -159,12 +165,12 @@ fn is_over(pending: &mut Pending, people: &mut People, gateways: &mut Gateways) 
 }
 
 fn mend(pending: &Pending, gateways: &mut Gateways) {
-    match pending.trouble {
-        Trouble::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
-        Trouble::Restart(_) => {}
-        Trouble::Freeze(gateway) => gateways.servers[gateway].get().thaw(),
-        Trouble::Network(gateway, _) => gateways.network(gateway, NetworkState::Working),
-        Trouble::KillRedis => {
+    match pending.fault {
+        PlannedFault::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
+        PlannedFault::Restart(_) => {}
+        PlannedFault::Freeze(gateway) => gateways.servers[gateway].get().thaw(),
+        PlannedFault::Network(gateway, _) => gateways.network(gateway, NetworkState::Working),
+        PlannedFault::KillRedis => {
             let node = pending.node;
             gateways.store.lend(move |store| match store {
                 Store::Alone => {}
@@ -176,7 +182,7 @@ fn mend(pending: &Pending, gateways: &mut Gateways) {
                 }
             });
         }
-        Trouble::FreezeRedis => {
+        PlannedFault::FreezeRedis => {
             if let Store::Single(redis) = gateways.store.get() {
                 redis.thaw();
             }

@@ -1,7 +1,7 @@
 //! "Dead letters and retries".
 
 use crate::accounts::xadd;
-use crate::place::start;
+use crate::environment::start;
 
 #[test]
 fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {

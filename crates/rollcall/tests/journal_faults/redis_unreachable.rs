@@ -125,11 +125,11 @@ fn who_finds_the_queue_full_is_told_to_come_back_and_everything_queued_is_stored
         let reply = announce(&site, &client().with_totals(101_000, 0, 1000).with_event(event));
         assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)), "{reply:?}");
         assert!(
-            reply.failure_reason.as_ref().unwrap().contains("cannot write announces down"),
+            reply.failure_reason.as_ref().unwrap().contains("cannot store announces"),
             "{event}: {reply:?}"
         );
     }
-    site.wait_logged(&["journal_full", "refused for the first time"]);
+    site.wait_logged(&["journal_full", "first refusal for this reason"]);
 
     site.redis_mut().restart();
     let stopped = client().with_totals(102_000, 0, 1000).with_event(AnnounceEvent::Stopped);

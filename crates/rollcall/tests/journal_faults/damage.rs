@@ -70,7 +70,7 @@ fn a_database_that_was_emptied_or_replaced_stops_the_start() {
 
     // What a command makes of it is another database.
     assert!(site.server.try_cli(&["user", "add", "--id", "7"]).status.success());
-    assert_says(&refusal(&site), &["rollcall.db is another database", "put the right one back"]);
+    assert_says(&refusal(&site), &["rollcall.db is not the database", "put that one back"]);
     fs::rename(&kept, &database).unwrap();
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", database.display()));
@@ -99,7 +99,8 @@ fn lists_that_are_damaged_are_set_aside_and_made_again_from_the_journal() {
         }
         site.server.start_again();
         testkit::eventually("the lists to be made again", PATIENCE, || {
-            (site.server.log().matches("were made from the journal").count() > round).then_some(())
+            (site.server.log().matches("activity lists rebuilt from the journal").count() > round)
+                .then_some(())
         });
         for user in 1..=PLAN.users {
             site.assert_listed(&activity_lists, user, PLAN.torrents);

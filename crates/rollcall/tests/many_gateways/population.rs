@@ -53,7 +53,7 @@ enum State {
 }
 
 /// The crowd and what is known of it.
-pub struct People {
+pub struct Population {
     crowd: WebSocketClients,
     pub history: History,
     pub random: Rng,
@@ -73,9 +73,9 @@ pub struct People {
     count: u64,
 }
 
-impl People {
-    /// People who are not connected yet; their friendships are in the database.
-    pub fn new(gateways: &Gateways, count: u64, seed: u64) -> People {
+impl Population {
+    /// Population who are not connected yet; their friendships are in the database.
+    pub fn new(gateways: &Gateways, count: u64, seed: u64) -> Population {
         bench::process::raise_file_limit();
         let mut random = Rng::with_seed(seed);
         let ids = || FIRST_PERSON..FIRST_PERSON + count;
@@ -100,7 +100,7 @@ impl People {
                 join(user, device, random.usize(..gateways.count()), back_at);
             }
         }
-        People {
+        Population {
             crowd,
             history: History::default(),
             random,
@@ -176,7 +176,7 @@ impl People {
         gateways: &Gateways,
         what: &str,
         limit: Duration,
-        is_so: impl Fn(&People) -> bool,
+        is_so: impl Fn(&Population) -> bool,
     ) {
         let until = self.now() + limit.as_millis() as Ms;
         while !is_so(self) {

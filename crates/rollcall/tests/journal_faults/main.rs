@@ -8,8 +8,8 @@ mod site;
 mod backlog;
 mod damage;
 mod disk;
-mod redis_away;
-mod redis_wrong;
+mod redis_errors;
+mod redis_unreachable;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

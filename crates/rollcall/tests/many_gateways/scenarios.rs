@@ -146,7 +146,7 @@ fn p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back
         eprintln!("skipped: this machine lets nobody lose packets (unshare, ip, iptables): {tried:?}");
         return;
     }
-    let test = "stories::p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back";
+    let test = "scenarios::p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back";
     let output = Command::new("unshare")
         .args(["--net", "sh", "-c", &format!("{script} && exec \"$@\""), "sh"])
         .arg(std::env::current_exe().unwrap())
