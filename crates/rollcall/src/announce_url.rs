@@ -18,7 +18,7 @@ pub struct AnnounceUrls {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the server listens on every address or on a port chosen at start ({listening}), which does not tell how \
+    "the server listens on every address or on a port chosen at start ({listening}), so it is unknown how \
      clients reach it: add --base, such as --base http://tracker.example.org:6969"
 )]
 pub struct NoReachableAddress {

@@ -309,7 +309,7 @@ Examples:
   rollcall torrent announce-url --user 7
   rollcall torrent announce-url --user 7 --base https://tracker.example.org
 
-The URLs contain the user's passkey: whoever has one can announce as this user.")]
+The URLs contain the user's passkey: anyone with the URL can announce as this user.")]
     AnnounceUrl {
         /// The user's id
         #[arg(long, value_name = "ID")]

@@ -141,7 +141,7 @@ fn it_ends_by_itself_and_where_a_port_is_taken_it_uses_another() {
 }
 
 #[test]
-fn a_large_one_says_how_far_it_is_and_has_everything() {
+fn a_large_demo_prints_progress_and_is_complete() {
     let mut demo = Demo::start(0, 0, &["--torrents", "12000", "--for", "3"]);
     let open = demo.api.get("/api/v1/torrents/11999").ok();
     let last = demo.api.get("/api/v1/torrents/12000").ok();

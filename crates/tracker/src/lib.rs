@@ -47,7 +47,7 @@
 //! without leechers, shared addresses, many peer ids); the ledger reports what it withholds. Each user is reported at
 //! most once a minute per kind.
 //!
-//! A known user's `stopped` is never refused for its torrent or client: some clients repeat a refused one for ever.
+//! A known user's `stopped` is never refused for its torrent or client: some clients repeat a refused one forever.
 //!
 //! # Several nodes
 //!
@@ -57,7 +57,7 @@
 //! If entries are missing behind the cursor, the last interval + grace is read again.
 //!
 //! The snapshot has a head with the journal's cursor, the shards, and a checksum; it is written under another name,
-//! flushed and renamed. A damaged, foreign or outdated one is put aside. A start reads snapshot, journal, then
+//! flushed and renamed. A damaged, foreign or outdated one is renamed. A start reads snapshot, journal, then
 //! completed counts from the ledger; a journal that does not answer for three seconds, or takes longer than ten, is
 //! left for later.
 //!

@@ -85,7 +85,7 @@ fn every_announce_waits_with_ack_all_and_none_with_ack_none() {
 }
 
 #[test]
-fn an_event_that_is_not_stored_in_time_is_told_to_come_back() {
+fn an_event_not_stored_in_time_gets_retry_in() {
     let tracker = start_live(|live| live.acknowledge_timeout = Duration::from_millis(20));
     tracker.recorder.hold();
     let reply = tracker.ask(1, &leecher(1).with_event(AnnounceEvent::Started));

@@ -235,7 +235,7 @@ fn a_taken_port_is_named_and_nothing_is_left_half_started() {
 }
 
 #[test]
-fn an_address_of_another_machine_is_said_to_be_so() {
+fn an_address_of_another_machine_is_explained() {
     let elsewhere: SocketAddr = "192.0.2.1:6969".parse().unwrap();
     let settings = Settings { udp_addresses: vec![elsewhere], ..settings_of(Options::default()) };
     let text = try_start(&settings).err().expect("that is not ours").to_string();

@@ -57,7 +57,7 @@ fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
 }
 
 #[test]
-fn t3_silent_peers_are_gone_after_interval_and_grace() {
+fn t3_silent_peers_expire_after_interval_and_grace() {
     let tracker = start();
     tracker.announce(1, &seeder(1));
     tracker.ask_v6(2, &leecher(2));
@@ -122,7 +122,7 @@ fn t3_what_is_written_down_is_a_stop_with_nothing_moved() {
 }
 
 #[test]
-fn t3_a_stop_that_was_said_is_not_said_again() {
+fn t3_a_stop_is_recorded_once() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.announce(1, &stopped(&leecher(1)));
@@ -145,7 +145,7 @@ fn t3_a_user_with_a_new_passkey_expires_under_it() {
 }
 
 #[test]
-fn t3_who_comes_back_after_expiry_starts_from_where_the_counters_are() {
+fn t3_a_peer_that_returns_after_expiry_starts_from_its_current_counters() {
     let tracker = start();
     tracker.announce(1, &leecher(1).with_totals(500, 0, 5));
     tracker.pass(SILENCE_MAX_S);
@@ -223,7 +223,7 @@ fn t3_a_shorter_interval_spares_peers_that_were_promised_a_longer_one() {
 }
 
 #[test]
-fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
+fn peers_of_a_forbidden_client_are_evicted_and_may_send_stopped() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     let other = Announce { peer_id: PeerId(*b"-qB4500-abcdefghijkl"), ..leecher(2) };
@@ -242,7 +242,7 @@ fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
 
 /// An order that was overtaken by a change of mind is not carried out.
 #[test]
-fn who_is_allowed_again_stays() {
+fn a_user_admitted_again_is_not_evicted() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.tracker().order_eviction(Eviction::User(user(1)));

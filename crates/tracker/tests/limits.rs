@@ -97,7 +97,7 @@ fn a_flood_over_udp_is_met_with_silence_while_others_are_served() {
 
 /// Anybody can write another's address on a packet: what is not proven is limited, but not at the other's expense.
 #[test]
-fn packets_without_a_genuine_id_are_limited_and_lock_nobody_out() {
+fn packets_without_a_valid_id_are_limited_and_lock_out_no_address() {
     let tracker = start_limited(|limits| allow_burst(limits, 10));
     let udp = tracker.udp_v4();
     let stale = announce_packet(99, 1, &leecher(1), &format!("/{}/announce", passkey(1)));
@@ -135,7 +135,7 @@ fn turned_away(mut connection: RawHttp) {
 }
 
 #[test]
-fn connections_in_total_are_limited_and_a_place_comes_back_after_a_close() {
+fn total_connections_are_limited_and_a_close_releases_a_permit() {
     let tracker = start_limited(|limits| limits.connections_max = 2);
     let mut first = tracker.connect();
     let mut second = RawHttp::connect(tracker.http_v6());
@@ -218,7 +218,7 @@ fn a_slow_head_behind_a_whole_one_is_cut_off_and_the_whole_one_answered() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_without_a_word() {
+fn an_idle_connection_is_closed_silently() {
     let tracker = start_limited(|limits| limits.idle_timeout = SOON);
     let mut connection = tracker.connect();
     for _ in 0..3 {

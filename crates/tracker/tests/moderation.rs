@@ -40,7 +40,7 @@ fn assert_refused(tracker: &TestTracker, user: u64, announce: &Announce, reason:
 }
 
 #[test]
-fn who_leeches_as_much_as_allowed_is_told_the_limit_over_http_and_udp() {
+fn a_user_at_the_leech_limit_gets_the_reason_over_http_and_udp() {
     let tracker = start_live(|live| live.leeches_per_user_max = Some(1));
     tracker.announce(1, &leecher(1));
     let second = on(OTHER_TORRENT, leecher(2));
@@ -190,7 +190,7 @@ fn the_short_interval_is_never_longer_than_the_usual_one() {
 }
 
 #[test]
-fn a_banned_port_is_refused_but_may_say_goodbye() {
+fn a_banned_port_is_refused_but_stopped_is_accepted() {
     let tracker = start();
     let port = leecher(1).port;
     tracker.announce(1, &leecher(1));

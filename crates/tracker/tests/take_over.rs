@@ -109,7 +109,7 @@ fn a_valve_that_is_opened_again_lets_in_what_waited() {
 }
 
 #[test]
-fn who_asks_nothing_any_more_does_not_hold_up_the_end() {
+fn an_idle_connection_does_not_delay_the_shutdown() {
     let settings = settings_of(Options { drain_timeout: Duration::from_millis(400), ..Options::default() });
     let (mut first, inherited) = start_with_copies(&settings);
     let mut silent = first.connect();
@@ -128,7 +128,7 @@ fn who_asks_nothing_any_more_does_not_hold_up_the_end() {
 
 /// The configuration may have changed in between: other workers, an address more, another less.
 #[test]
-fn addresses_that_are_new_are_opened_and_those_that_are_gone_are_closed() {
+fn new_addresses_are_bound_and_removed_ones_closed() {
     let before = settings_of(Options { workers: 3, ..Options::default() });
     let (mut first, inherited) = start_with_copies(&before);
     let addresses = first.running().addresses().clone();
@@ -151,7 +151,7 @@ fn addresses_that_are_new_are_opened_and_those_that_are_gone_are_closed() {
 }
 
 #[test]
-fn ports_can_be_shared_by_two_servers_if_both_say_so() {
+fn ports_can_be_shared_by_two_servers_if_both_are_configured_so() {
     let (first, _) = start_with_copies(&settings_of(Options::default()));
     let addresses = first.running().addresses().clone();
     let same = Settings {

@@ -47,7 +47,7 @@ fn t1_the_passkey_may_stand_anywhere_in_the_url() {
 }
 
 #[test]
-fn t2_refusals_are_error_packets_that_say_why() {
+fn t2_refusals_are_error_packets_with_a_reason() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let refusal = udp.announce(&leecher(1), "").unwrap_err();
@@ -65,7 +65,7 @@ fn t2_refusals_are_error_packets_that_say_why() {
 
 /// lftp sends the packet again as soon as it is refused.
 #[test]
-fn an_error_is_told_a_few_times_to_a_client_that_repeats_its_packet() {
+fn repeated_errors_are_suppressed_for_a_client_that_repeats_its_packet() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let connection = udp.connect();
@@ -117,7 +117,7 @@ fn connection_ids_go_stale_and_the_error_is_no_longer_than_a_connect_reply() {
 
 /// Whatever a stranger sends, it is not answered with more than a connect reply, nor with more than it sent.
 #[test]
-fn strangers_cannot_make_the_tracker_send_much() {
+fn unverified_senders_get_no_amplification() {
     let tracker = start();
     let mut scrape = request_head(99, 2, 1);
     scrape.extend([1; 20 * 74]);
@@ -149,7 +149,7 @@ fn strangers_cannot_make_the_tracker_send_much() {
 }
 
 #[test]
-fn malformed_packets_with_a_genuine_id_are_told_what_is_wrong() {
+fn malformed_packets_with_a_valid_id_get_an_error() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let connection = udp.connect();

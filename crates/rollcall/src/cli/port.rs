@@ -6,7 +6,7 @@ use clap::Subcommand;
 /// `rollcall port …`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A client that listens on a banned port is refused and told to choose another; its `stopped` is still accepted. Peers on
+A client that listens on a banned port is refused with a reason; its `stopped` is still accepted. Peers on
 such ports are evicted within a second. Ports below 1024 need no ban: they are never returned to clients.
 
 Examples:

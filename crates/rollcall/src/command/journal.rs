@@ -65,11 +65,11 @@ async fn pause(context: &CommandContext, journal: &dyn Journal, view: ViewName) 
     // A process that has not confirmed by then is dead.
     let pausing = pause::pause(journal, paused, &token, dead_after + MEASURED);
     let record = record("journal.pause", Subject::new("view", name));
-    let tell = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
+    let details = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
         true => record,
         false => record.with("unconfirmed", unconfirmed.iter().cloned().collect::<Vec<_>>()),
     };
-    let unconfirmed = context.audited(record, pausing, tell).await?;
+    let unconfirmed = context.audited(record, pausing, details).await?;
     if !unconfirmed.is_empty() {
         let processes = unconfirmed.into_iter().collect::<Vec<_>>().join(", ");
         bail!(
@@ -174,7 +174,7 @@ impl Status {
         done as f64 / self.elapsed_s
     }
 
-    /// Age of the oldest unfinished entry. The last delivered entry would not tell: on a quiet site it is old.
+    /// Age of the oldest unfinished entry. Not of the last delivered entry, which is old on a quiet site.
     fn behind_s(&self, group: &GroupStatus) -> f64 {
         let oldest = self.oldest_unfinished.get(&group.name);
         oldest.map_or(0.0, |id| self.now_ms.saturating_sub(id.ms) as f64 / 1000.0)

@@ -33,10 +33,10 @@ pub async fn run(context: &CommandContext, store: &Store, kind: Kind, args: Sync
         false => {
             let record =
                 record("site_keys.sync", Subject::new("site_keys", kind.name())).with("flush", args.flush);
-            let tell = |record: access::audit::Record, report: &SyncReport| {
+            let details = |record: access::audit::Record, report: &SyncReport| {
                 record.with("written", report.written).with("removed", report.removed)
             };
-            context.audited(record, syncing, tell).await?
+            context.audited(record, syncing, details).await?
         }
     };
     bar.finish_and_clear();

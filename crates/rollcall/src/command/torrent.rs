@@ -60,8 +60,8 @@ pub async fn run(context: &CommandContext, command: TorrentCommand) -> anyhow::R
                     false => store.add_torrent(new).await,
                 }
             };
-            let tell = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
-            show(context, &context.audited(record, adding, tell).await?)?;
+            let details = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
+            show(context, &context.audited(record, adding, details).await?)?;
         }
         TorrentCommand::List => list(context, &find_all(&store).await?)?,
         TorrentCommand::Show { torrent } => {

@@ -277,8 +277,8 @@ fn the_database_is_in_the_data_folder_until_told_otherwise() {
 #[test]
 fn a_secret_of_tokens_that_could_be_guessed_is_refused_and_not_shown() {
     let setting = |secret: &str| format!("[gateway]\ntoken_hmac_secret = {secret:?}\n");
-    let told = refusal_of_file(&setting("hunter2hunter2hunter2hunter2hun"));
-    assert!(told.contains("FILE:2") && told.contains("31 characters"), "{told}");
-    assert!(told.contains("openssl rand -hex 32") && !told.contains("hunter2"), "{told}");
+    let error = refusal_of_file(&setting("hunter2hunter2hunter2hunter2hun"));
+    assert!(error.contains("FILE:2") && error.contains("31 characters"), "{error}");
+    assert!(error.contains("openssl rand -hex 32") && !error.contains("hunter2"), "{error}");
     load_file(&setting(&"s".repeat(32)));
 }

@@ -98,7 +98,7 @@ impl Predecessor {
     }
 
     /// Reports that this process serves. False without a confirmation: the predecessor is ending, or it gave up on
-    /// this process and continues ([`Predecessor::has_ended`] tells which).
+    /// this process and continues (see [`Predecessor::has_ended`]).
     pub async fn confirm(&mut self) -> bool {
         if self.channel.send(&json!({"say": "taken"}), &[]).await.is_err() {
             return false;

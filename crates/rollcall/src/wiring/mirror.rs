@@ -151,9 +151,9 @@ impl OpenMirror {
     /// The next batch of peers whose timeout keys expired.
     async fn next_expired(&self, listener: &mut Listener) -> Vec<(TorrentId, PeerId)> {
         let mut expired = Vec::new();
-        let mut heard = listener.next().await;
+        let mut message = listener.next().await;
         loop {
-            match heard {
+            match message {
                 Heard::Expired(key) => expired.extend(self.mirror.names().parse_peer_timeout(&key)),
                 // Messages may have been missed before the subscription: sweep faster.
                 Heard::Listening => {
@@ -164,8 +164,8 @@ impl OpenMirror {
             if expired.len() >= BATCH_MAX {
                 return expired;
             }
-            heard = match tokio::time::timeout(BATCH_WAIT, listener.next()).await {
-                Ok(heard) => heard,
+            message = match tokio::time::timeout(BATCH_WAIT, listener.next()).await {
+                Ok(message) => message,
                 Err(_) => return expired,
             };
         }

@@ -114,7 +114,7 @@ fn j6_an_entry_of_a_user_who_is_added_later_counts_once_at_a_retry() {
 }
 
 #[test]
-fn j7_a_replayed_letter_is_tried_at_once_though_others_wait() {
+fn j7_a_replayed_dead_letter_is_retried_immediately_though_others_wait() {
     let (site, _population) = site(3600, DatabaseKind::Sqlite);
     let entry = Entry::new(1, 1, 1).with("passkey", "feedfacefeedface").with("du", 12_345);
     let poison = poison();
@@ -130,7 +130,7 @@ fn j7_a_replayed_letter_is_tried_at_once_though_others_wait() {
 }
 
 #[test]
-fn j3_a_letter_that_another_program_wrote_is_tried_too() {
+fn j3_a_dead_letter_written_by_another_program_is_retried() {
     let (site, _population) = site(1, DatabaseKind::Sqlite);
     let command =
         Entry::new(2, 3, 1).with("du", 777).command().replace("tracker:traffic", "tracker:traffic:dlq");

@@ -61,7 +61,7 @@ fn assert_j2(entry: &Fields) {
 }
 
 #[test]
-fn j2_a_stranger_reads_every_announce_with_the_fourteen_fields() {
+fn j2_a_foreign_consumer_reads_every_announce_with_the_fourteen_fields() {
     let builder = builder().set("tracker.announce_interval_s", 2).set("tracker.peer_grace_s", 1);
     let site = Site::start(builder, Some(RedisServer::start()), DatabaseKind::Sqlite);
     let passkey = site.server.add_user(7);

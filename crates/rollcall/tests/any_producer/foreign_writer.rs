@@ -131,7 +131,7 @@ fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_maria
 }
 
 #[test]
-fn groups_that_somebody_destroyed_amid_foreign_entries_lose_and_double_nothing() {
+fn groups_destroyed_amid_foreign_entries_lose_and_double_nothing() {
     let (site, population) = site(3600, DatabaseKind::Sqlite);
     let good = script::good_entries(6000, &mut Rng::with_seed(4));
     let mut random = Rng::with_seed(5);

@@ -133,7 +133,7 @@ fn seen(site: &Site, torrent: u64) -> [bool; 4] {
 }
 
 #[test]
-fn a4_views_agree_on_when_a_peer_with_a_longer_interval_is_gone() {
+fn a4_views_agree_on_the_expiry_of_a_peer_with_a_longer_interval() {
     let (site, _population) = site(3600, DatabaseKind::Sqlite);
     let ago = |torrent, ago_s: u64, interval: u64| {
         Entry::new(1, torrent, 1).with("left", 0).with("ts", now() - ago_s).with("interval", interval)

@@ -50,7 +50,7 @@ fn an_answer_that_is_not_read_ends_its_connection() {
 
 /// A connection that was used and is kept for later is no attack.
 #[test]
-fn a_connection_that_is_kept_open_and_not_used_is_closed_and_not_held_against_anybody() {
+fn an_idle_connection_is_closed_and_releases_its_permit() {
     let server = builder().set("limits.header_timeout_s", 1).start();
     let read = server.api(&["read"]);
     let mut kept = RawHttp::connect(server.site_addr());

@@ -114,7 +114,7 @@ fn j6_entries_that_were_given_up_are_listed_and_dropped() {
 }
 
 #[test]
-fn l2_amounts_beyond_64_bits_are_told_exactly() {
+fn l2_amounts_beyond_64_bits_are_exact() {
     let redis = RedisServer::start();
     let (server, read, _admin, passkey) = start(&redis, 3600);
     write(&redis, &passkey.to_string(), "7");

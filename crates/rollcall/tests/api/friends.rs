@@ -59,7 +59,7 @@ fn thousands_of_pairs_are_imported_all_or_none() {
 }
 
 #[test]
-fn privacy_is_what_the_settings_say_until_somebody_chooses() {
+fn privacy_is_the_configured_default_until_the_user_sets_it() {
     let server = builder().set("presence.default_visibility", "\"everyone\"").start();
     let admin = server.api(&["admin"]);
     let default = json!({ "status": "everyone", "last_seen": "everyone", "never": [] });

@@ -9,7 +9,7 @@ fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) ->
 }
 
 #[test]
-fn the_pages_load_nothing_from_elsewhere_and_are_framed_by_nobody() {
+fn pages_load_nothing_from_other_origins_and_cannot_be_framed() {
     let server = builder().start();
     for target in ["/", "/me"] {
         let page = ask(&server, "GET", target, &[]);

@@ -171,7 +171,7 @@ fn a_page_of_another_site_can_do_nothing_with_the_cookie() {
 }
 
 #[test]
-fn only_a_page_of_this_server_signs_anybody_in() {
+fn only_pages_of_this_server_may_sign_in() {
     let server = builder().set("site.cors_origins", "[\"https://pt.example.com\"]").start();
     let (_, admin) = key(&server, "admin");
     let own = format!("http://{}", server.site_addr());
@@ -259,7 +259,7 @@ fn a_session_ends_at_its_time() {
 }
 
 #[test]
-fn wrong_keys_lock_an_address_out_for_a_while_and_nobody_else() {
+fn wrong_keys_lock_out_only_their_address_for_a_while() {
     let server = builder().set("site.trusted_proxies", "[\"127.0.0.1/32\"]").start();
     let (_, admin) = key(&server, "admin");
     let wrong = "rck_00000000_0000000000000000000000000000000000000000";
@@ -326,7 +326,7 @@ fn over_https_the_cookie_never_leaves_it() {
 }
 
 #[test]
-fn a_server_without_people_has_no_feed() {
+fn a_server_without_a_gateway_has_no_feed() {
     let server = builder().roles("tracker,ledger,activity,site").start();
     let reader = server.api(&["read"]);
     assert_eq!(problem(&reader.post("/session/feed-token", &json!({})), 503), "no_feed");

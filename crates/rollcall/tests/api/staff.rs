@@ -96,7 +96,7 @@ fn users_are_sorted_by_what_they_moved_and_filtered_by_state() {
 
 /// Regression: whoever was offline in presence seeded and leeched nothing, by the presence API and on the Users page.
 #[test]
-fn a5_the_presence_api_tells_what_people_seed_also_while_they_are_offline() {
+fn a5_the_presence_api_lists_seeded_torrents_of_offline_users_too() {
     let (_server, read, _) = start_with_users();
     let query = || read.post("/api/v1/presence/query", &json!({ "users": [2, 1, 99] })).ok()["users"].clone();
     let people = query();

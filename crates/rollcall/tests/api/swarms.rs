@@ -170,7 +170,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
 }
 
 #[test]
-fn m10_a_site_without_a_tracker_knows_the_figures_from_the_layout_or_not_at_all() {
+fn m10_a_site_without_a_tracker_reads_the_figures_from_the_mirror() {
     let redis = RedisServer::start();
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite:{}", folder.path().join("shared.db").display());

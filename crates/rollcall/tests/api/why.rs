@@ -22,7 +22,7 @@ fn entries(api: &Api, target: &str, limit: u32) -> Vec<Json> {
 }
 
 /// Tells the same story wherever the journal is kept.
-fn entries_say_why(server: &Server) {
+fn entries_explain(server: &Server) {
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
     let one = add_torrent(server, &admin, &passkeys[0], 1);
@@ -76,14 +76,14 @@ fn entries_say_why(server: &Server) {
 }
 
 #[test]
-fn entries_say_why_a_figure_is_what_it_is() {
-    entries_say_why(&builder().start());
+fn entries_explain_a_figure() {
+    entries_explain(&builder().start());
 }
 
 #[test]
-fn entries_say_why_a_figure_is_what_it_is_also_on_redis() {
+fn entries_explain_a_figure_on_redis() {
     let redis = RedisServer::start();
-    entries_say_why(&builder().set("redis.url", quoted(&redis.url())).start());
+    entries_explain(&builder().set("redis.url", quoted(&redis.url())).start());
 }
 
 /// A client that fell silent for so long that the tracker forgot it, and whose counters went on: no entry says by how much.
@@ -274,7 +274,7 @@ fn j8_risks_have_a_kind_with_its_figures_and_are_filtered_by_it() {
 }
 
 #[test]
-fn j8_upload_without_leechers_is_not_credited_where_the_site_says_so() {
+fn j8_upload_without_leechers_is_not_credited_if_configured() {
     let server = builder().set("limits.credit_upload_without_leechers", false).start();
     let admin = server.api(&["admin"]);
     let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();

@@ -100,7 +100,7 @@ fn w7_a_change_that_failed_is_recorded_with_its_reason() {
 }
 
 #[test]
-fn w7_a_record_says_who_and_never_tells_a_passkey() {
+fn w7_a_record_names_the_actor_and_no_passkey() {
     let site = Site::new();
     let add = ["user", "add", "--id", "7", "--passkey", PASSKEY];
     site.run_with(&[("USER", "ada"), ("SUDO_USER", "")], &add);
@@ -176,7 +176,7 @@ fn records_are_listed_newest_first_by_action_and_page() {
 }
 
 #[test]
-fn settings_say_where_the_trail_is_and_how_much_is_kept() {
+fn settings_set_the_path_and_retention_of_the_audit_trail() {
     let site = Site::new();
     let elsewhere = site.path("elsewhere/trail");
     let set = format!("access.audit_file={}", elsewhere.display());

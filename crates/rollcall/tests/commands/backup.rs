@@ -229,7 +229,7 @@ fn sqlite(path: &Path, sql: &str) {
 }
 
 #[test]
-fn a_server_does_not_begin_empty_beside_a_database_with_users() {
+fn a_server_does_not_start_empty_beside_a_database_with_users() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7"]);
     for url in [PostgresServer::shared().fresh_database(), MariaDbServer::shared().fresh_database()] {

@@ -95,7 +95,7 @@ fn a_user_with_an_id_of_the_sandbox_is_not_taken_into_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_server_is_told_without_the_password() {
+fn findings_contain_no_password() {
     let site = Site::new();
     for (url, expected) in [
         ("postgres://me:hunter2@127.0.0.1:1/site", "postgres://me@127.0.0.1:1/site cannot be reached"),

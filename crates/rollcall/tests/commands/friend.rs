@@ -51,10 +51,7 @@ fn many_are_imported_from_a_file_and_again_without_harm() {
     site.write("friends.csv", &lines);
     let imported = json!({ "added": 2500, "already": 0 });
     assert_eq!(site.json(&["friend", "import", "friends.csv"]), imported);
-    assert_eq!(
-        site.text(&["friend", "import", "friends.csv"]),
-        "added 0 friendships; 2500 existed\n"
-    );
+    assert_eq!(site.text(&["friend", "import", "friends.csv"]), "added 0 friendships; 2500 existed\n");
     assert_eq!(friends(&site, "2000"), [1999, 2001]);
     site.write("empty.csv", "");
     assert_eq!(site.text(&["friend", "import", "empty.csv"]), "added 0 friendships\n");
@@ -77,7 +74,9 @@ fn a_wrong_line_is_named_and_so_is_how_far_the_import_came() {
     site.write("long.csv", &lines);
     let refusal = site.refusal(&["friend", "import", "long.csv"]);
     assert!(
-        refusal.contains("000 were imported: correct the rest and import again: line 40001 names one user twice"),
+        refusal.contains(
+            "000 were imported: correct the rest and import again: line 40001 names one user twice"
+        ),
         "{refusal}"
     );
     assert_eq!(friends(&site, "1"), [1_000_001]);

@@ -104,7 +104,7 @@ fn without_note(stderr: &str) -> String {
 const NEW_DATABASE: &str = "note: there was no database at ";
 
 #[test]
-fn a_command_that_finds_no_database_says_so_once() {
+fn a_command_without_a_database_prints_one_note() {
     let site = Site::new();
     let stderr_of_list = || String::from_utf8(site.output(&[], &["user", "list"]).stderr).unwrap();
     assert!(stderr_of_list().starts_with(NEW_DATABASE));

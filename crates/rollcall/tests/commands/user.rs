@@ -41,7 +41,7 @@ fn a_new_user_without_a_passkey_gets_a_random_one() {
 }
 
 #[test]
-fn lists_hide_passkeys_until_asked() {
+fn lists_hide_passkeys_by_default() {
     let site = Site::new();
     assert_eq!(site.text(&["user", "list"]), "none\n");
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
@@ -126,7 +126,7 @@ fn users_that_do_not_exist_are_named() {
 }
 
 #[test]
-fn data_and_database_go_where_they_are_told() {
+fn data_and_database_are_created_at_the_given_paths() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "1"]);
     assert!(site.path("data/rollcall.db").exists());

@@ -158,7 +158,7 @@ fn w2_a_refresh_that_is_killed_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_redis_that_is_away_is_told_of_and_does_not_hide_a_user() {
+fn an_unreachable_redis_is_reported_and_does_not_hide_a_user() {
     let site = Site::new();
     let environment = [("ROLLCALL_REDIS__URL", "redis://127.0.0.1:1")];
     site.text(&["user", "add", "--id", "7", "--passkey", ONE]);

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn l6_why_still_tells_what_counted_after_a_multiplier_was_ended() {
+fn l6_why_still_explains_credits_after_a_multiplier_ended() {
     let server = Server::builder(BINARY).start();
     let (passkey, other) = (server.add_user(1), server.add_user(2));
     server.cli(&["user", "set", "1", "--name", "Ada"]);

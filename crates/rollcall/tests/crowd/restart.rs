@@ -29,8 +29,7 @@ fn now() -> u64 {
 }
 
 #[test]
-fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_offline_since_they_were_last_seen()
- {
+fn p11_after_a_kill_users_are_pending_then_online_or_offline_since_last_seen() {
     let began = now();
     let mut site = Site::full(builder().set("presence.pending_s", pending_s()));
     until_remembered(&mut site);
@@ -79,7 +78,7 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
 }
 
 #[test]
-fn p11_a_stop_says_goodbye_and_nobody_is_seen_offline_who_returns() {
+fn p11_after_a_clean_stop_no_returning_user_is_shown_offline() {
     let mut site = Site::full(builder().set("presence.pending_s", 300).set("gateway.goodbye_ms", 200));
     let status = site.server.stop();
     assert!(status.success(), "{status}");

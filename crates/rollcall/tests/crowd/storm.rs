@@ -46,7 +46,7 @@ fn storm(site: &mut Site) -> Duration {
 }
 
 #[test]
-fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() {
+fn p4_a_reconnect_storm_is_absorbed_and_friends_receive_net_changes_only() {
     let mut site = site();
     let took = storm(&mut site);
     for watcher in &site.watchers {
@@ -79,7 +79,7 @@ fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() 
 }
 
 #[test]
-fn p4_who_has_a_new_connection_before_the_old_one_is_gone_is_never_seen_offline() {
+fn p4_a_reconnect_before_the_old_connection_ends_is_never_shown_offline() {
     let mut site = site();
     site.forget_past();
     let seconds: Vec<ClientId> = site.people.clone().into_iter().take(300).collect();

@@ -60,7 +60,7 @@ fn the_unit_allows_as_many_files_as_the_defaults_may_take() {
 
 /// `Type=notify` would wait for ever for a server that never says that it is ready.
 #[test]
-fn the_server_tells_the_service_manager_when_it_is_ready_and_when_it_ends() {
+fn the_service_manager_is_notified_of_readiness_and_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let socket_path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&socket_path).unwrap();

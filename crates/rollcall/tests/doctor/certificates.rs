@@ -57,7 +57,7 @@ fn a_certificate_is_judged_by_the_days_it_has_left() {
 }
 
 #[test]
-fn a_key_of_another_certificate_or_for_everybody_to_read_is_found() {
+fn a_mismatched_or_world_readable_key_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (certificate(folder.path(), "one", 90), certificate(folder.path(), "two", 90));
     let report = installation_with(&(one.0.clone(), two.1)).doctor();
@@ -71,7 +71,11 @@ fn files_that_are_missing_or_something_else_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let good = certificate(folder.path(), "good", 90);
     let missing = (folder.path().join("none.pem"), good.1.clone());
-    installation_with(&missing).doctor().has_problem("certificates", &["none.pem", "cannot be read"], "ls -l");
+    installation_with(&missing).doctor().has_problem(
+        "certificates",
+        &["none.pem", "cannot be read"],
+        "ls -l",
+    );
     let swapped = (good.1.clone(), good.0.clone());
     let report = installation_with(&swapped).doctor();
     report.has_problem("certificates", &["contains no certificate"], "BEGIN CERTIFICATE");

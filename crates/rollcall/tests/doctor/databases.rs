@@ -28,7 +28,7 @@ fn postgresql_is_looked_at_before_and_after_the_first_start_and_stays_as_it_is()
 }
 
 #[test]
-fn mariadb_is_looked_at_and_what_it_could_lose_is_told() {
+fn mariadb_is_checked_including_durability() {
     let server = MariaDbServer::start();
     let installation = Installation::new().set("database.url", server.fresh_database());
     installation.doctor().has("database", "ok", &["MariaDB", "is empty"]);

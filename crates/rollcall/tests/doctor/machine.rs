@@ -19,7 +19,7 @@ fn a_fresh_machine_is_well_and_nothing_is_made_on_it() {
 }
 
 #[test]
-fn the_text_is_for_people_and_has_the_same_verdict() {
+fn the_text_output_has_the_same_result() {
     let installation = Installation::new().set("site.tracker_api_key", "hunter2");
     let output = installation.command(&["doctor"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -60,7 +60,11 @@ fn files_that_others_can_read_are_found() {
     std::fs::set_permissions(installation.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
     installation.doctor().has_warning("data folder", &["accessible by other users"], "chmod 700");
     std::fs::set_permissions(&database, std::fs::Permissions::from_mode(0o644)).unwrap();
-    installation.doctor().has_warning("data folder", &["readable by other users", "rollcall.db"], "chmod 600");
+    installation.doctor().has_warning(
+        "data folder",
+        &["readable by other users", "rollcall.db"],
+        "chmod 600",
+    );
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn too_few_files_for_so_many_connections_are_found() {
 }
 
 #[test]
-fn a_port_of_somebody_else_is_found() {
+fn a_port_in_use_by_another_program_is_found() {
     let (tcp, udp) = (free_port(), free_port());
     let _tcp = TcpListener::bind(("127.0.0.1", tcp)).unwrap();
     let _udp = UdpSocket::bind(("127.0.0.1", udp)).unwrap();
@@ -84,7 +88,7 @@ fn a_port_of_somebody_else_is_found() {
 }
 
 #[test]
-fn plain_http_for_everybody_is_found() {
+fn plain_http_on_public_addresses_is_found() {
     let port = free_port();
     let open = Installation::new()
         .set("tracker.http_addr", format!("0.0.0.0:{port}"))

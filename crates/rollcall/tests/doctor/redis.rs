@@ -40,7 +40,7 @@ fn nothing_changes_in_a_redis_that_is_in_use() {
 }
 
 #[test]
-fn a_redis_that_is_away_or_wants_a_password_is_found() {
+fn an_unreachable_redis_or_a_missing_password_is_found() {
     let report = installation(&format!("redis://127.0.0.1:{}", free_port())).doctor();
     report.has_problem("redis", &["cannot be reached"], "redis-cli -h 127.0.0.1");
     let redis = durable().password("geheim").start();
@@ -61,7 +61,7 @@ fn a_redis_that_does_not_answer_is_found() {
 }
 
 #[test]
-fn what_a_crash_would_lose_is_told() {
+fn missing_persistence_is_found() {
     let forgetful = RedisServer::start();
     let report = installation(&forgetful.url()).doctor();
     report.has_problem("redis", &["has no persistence"], "CONFIG SET appendonly yes");
@@ -93,7 +93,7 @@ fn eviction_and_full_memory_are_found() {
 }
 
 #[test]
-fn a_user_without_the_rights_is_told_which() {
+fn missing_redis_permissions_are_listed() {
     let rules = "~* &* +@all -xadd -xreadgroup -eval";
     let redis = durable().user("site", "geheim", rules).start();
     let report = installation(&redis.url()).doctor();
@@ -144,7 +144,7 @@ fn the_master_behind_sentinels_is_looked_at() {
 }
 
 #[test]
-fn m6_a_redis_that_will_not_tell_of_expired_keys_is_found() {
+fn m6_missing_expiry_notifications_of_redis_are_found() {
     let redis = durable().directive("notify-keyspace-events Kx").start();
     installation(&redis.url()).doctor().has("redis", "ok", &["notify-keyspace-events is \"xK\""]);
     let redis = durable().user("us", "pw", "~* &* +@all -config|set").start();

@@ -34,7 +34,7 @@ fn dump(server: &Server, name: &str) -> String {
 }
 
 #[test]
-fn a_running_server_is_not_mistaken_for_somebody_else() {
+fn ports_of_the_running_server_are_not_reported() {
     let server = Server::builder(BINARY).start();
     let report = doctor(&server);
     report.has("ports", "ok", &["tracker.http_addr", "in use, as expected"]);

@@ -54,7 +54,7 @@ fn tracker_figures(place: &Place) -> String {
 }
 
 #[test]
-fn w5_where_it_is_wanted_everybody_is_refused_while_the_site_is_away() {
+fn w5_with_refuse_all_external_users_are_refused_while_the_site_is_unreachable() {
     let (_redis, mut place) = start_with(&[("ROLLCALL_ACCESS__ON_VERIFY_FAILURE", "refuse")]);
     let known = place.add_user(1);
     let other = place.add_user(2);

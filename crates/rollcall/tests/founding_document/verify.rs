@@ -48,7 +48,7 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
 }
 
 #[test]
-fn w6_the_verify_endpoint_is_limited_and_says_when_to_come_back() {
+fn w6_the_verify_endpoint_is_rate_limited_with_retry_after() {
     let (_redis, place) = start_with(&[("ROLLCALL_SITE__REQUESTS_PER_KEY_PER_S", "1")]);
     // "Rate limiting: the verify endpoint should have it"
     let call = r#"curl -s -i --cacert "$CA" -H "X-API-Key: ${TRACKER_API_KEY}" "$SITE/passkey/verify?passkey=abcdef012345""#;

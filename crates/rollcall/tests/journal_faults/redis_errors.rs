@@ -68,7 +68,7 @@ fn a_key_of_another_type_in_the_journals_place() {
 }
 
 #[test]
-fn a_key_of_another_type_before_the_first_entry_loses_nothing_once_it_is_gone() {
+fn a_key_of_another_type_before_the_first_entry_loses_nothing_once_removed() {
     let redis = durable_redis();
     redis.cli(&["SET", "tracker:traffic", "mine"]);
     let builder = builder().set("journal.ack_timeout_ms", 500);
@@ -83,7 +83,7 @@ fn a_key_of_another_type_before_the_first_entry_loses_nothing_once_it_is_gone() 
 }
 
 #[test]
-fn groups_that_somebody_destroyed_are_made_again_and_nothing_is_lost_or_doubled() {
+fn destroyed_groups_are_recreated_and_nothing_is_lost_or_doubled() {
     let mut site = Site::start(builder(), Some(durable_redis()), DatabaseKind::Sqlite);
     let mut population = populate(&site);
     population.live(site.destination(), 1);

@@ -34,7 +34,7 @@ fn complaints(log: &str) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn redis_that_goes_away_is_one_alert_and_no_line_of_the_log_is_repeated_without_a_count() {
+fn an_unreachable_redis_is_one_alert_and_log_lines_are_throttled() {
     let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);
     populate(&site);
     let api = site.server.api(&["read"]);
@@ -106,7 +106,7 @@ fn a_server_starts_without_its_redis_and_stores_everything_once_it_is_there() {
 }
 
 #[test]
-fn who_finds_the_queue_full_is_told_to_come_back_and_everything_queued_is_stored_once() {
+fn with_a_full_queue_announces_get_retry_in_and_queued_ones_are_stored_once() {
     let builder = builder().set("journal.ack_timeout_ms", 700).set("journal.queue_max", 100);
     let mut site = Site::start(
         builder,
@@ -147,7 +147,7 @@ fn who_finds_the_queue_full_is_told_to_come_back_and_everything_queued_is_stored
 }
 
 #[test]
-fn a_population_outlives_a_redis_that_comes_and_goes() {
+fn a_population_survives_redis_restarts() {
     let redis = crate::site::durable_redis();
     let builder = builder().set("journal.ack_timeout_ms", 300).set("journal.queue_max", 100);
     let mut site = Site::start(builder, Some(redis), DatabaseKind::Sqlite);

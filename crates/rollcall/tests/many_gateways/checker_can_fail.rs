@@ -63,7 +63,7 @@ fn a_right_history_is_right() {
 }
 
 #[test]
-fn who_is_shown_for_longer_than_the_ttl_is_a_ghost_whatever_was_broken_but_for_the_watchers_own_gateway() {
+fn a_user_shown_longer_than_the_ttl_is_an_error_unless_the_watchers_gateway_failed() {
     let shown = [(0, "offline"), (1_050, "online"), (41_000, "offline")];
     let silent = history(30_000, End::Silent, &shown);
     assert_broken(&silent, &["ghost"]);
@@ -81,7 +81,7 @@ fn who_is_shown_for_longer_than_the_ttl_is_a_ghost_whatever_was_broken_but_for_t
 }
 
 #[test]
-fn who_is_connected_and_not_shown_is_lost_unless_redis_was_between_them() {
+fn a_connected_user_not_shown_is_an_error_unless_redis_was_unreachable() {
     for status in ["offline", "pending"] {
         let shown = [(0, "offline"), (1_050, "online"), (20_000, status), (20_010, "online")];
         let lost = history(OPEN, End::Open, &shown);
@@ -105,7 +105,7 @@ fn who_is_connected_and_not_shown_is_lost_unless_redis_was_between_them() {
 }
 
 #[test]
-fn a_second_device_elsewhere_keeps_somebody_here() {
+fn a_second_device_on_another_gateway_keeps_a_user_online() {
     let shown = [(0, "offline"), (1_050, "online"), (30_040, "offline")];
     let mut two = history(30_000, End::Closed, &shown);
     two.stays.push(Stay { user: USER, device: 1, gateway: 2, from: 5_000, to: 60_000, end: End::Open });
@@ -114,7 +114,7 @@ fn a_second_device_elsewhere_keeps_somebody_here() {
 }
 
 #[test]
-fn who_is_invisible_may_not_be_seen_whatever_broke_afterwards() {
+fn an_invisible_user_must_not_be_shown_whatever_failed() {
     let shown =
         [(0, "offline"), (1_050, "online"), (10_100, "offline"), (30_000, "online"), (30_010, "offline")];
     let seen = saying(history(OPEN, End::Open, &shown), &[(10_000, Some("invisible"))]);
@@ -134,7 +134,7 @@ fn who_is_invisible_may_not_be_seen_whatever_broke_afterwards() {
 }
 
 #[test]
-fn where_everything_works_a_farewell_is_told_soon_and_nobody_is_waited_for_in_vain() {
+fn without_faults_departures_are_shown_soon() {
     let shown = [(0, "offline"), (1_050, "online"), (33_000, "offline")];
     let late = history(30_000, End::Closed, &shown);
     assert_broken(&late, &["late"]);

@@ -25,9 +25,9 @@ pub enum PlannedFault {
     FreezeRedis,
 }
 
-/// A fault under way.
+/// A planned under way.
 struct Pending {
-    fault: PlannedFault,
+    planned: PlannedFault,
     /// Its place in the history; a slow network is none.
     fault: Option<usize>,
     until: Ms,
@@ -41,7 +41,7 @@ struct Pending {
 pub fn play(people: &mut Population, gateways: &mut Gateways, acts: &[Vec<PlannedFault>]) {
     for act in acts {
         eprintln!("{:>6} ms: {act:?}", people.now());
-        let mut pending: Vec<Pending> = act.iter().map(|fault| begin(*fault, people, gateways)).collect();
+        let mut pending: Vec<Pending> = act.iter().map(|planned| begin(*planned, people, gateways)).collect();
         while !pending.is_empty() {
             people.live(gateways);
             pending.retain_mut(|pending| !is_over(pending, people, gateways));
@@ -81,9 +81,9 @@ pub fn acts(random: &mut Rng, store: &Store) -> Vec<Vec<PlannedFault>> {
     acts
 }
 
-fn begin(fault: PlannedFault, people: &mut Population, gateways: &mut Gateways) -> Pending {
+fn begin(planned: PlannedFault, people: &mut Population, gateways: &mut Gateways) -> Pending {
     let now = people.now();
-    let lasts = match fault {
+    let lasts = match planned {
         PlannedFault::Kill(_) => people.random.u64(1_000..4_000),
         PlannedFault::Restart(_) => 0,
         PlannedFault::Freeze(_) => (LEASE_S + 2) * 1_000 + people.random.u64(..2_000),
@@ -91,7 +91,7 @@ fn begin(fault: PlannedFault, people: &mut Population, gateways: &mut Gateways) 
         PlannedFault::KillRedis | PlannedFault::FreezeRedis => people.random.u64(500..4_000),
     };
     let mut node = 0;
-    let fault = match fault {
+    let fault = match planned {
         PlannedFault::Kill(gateway) => {
             gateways.servers[gateway].get_mut().kill();
             Some((FaultKind::Dead, Some(gateway)))
@@ -128,12 +128,12 @@ fn begin(fault: PlannedFault, people: &mut Population, gateways: &mut Gateways) 
         }
     };
     if let PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) | PlannedFault::Freeze(gateway) =
-        fault
+        planned
     {
         people.set_serves(gateway, false);
     }
     let fault = fault.map(|(kind, gateway)| people.history.breaks(kind, gateway, now));
-    Pending { fault, fault, until: now + lasts, is_being_mended: false, node }
+    Pending { planned, fault, until: now + lasts, is_being_mended: false, node }
 }
 
 /// Mends what has lasted long enough. Whether all is well.
@@ -144,7 +144,7 @@ fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gatewa
     if !std::mem::replace(&mut pending.is_being_mended, true) {
         mend(pending, gateways);
     }
-    let is_well = match pending.fault {
+    let is_well = match pending.planned {
         PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) => gateways.servers[gateway].is_back(),
         PlannedFault::KillRedis => gateways.store.is_back(),
         _ => true,
@@ -153,7 +153,7 @@ fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gatewa
         return false;
     }
     if let PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) | PlannedFault::Freeze(gateway) =
-        pending.fault
+        pending.planned
     {
         people.set_serves(gateway, true);
     }
@@ -165,7 +165,7 @@ fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gatewa
 }
 
 fn mend(pending: &Pending, gateways: &mut Gateways) {
-    match pending.fault {
+    match pending.planned {
         PlannedFault::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
         PlannedFault::Restart(_) => {}
         PlannedFault::Freeze(gateway) => gateways.servers[gateway].get().thaw(),

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::checker::violations;
+use crate::faults;
 use crate::gateways::{BOUNDS, COUNT, Gateways, PATIENCE, Store};
 use crate::history::OPEN;
 use crate::population::Population;
 use crate::spans::Ms;
-use crate::trouble;
 
 /// Population, unless `LOAD_SESSIONS` says otherwise.
 const PEOPLE_DEFAULT: u64 = 300;

@@ -50,7 +50,7 @@ impl Guest {
 }
 
 #[test]
-fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
+fn p15_a_rolling_restart_shows_no_online_user_offline() {
     let set = |builder: testkit::ServerBuilder| builder.set("presence.pending_s", 30);
     let mut gateways = Gateways::start_with(Store::single(), set);
     let mut people = Population::new(&gateways, PEOPLE, 7);

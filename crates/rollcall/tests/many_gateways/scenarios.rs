@@ -82,18 +82,18 @@ fn a_killed_gateway(store: Store) {
 }
 
 #[test]
-fn p15_people_of_a_killed_gateway_are_pending_then_offline_on_time_and_the_public_keys_say_so() {
+fn p15_users_of_a_killed_gateway_are_pending_then_offline_on_time_in_the_public_keys_too() {
     a_killed_gateway(Store::single());
 }
 
 #[test]
-fn p16_people_of_a_killed_gateway_are_pending_then_offline_on_time_on_a_cluster() {
+fn p16_users_of_a_killed_gateway_are_pending_then_offline_on_time_on_a_cluster() {
     a_killed_gateway(Store::cluster());
 }
 
 /// Longer than lease and TTL: everybody else is given up meanwhile, and nobody loses the connection.
 #[test]
-fn p15_redis_gone_for_longer_than_the_ttl_costs_no_connection_and_all_is_right_when_it_is_back() {
+fn p15_a_redis_outage_longer_than_the_ttl_closes_no_connection_and_presence_recovers() {
     let (mut gateways, mut clients) = scene(Store::single());
     let neighbour = clients.connect(VIEWER, 0, &gateways, 0);
     let other = clients.connect(SECOND_VIEWER, 0, &gateways, 1);
@@ -135,7 +135,7 @@ const INSIDE: &str = "GATEWAYS_TEST_IN_A_NETWORK_OF_ITS_OWN";
 /// Loopback is the machine's, and others use it: so this test starts itself again in a network of its own, where it may
 /// lose what packets it likes.
 #[test]
-fn p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back() {
+fn p15_a_gateway_that_loses_packets_to_redis_leaves_no_stale_users_and_recovers() {
     if std::env::var_os(INSIDE).is_some() {
         lose_packets();
         return;
@@ -146,7 +146,7 @@ fn p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back
         eprintln!("skipped: this machine lets nobody lose packets (unshare, ip, iptables): {tried:?}");
         return;
     }
-    let test = "scenarios::p15_a_gateway_whose_packets_to_redis_are_lost_leaves_no_ghosts_and_comes_back";
+    let test = "scenarios::p15_a_gateway_that_loses_packets_to_redis_leaves_no_stale_users_and_recovers";
     let output = Command::new("unshare")
         .args(["--net", "sh", "-c", &format!("{script} && exec \"$@\""), "sh"])
         .arg(std::env::current_exe().unwrap())

@@ -146,7 +146,7 @@ fn held_up(site: &Site, name: &str) -> Process {
 /// Stopping one of the two never leaves nobody: stopped while it warms up, the new one goes and the old one serves on;
 /// and if it is the old one that is stopped, the new one waits for its end and serves.
 #[test]
-fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
+fn a_process_stopped_during_a_take_over_leaves_the_other_serving() {
     let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);
     let offered = site.server.data_folder().join("take-over.sock");
     eventually("the offer", PATIENCE, || offered.exists().then_some(()));
@@ -175,7 +175,7 @@ fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
 
 /// Somebody else holds the folder for longer than it should: it is tried until it is free.
 #[test]
-fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
+fn a_data_folder_lock_is_retried() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
     assert!(site.server.stop().success());
     let held = std::fs::File::open(site.server.data_folder().join("lock")).unwrap();
@@ -190,7 +190,7 @@ fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
 }
 
 #[test]
-fn where_nobody_serves_a_take_over_is_a_start_and_a_killed_server_is_nobody() {
+fn a_take_over_without_a_running_server_is_a_start() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
     let offered = site.server.data_folder().join("take-over.sock");
     eventually("the offer", PATIENCE, || offered.exists().then_some(()));

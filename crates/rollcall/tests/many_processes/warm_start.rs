@@ -78,22 +78,22 @@ fn restart_unnoticed(redis: Option<RedisServer>, end: impl Fn(&mut Server)) {
 }
 
 #[test]
-fn t3_nobody_notices_an_orderly_restart_embedded() {
+fn t3_a_clean_restart_loses_nothing_embedded() {
     restart_unnoticed(None, |server| assert!(server.stop().success()));
 }
 
 #[test]
-fn t3_nobody_notices_a_killed_server_embedded() {
+fn t3_a_killed_server_loses_nothing_embedded() {
     restart_unnoticed(None, Server::kill);
 }
 
 #[test]
-fn t3_nobody_notices_an_orderly_restart_on_redis() {
+fn t3_a_clean_restart_loses_nothing_on_redis() {
     restart_unnoticed(Some(durable_redis()), |server| assert!(server.stop().success()));
 }
 
 #[test]
-fn t3_nobody_notices_a_killed_server_on_redis() {
+fn t3_a_killed_server_loses_nothing_on_redis() {
     restart_unnoticed(Some(durable_redis()), Server::kill);
 }
 
@@ -125,7 +125,7 @@ fn a_snapshot_alone_brings_the_swarms_back_and_a_damaged_one_is_put_aside() {
 
 /// Whoever was removed while nobody served is not served again.
 #[test]
-fn who_was_removed_during_the_restart_leaves_the_swarms() {
+fn peers_removed_during_a_restart_are_evicted() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
     register(&site);
     say(&site.server, SEEDER, AnnounceEvent::Started, (0, 0, 0));

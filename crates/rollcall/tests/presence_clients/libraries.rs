@@ -26,8 +26,8 @@ macro_rules! suite {
             }
 
             #[test]
-            fn p18_who_closes_says_so_before_it_closes() {
-                super::who_closes_says_so($kind);
+            fn p18_a_client_sends_disconnect_before_it_closes() {
+                super::a_client_sends_disconnect_on_close($kind);
             }
 
             #[test]
@@ -54,7 +54,7 @@ fn the_javascript_library_passes_its_own_tests() {
 
 /// Of the JavaScript library its own tests say the same (`clients/js/tests/small.test.mjs`).
 #[test]
-fn p18_the_python_library_tells_of_ten_failed_reconnects_and_goes_on_trying() {
+fn p18_the_python_library_reports_ten_failed_reconnects_and_keeps_retrying() {
     let mut server = server().start();
     people(&server, &[1], &[]);
     let mut one = arrive(Kind::PythonLibrary, &server, "1", "laptop");
@@ -67,7 +67,7 @@ fn p18_the_python_library_tells_of_ten_failed_reconnects_and_goes_on_trying() {
 }
 
 /// The history tells a goodbye from a connection that broke.
-fn who_closes_says_so(kind: Kind) {
+fn a_client_sends_disconnect_on_close(kind: Kind) {
     let (server, mut one, mut two) = two_friends(kind);
     let api = server.api(&["read", "admin"]);
     one.wait_status("2", "online");

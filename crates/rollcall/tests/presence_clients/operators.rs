@@ -27,7 +27,7 @@ fn look_on(server: &Server, is_admin: bool) -> Agent {
 }
 
 #[test]
-fn an_operator_sees_how_everything_is_and_who_comes_and_goes() {
+fn an_operator_sees_the_overview_and_presence_events() {
     let server = server().start();
     people(&server, &[1], &[]);
     let (mut admin, mut reader) = (look_on(&server, true), look_on(&server, false));

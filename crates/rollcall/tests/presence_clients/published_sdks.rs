@@ -26,7 +26,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn rooms_tell_who_is_in_who_comes_and_who_goes() {
+            fn rooms_report_members_joins_and_leaves() {
                 super::rooms($kind);
             }
 
@@ -41,7 +41,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn who_is_sent_away_stays_away() {
+            fn a_disconnected_client_does_not_reconnect() {
                 super::sent_away($kind);
             }
         }

@@ -62,7 +62,7 @@ fn assert_between(sighting: &Sighting, since: Duration, earliest_s: u64, latest_
 }
 
 #[test]
-fn p7_a_stopped_process_is_away_then_offline_and_online_again_when_it_goes_on() {
+fn p7_a_suspended_process_is_away_then_offline_and_online_again_when_resumed() {
     let Pair { _server, mut watcher, silent } = pair();
     let silent_since = now();
     silent.process.suspend();

@@ -53,7 +53,7 @@ fn w9_transmission_seeds_what_is_in_the_sandbox() {
 
 /// The daemon's port is Transmission's usual one, which somebody here may use already: so only the words are checked.
 #[test]
-fn w9_the_daemon_understands_what_it_is_told() {
+fn w9_the_printed_daemon_commands_work() {
     let server = Server::builder(BINARY).start();
     let sandbox = make(&server, &[]);
     let output = paste(&format!("{} --dump-settings", command(&sandbox, "transmission_daemon")));

@@ -49,7 +49,7 @@ fn w9_clearing_removes_what_was_made_and_nothing_else() {
 }
 
 #[test]
-fn a_torrent_of_somebody_else_in_the_way_is_named() {
+fn a_conflicting_torrent_is_named() {
     let server = Server::builder(BINARY).start();
     let foreign = "0123456789abcdef0123456789abcdef01234567";
     server.cli(&["torrent", "add", "--infohash", foreign, "--name", "mine", "--id", "900000001"]);

@@ -36,7 +36,7 @@ impl Reloading {
 }
 
 #[test]
-fn a_new_interval_is_told_at_the_next_announce() {
+fn a_new_interval_is_sent_with_the_next_announce() {
     let reloading = Reloading::start();
     reloading.change("announce_interval_s = 1800", "announce_interval_s = 1200");
     soon("the new interval", || reloading.interval() == Some(1200));
@@ -44,7 +44,7 @@ fn a_new_interval_is_told_at_the_next_announce() {
 }
 
 #[test]
-fn a_broken_configuration_changes_nothing_and_the_log_says_why() {
+fn an_invalid_configuration_changes_nothing_and_is_logged() {
     let reloading = Reloading::start();
     let server = &reloading.server;
     let changes = [
@@ -71,7 +71,7 @@ fn a_broken_configuration_changes_nothing_and_the_log_says_why() {
 }
 
 #[test]
-fn what_needs_a_restart_is_said_and_the_rest_taken_over() {
+fn keys_that_need_a_restart_are_logged_and_the_rest_applied() {
     let reloading = Reloading::start();
     let server = &reloading.server;
     let config = std::fs::read_to_string(server.config_path()).expect("it can be read");

@@ -75,7 +75,7 @@ fn the_addresses_are_printed_as_json() {
 }
 
 #[test]
-fn people_are_told_the_addresses_and_what_to_do_next() {
+fn the_startup_message_has_addresses_and_next_steps() {
     let mut greeting = Greeting::start(&["--set", "tracker.udp_addr="]);
     let mut text = String::new();
     while !text.contains("Ctrl-C") {

@@ -30,7 +30,7 @@ fn asking(endpoint: &VerifyEndpoint, builder: ServerBuilder) -> ServerBuilder {
 }
 
 #[test]
-fn w4_the_endpoint_vouches_over_https_and_the_set_in_redis_learns_of_it() {
+fn w4_the_endpoint_verifies_over_https_and_the_set_in_redis_is_updated() {
     let redis = RedisServer::start();
     let endpoint = VerifyEndpoint::tls(KEY);
     endpoint.accept_passkey_of(stranger(1), 4711);
@@ -54,7 +54,7 @@ fn w4_the_endpoint_vouches_over_https_and_the_set_in_redis_learns_of_it() {
 }
 
 #[test]
-fn w4_a_hundred_announces_of_one_stranger_at_once_cause_one_call() {
+fn w4_concurrent_announces_of_one_unknown_passkey_cause_one_call() {
     let endpoint = VerifyEndpoint::plain(KEY);
     endpoint.accept_passkey(stranger(1));
     let (server, _) = start(asking(&endpoint, builder()));
@@ -156,7 +156,7 @@ fn w5_whatever_the_endpoint_does_wrong_is_never_a_no() {
 }
 
 #[test]
-fn w5_known_only_goes_on_with_the_whitelist_while_the_endpoint_is_gone() {
+fn w5_known_only_uses_the_whitelist_while_the_endpoint_fails() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let (server, _) = start(asking(&endpoint, builder()).set("access.verify_failures_max", 2));
     server.cli(&["passkey", "add", &stranger(1).to_string()]);
@@ -169,7 +169,7 @@ fn w5_known_only_goes_on_with_the_whitelist_while_the_endpoint_is_gone() {
 }
 
 #[test]
-fn w5_refuse_shuts_strangers_out_while_the_endpoint_fails_and_lets_them_in_after() {
+fn w5_refuse_refuses_unknown_passkeys_while_the_endpoint_fails() {
     let endpoint = VerifyEndpoint::plain(KEY);
     let builder = asking(&endpoint, builder()).set("access.on_verify_failure", "\"refuse\"");
     let (server, watcher) =

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn w4_a_listed_stranger_announces_over_http_and_udp_and_gets_an_account() {
+fn w4_a_whitelisted_passkey_announces_over_http_and_udp_and_gets_an_account() {
     let redis = RedisServer::start();
     let (server, watcher) = start(on(&redis));
     redis.cli(&["SADD", "pt:passkeys", &stranger(1).to_string(), &stranger(2).to_string()]);
@@ -29,7 +29,7 @@ fn w4_a_listed_stranger_announces_over_http_and_udp_and_gets_an_account() {
 }
 
 #[test]
-fn w4_an_unlisted_stranger_is_told_so_over_http_and_udp() {
+fn w4_an_unlisted_passkey_is_refused_over_http_and_udp() {
     let (server, _) = start(builder());
     assert!(is_unknown(&server, &stranger(1), 1));
     let refused = server.udp(Family::V4).announce(&leecher(1), &format!("/{}/announce", stranger(2)));
@@ -39,7 +39,7 @@ fn w4_an_unlisted_stranger_is_told_so_over_http_and_udp() {
 }
 
 #[test]
-fn requests_behind_a_strangers_wait_their_turn_and_are_answered_in_order() {
+fn requests_behind_one_with_an_unknown_passkey_are_answered_in_order() {
     let (server, watcher) = start(builder());
     server.cli(&["passkey", "add", &stranger(1).to_string()]);
     let mut connection = server.http(Family::V4);
@@ -56,7 +56,7 @@ fn requests_behind_a_strangers_wait_their_turn_and_are_answered_in_order() {
 }
 
 #[test]
-fn w2_a_removal_through_us_turns_a_strangers_peers_out_within_a_second() {
+fn w2_a_removal_evicts_an_external_users_peers_within_a_second() {
     let (server, watcher) = start(builder());
     let listed = stranger(1).to_string();
     server.cli(&["passkey", "add", &listed]);
@@ -77,7 +77,7 @@ fn w2_a_removal_through_us_turns_a_strangers_peers_out_within_a_second() {
 }
 
 #[test]
-fn w2_a_refresh_turns_out_who_is_no_longer_listed_on_every_tracker() {
+fn w2_a_refresh_evicts_unlisted_users_on_every_tracker() {
     let redis = RedisServer::start();
     let (server, watcher) = start(on(&redis));
     for number in 1..=3 {
@@ -145,7 +145,7 @@ fn w4_a_removal_in_redis_itself_works_at_once_when_the_site_publishes_it() {
 }
 
 #[test]
-fn a_stranger_who_is_added_as_a_user_keeps_the_account() {
+fn an_external_user_who_is_added_as_a_user_keeps_the_account() {
     let (server, _) = start(builder());
     let passkey = stranger(1).to_string();
     server.cli(&["passkey", "add", &passkey]);
@@ -166,7 +166,7 @@ fn a_stranger_who_is_added_as_a_user_keeps_the_account() {
 }
 
 #[test]
-fn w2_passkey_check_asks_the_whitelist_about_strangers_who_have_an_account() {
+fn w2_passkey_check_uses_the_whitelist_for_external_users() {
     let (server, _) = start(builder());
     let passkey = stranger(1).to_string();
     server.cli(&["passkey", "add", &passkey]);

@@ -99,7 +99,7 @@ mod tests {
         let ip = IpAddr::from([10, 9, 9, 9]);
         assert_eq!(allowed(&limiter, ip, NOW, 1000), 20);
         assert_eq!(allowed(&limiter, ip, UnixTime(NOW.0 - 1), 1000), 0);
-        assert_eq!(allowed(&limiter, ip, NOW, 1000), 0, "and nothing leaks twice when it goes on");
+        assert_eq!(allowed(&limiter, ip, NOW, 1000), 0, "and nothing leaks twice afterwards");
     }
 
     #[test]

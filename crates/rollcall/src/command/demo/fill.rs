@@ -27,8 +27,8 @@ pub(super) struct Filled {
 pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Result<Filled> {
     let now = SystemClock.now();
     let store = Store::open(&context.config.database_url(&context.data)).await?;
-    let people = stores::open_friends(&context.config, &store).await?;
-    catalogue::insert(plan, &store, &people, now, print_progress).await?;
+    let friends = stores::open_friends(&context.config, &store).await?;
+    catalogue::insert(plan, &store, &friends, now, print_progress).await?;
     add_bonuses(context, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);

@@ -58,10 +58,10 @@ impl StartupMessage<'_> {
 
 impl fmt::Display for StartupMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { members: people, torrents, peers, .. } = self.plan;
+        let Plan { members, torrents, peers, .. } = self.plan;
         writeln!(
             f,
-            "\nRollcall {} demo: torrents: {torrents}, peers: {peers}, users: {people}.\n",
+            "\nRollcall {} demo: torrents: {torrents}, peers: {peers}, users: {members}.\n",
             env!("CARGO_PKG_VERSION")
         )?;
         for note in &self.ports.notes {

@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_cannot_be_checked_is_not_ok() {
-        for (told, severity) in
+        for (is_synchronised, severity) in
             [(Some(true), Severity::Ok), (Some(false), Severity::Warning), (None, Severity::Unknown)]
         {
             let mut findings = Findings::of("clock");
-            judge_synchronisation(&mut findings, told);
+            judge_synchronisation(&mut findings, is_synchronised);
             assert_eq!(findings.iter().next().map(|finding| finding.severity), Some(severity));
         }
     }

@@ -114,7 +114,7 @@ fn check_lag(findings: &mut Findings, target: &Target, group: &GroupStatus, olde
     if behind_s < BEHIND_WARNING.as_secs() {
         return findings.ok(found);
     }
-    let mend = match (is_ours, target.is_running) {
+    let remedy = match (is_ours, target.is_running) {
         (true, true) => {
             "see the server's log, and rollcall journal status; more consumers may help: ledger.consumers"
         }
@@ -124,5 +124,5 @@ fn check_lag(findings: &mut Findings, target: &Target, group: &GroupStatus, olde
                        XGROUP DESTROY"
         }
     };
-    findings.warning(found, mend);
+    findings.warning(found, remedy);
 }

@@ -11,9 +11,9 @@ const FILES_BESIDES: u64 = 512;
 pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("file limits");
     let config = &target.config;
-    let people = u64::from(config.gateway.connections_max);
+    let gateway = u64::from(config.gateway.connections_max);
     let connections =
-        u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + people;
+        u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + gateway;
     let needed = connections + FILES_BESIDES;
     let limit = getrlimit(Resource::Nofile);
     // The server raises its soft limit to the hard limit.

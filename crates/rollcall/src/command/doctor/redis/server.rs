@@ -157,12 +157,12 @@ fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has
     }
     let Some(percent) = used.saturating_mul(100).checked_div(max) else { return };
     let found = format!("{name} uses {percent} % of its maxmemory");
-    let mend = format!(
+    let remedy = format!(
         "{cli} CONFIG SET maxmemory BYTES; see which group keeps the journal long: rollcall journal status"
     );
     match percent {
-        MEMORY_PERCENT_PROBLEM.. => findings.problem(found, mend),
-        MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, mend),
+        MEMORY_PERCENT_PROBLEM.. => findings.problem(found, remedy),
+        MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, remedy),
         _ => findings.ok(found),
     }
 }
