@@ -65,7 +65,7 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     cheats.assert_worthless(&site);
 }
 
-/// The lists equal who seeds and who leeches; who has stopped is in neither.
+/// The activity lists equal the seeding and leeching clients; stopped ones are in neither.
 fn assert_lists(site: &Site, population: &Population) {
     let activity_lists = population.activity_lists();
     if site.redis.is_some() {
@@ -78,7 +78,7 @@ fn assert_lists(site: &Site, population: &Population) {
     }
 }
 
-/// What an operator is shown is what the tables say.
+/// Command output equals the tables.
 fn assert_commands_agree(site: &Site, truth: &Truth) {
     let is = |shown: &Json, moved: Moved| {
         assert_eq!(shown["uploaded"], moved.uploaded.to_string(), "{shown:#}");

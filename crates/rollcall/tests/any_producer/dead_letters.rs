@@ -13,7 +13,7 @@ fn letters(site: &Site, lane: &str) -> Vec<Json> {
     site.server.cli(&[lane, "list", "--limit", "1000"])["entries"].as_array().unwrap().clone()
 }
 
-/// The one letter of the ledger with this in its reason.
+/// The ledger's only dead letter with this in its reason.
 #[track_caller]
 fn letter(site: &Site, lane: &str, reason: &str) -> Json {
     let all = letters(site, lane);
@@ -31,7 +31,7 @@ fn uploaded(site: &Site, user: u64) -> Json {
     site.server.cli(&["user", "show", &user.to_string()])["uploaded"].clone()
 }
 
-/// Adds the user whom some entries name too early, and waits until the server knows.
+/// Adds the user that earlier entries refer to, and waits until the server knows it.
 fn add_late_user(site: &Site) {
     site.server.cli(&["user", "add", "--id", "900", "--passkey", "feedfacefeedface"]);
     let passkey = "feedfacefeedface".parse().unwrap();
@@ -49,7 +49,7 @@ fn j5_each_kind_of_poison_lies_in_the_dlq_with_its_reason_and_can_be_shown_and_d
         assert_eq!((&found["retry"], &found["group"]), (&0.into(), &"ztorrent".into()), "{found:#}");
         let shown = site.server.cli(&["dlq", "show", id(&found)]);
         assert_eq!(shown, found);
-        // The entry as it was; but nobody is shown a passkey.
+        // The original entry, without the passkey.
         assert_eq!(shown["fields"]["du"].as_str().unwrap_or_default(), entry.get("du"));
         assert!(!shown.to_string().contains("feedfacefeedface"), "{shown:#}");
     }

@@ -46,7 +46,7 @@ pub fn write<'a>(site: &Site, entries: impl IntoIterator<Item = &'a Entry>) {
     );
 }
 
-/// Entries that cannot be taken, and what is said about them. What is malformed is the ledger's to report, once.
+/// Entries that are rejected, and their reasons. Malformed ones are reported by the ledger, once.
 pub fn poison() -> Vec<(Entry, &'static str)> {
     let entry = || Entry::new(1, 1, 1).with("du", 5_000);
     vec![

@@ -1,5 +1,5 @@
-//! Anybody may write the journal, and anybody may read it (J3): entries come from `redis-cli`, with fourteen fields, out
-//! of order and with poison among them; and a stranger's consumer group reads what our tracker wrote.
+//! Any program may write and read the journal (J3): entries come from `redis-cli`, with fourteen fields, out of order
+//! and with malformed ones among them; and a foreign consumer group reads what our tracker wrote.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../site/mod.rs"]

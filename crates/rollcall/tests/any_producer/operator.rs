@@ -119,7 +119,7 @@ fn j7_what_was_registered_just_before_a_replay_counts() {
     }
 }
 
-/// What each view says of user 1 on torrent 1: lists, accounts, the key of the peer.
+/// State of user 1 on torrent 1 in each view: lists, accounts, key of the peer.
 fn seen(site: &Site, torrent: u64) -> [bool; 4] {
     let accounts = site.server.cli(&["user", "torrents", "1"]);
     let accounts = accounts["accounts"].as_array().unwrap();

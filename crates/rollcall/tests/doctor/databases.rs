@@ -1,4 +1,4 @@
-//! Databases: away, old, new, careless, damaged.
+//! Databases: unreachable, older, newer, not durable, damaged.
 
 use testkit::ports::free_port;
 use testkit::{MariaDbServer, PostgresServer};

@@ -1,4 +1,4 @@
-//! Connections of people: secrets, keys, origins, and files enough.
+//! The gateway: secrets, keys, origins, open files.
 
 use std::os::unix::fs::PermissionsExt;
 

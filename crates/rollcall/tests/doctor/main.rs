@@ -1,4 +1,4 @@
-//! `rollcall doctor`: every kind of fault, made for real, is found and told with what mends it.
+//! `rollcall doctor`: each kind of fault, created for real, is found with its remedy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -23,7 +23,6 @@ struct Installation {
     settings: Vec<String>,
 }
 
-/// What the doctor said.
 #[derive(Debug)]
 struct Report {
     exit_code: i32,
@@ -99,7 +98,7 @@ impl Report {
             .unwrap_or_else(|| panic!("no {grade} of {check} with {words:?}: {self:#?}"))
     }
 
-    /// There is such a problem, and what mends it has these words; the exit code says so.
+    /// Asserts a problem with these words and this remedy, and the exit code.
     #[track_caller]
     fn has_problem(&self, check: &str, words: &[&str], mend: &str) {
         let finding = self.has(check, "problem", words);
@@ -108,7 +107,7 @@ impl Report {
         assert_eq!((self.exit_code, &self.json["healthy"]), (1, &Json::from(false)));
     }
 
-    /// There is such a warning, and what mends it has these words.
+    /// Asserts a warning with these words and this remedy.
     #[track_caller]
     fn has_warning(&self, check: &str, words: &[&str], mend: &str) {
         let finding = self.has(check, "warning", words);

@@ -1,4 +1,4 @@
-//! Redis: away, frozen, forgetful, evicting, strict, a cluster.
+//! Redis: unreachable, suspended, without persistence, evicting, with ACLs, a cluster.
 
 use testkit::ports::free_port;
 use testkit::{Fsync, RedisCluster, RedisSentinel, RedisServer};
@@ -71,7 +71,7 @@ fn missing_persistence_is_found() {
         &["snapshots only"],
         "CONFIG SET appendonly yes",
     );
-    // The command that was advised mends it.
+    // The printed remedy works.
     let report = installation(&forgetful.url()).doctor();
     let mend = report.has("redis", "problem", &["has no persistence"])["mend"].as_str().unwrap().to_owned();
     let output = std::process::Command::new("sh").args(["-c", &mend]).output().unwrap();

@@ -63,7 +63,7 @@ fn what_a_server_left_behind_is_read_and_left_as_it_is() {
     assert!((dumps(), files(&server)) == before, "the doctor changes nothing");
 }
 
-/// What a group was given last says nothing about how far it is behind: on a quiet site that was long ago.
+/// The last delivered entry does not give the lag: on a quiet site it is old.
 #[test]
 fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished() {
     let redis = testkit::RedisServer::start();
@@ -81,7 +81,7 @@ fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished(
     report.has("journal", "ok", &["the group quiet is 1 entry"]);
 }
 
-/// An entry that nobody can take: the doctor says where to look.
+/// A malformed entry: the doctor names the command to inspect it.
 #[test]
 fn dead_letters_and_failed_entries_are_found() {
     let redis = testkit::RedisServer::builder().append_only(testkit::Fsync::EverySecond).start();

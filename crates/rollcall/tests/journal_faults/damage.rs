@@ -9,7 +9,7 @@ use testkit::process::Process;
 use crate::site::{DatabaseKind, PATIENCE, Site, builder};
 use crate::{PLAN, meanwhile, populate};
 
-/// Tries to start a server on the data of another, and gives what it says when it ends instead.
+/// Starts a server on the data of another, and returns the error it exits with.
 #[track_caller]
 fn refusal(site: &Site) -> String {
     let (data, config) = (site.server.data_folder(), site.server.config_path());
@@ -78,7 +78,7 @@ fn a_database_that_was_emptied_or_replaced_stops_the_start() {
     site.server.start_again();
     assert_eq!(site.sql("SELECT count(*) FROM users"), PLAN.users.to_string());
 
-    // An operator who means it can begin anew.
+    // An operator can start with an empty database on purpose.
     assert!(site.server.stop().success());
     fs::remove_file(&database).unwrap();
     fs::remove_file(&remembered).unwrap();

@@ -27,7 +27,7 @@ fn a_full_disk_under_the_embedded_journal_loses_nothing() {
     assert_nothing_lost(&mut population, &site);
 }
 
-/// What `/readyz` says of a dependency.
+/// State of a dependency in `/readyz`.
 fn state_of(site: &Site, dependency: &str) -> String {
     let reply = http::get(site.server.site_addr(), "/readyz");
     let body: Json = serde_json::from_slice(&reply.body).expect("readiness is JSON");

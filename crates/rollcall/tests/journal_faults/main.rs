@@ -1,5 +1,5 @@
-//! When the journal, its store or the database is in trouble: clients are told to come back, the log says why, nothing
-//! is lost, and service resumes by itself. And what operators do about backlogs (J9).
+//! Faults of the journal, its store or the database: clients get `retry in`, the cause is logged, nothing is lost,
+//! and service resumes by itself. And operating on backlogs (J9).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../site/mod.rs"]

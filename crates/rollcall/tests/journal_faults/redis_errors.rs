@@ -5,12 +5,12 @@ use testkit::eventually;
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, durable_redis};
 use crate::{assert_nothing_lost, meanwhile, populate};
 
-/// Lets a population live, makes trouble, waits until the log says so, ends the trouble, and checks every byte.
+/// Runs a population, causes a fault, waits for the log line, ends the fault, and compares every byte.
 fn survives(begin: &[&[&str]], logged: &[&str], end: &[&[&str]]) {
     let builder = builder().set("journal.ack_timeout_ms", 500);
     let mut site = Site::start(builder, Some(durable_redis()), DatabaseKind::Sqlite);
     let mut population = populate(&site);
-    // The first entry is there: what comes is trouble, not a beginning.
+    // The first entry is stored, so this is a fault, not a first start.
     population.live(site.destination(), 1);
     meanwhile(&mut population, &mut site, |site| {
         for command in begin {
@@ -37,7 +37,7 @@ fn a_redis_that_takes_no_writes_for_lack_of_replicas() {
 
 #[test]
 fn a_redis_that_was_made_a_replica_of_nobody() {
-    // Port 1 of loopback: nobody listens there.
+    // No program listens on port 1.
     survives(
         &[&["CONFIG", "SET", "replica-serve-stale-data", "yes"], &["REPLICAOF", "127.0.0.1", "1"]],
         &["entries wait", "is a replica and takes no writes"],

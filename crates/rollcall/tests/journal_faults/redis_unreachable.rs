@@ -20,7 +20,7 @@ fn stream_length(site: &Site) -> u64 {
     site.redis().cli(&["XLEN", "tracker:traffic"]).parse().unwrap()
 }
 
-/// The lines of the log that the outage caused, each with what tells it from others: its message and what it is about.
+/// Log lines caused by the outage, by message and subject.
 fn complaints(log: &str) -> Vec<(String, u64)> {
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Json>(line).ok());
     let lines = lines.filter(|line| line["level"] == "WARN" || line["level"] == "ERROR");
@@ -47,7 +47,7 @@ fn an_unreachable_redis_is_one_alert_and_log_lines_are_throttled() {
     alerts("all to be well", &|alerts| alerts.is_empty());
     let before = site.server.log().len();
     site.redis_mut().kill();
-    // The register is the last to be taken for away: after a lease.
+    // The presence cluster is reported last, after a lease.
     let affected = ["journal", "whitelist", "activity", "register"];
     let seen = alerts("everything in Redis to fail", &|alerts| {
         affected.iter().all(|name| {

@@ -1,4 +1,4 @@
-//! What breaks, and when: one act after the other, each with up to two troubles at different gateways.
+//! Planned faults: sequences of up to two concurrent faults at different gateways.
 
 use fastrand::Rng;
 use testkit::{NetworkState, Server};
@@ -8,7 +8,6 @@ use crate::history::{FaultKind, Gateway};
 use crate::population::Population;
 use crate::spans::Ms;
 
-/// Something that breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlannedFault {
     /// A gateway is killed, and started again after a while.
@@ -31,13 +30,13 @@ struct Pending {
     /// Its place in the history; a slow network is none.
     fault: Option<usize>,
     until: Ms,
-    /// Whether what mends it has begun.
+    /// Whether the recovery has started.
     is_being_mended: bool,
     /// Which node of a cluster was killed.
     node: usize,
 }
 
-/// Lets one act after the other happen while people live, until all is mended.
+/// Runs the sequence while users are active, until all have recovered.
 pub fn play(people: &mut Population, gateways: &mut Gateways, acts: &[Vec<PlannedFault>]) {
     for act in acts {
         eprintln!("{:>6} ms: {act:?}", people.now());

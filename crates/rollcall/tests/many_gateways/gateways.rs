@@ -18,7 +18,7 @@ pub const COUNT: usize = 3;
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The shortest settings there are: a device is gone when it was silent for `heartbeat_s * missed_heartbeats_max`.
+/// The shortest settings: a device is offline after `heartbeat_s * missed_heartbeats_max` of silence.
 pub const HEARTBEAT_S: u64 = 5;
 pub const MISSED_MAX: u64 = 2;
 pub const LEASE_S: u64 = 5;
@@ -122,7 +122,7 @@ impl<T: Send + 'static> Lent<T> {
         let (give, back) = channel();
         std::thread::spawn(move || {
             work(&mut thing);
-            // Whoever lent it may have failed and gone.
+            // A test that held it may have panicked.
             let _ = give.send(thing);
         });
         self.back = Some(back);
@@ -168,7 +168,7 @@ impl Drop for Turn {
 /// The gateways and what they share.
 pub struct Gateways {
     pub servers: Vec<Lent<Server>>,
-    /// The network between each gateway and Redis; none on a cluster, whose nodes say themselves where they are.
+    /// The network between each gateway and Redis; none on a cluster, whose nodes announce their own addresses.
     pub networks: Vec<Proxy>,
     pub store: Lent<Store>,
     /// The address of their database.
@@ -246,7 +246,6 @@ impl Gateways {
         self.servers.len()
     }
 
-    /// Where people connect.
     pub fn address(&self, gateway: Gateway) -> SocketAddr {
         self.addresses[gateway]
     }

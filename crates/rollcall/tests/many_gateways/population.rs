@@ -1,5 +1,5 @@
-//! A simulated crowd: people with one to three devices each, who come and go, fall silent, say what they are and move to
-//! other gateways, at random; and watchers, who are friends of everybody. All they do and see goes into the history.
+//! Simulated users with one to three devices each, who connect, disconnect, fall silent, declare statuses and move
+//! between gateways at random; and watchers, friends of all. Everything they do and see is recorded in the history.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::gateways::{BOUNDS, COUNT, Gateways, SECRET};
 use crate::history::{End, FaultKind, Gateway, History, Look, OPEN, Said};
 use crate::spans::Ms;
 
-/// Those who watch everybody, two at each gateway as long as nothing is wrong.
+/// Watchers of all users, two per gateway without faults.
 pub const WATCHERS: usize = 2 * COUNT;
 /// The first person's id; watchers come before.
 pub const FIRST_PERSON: u64 = 1_000;
 /// Friends that each person has among the others.
 const FRIENDS: u32 = 2;
-/// Things that happen in a second, for each hundred people.
+/// Actions per second and hundred users.
 const DEEDS_PER_S_AND_HUNDRED: u64 = 10;
-/// How long somebody waits for a gateway that does not answer before trying another.
+/// Connect timeout before another gateway is tried.
 const OPENING_MS_MAX: Ms = 3_000;
-/// When nothing was heard for so long, the machine stood still.
+/// Without any message for this long, the machine was stalled.
 const STALL_MS: Ms = 1_000;
 
 /// One device, or one watcher.
@@ -48,7 +48,7 @@ enum State {
     Silent {
         until: Ms,
     },
-    /// Reads again, and has asked whether it is still heard.
+    /// Reads again, and has sent a ping.
     Waking,
 }
 
@@ -59,11 +59,11 @@ pub struct Population {
     pub random: Rng,
     seats: Vec<Seat>,
     feeds: Vec<Feed>,
-    /// Whether a gateway takes people.
+    /// Whether a gateway accepts clients.
     serves: [bool; COUNT],
     /// Words that are not confirmed: by member and number of the command, their place in the history.
     unconfirmed: BTreeMap<(usize, u32), usize>,
-    /// What each person said last, and when.
+    /// Last declaration of each user, and its time.
     last_said: BTreeMap<u64, (Option<&'static str>, Ms)>,
     next_command: u32,
     next_deed: Ms,
@@ -74,7 +74,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// Population who are not connected yet; their friendships are in the database.
+    /// Users not connected yet; their friendships are in the database.
     pub fn new(gateways: &Gateways, count: u64, seed: u64) -> Population {
         bench::process::raise_file_limit();
         let mut random = Rng::with_seed(seed);
@@ -123,7 +123,7 @@ impl Population {
         self.crowd.now().as_millis() as Ms
     }
 
-    /// Whether people do things at random, or only come back when they lost their connection.
+    /// Whether users act at random, or only reconnect.
     pub fn set_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
         self.next_deed = self.now();
@@ -133,7 +133,7 @@ impl Population {
         }
     }
 
-    /// Whether a gateway takes people. Those who have to choose choose one that does.
+    /// Whether a gateway accepts clients. Clients choose one that does.
     pub fn set_serves(&mut self, gateway: Gateway, serves: bool) {
         self.serves[gateway] = serves;
     }
@@ -230,7 +230,7 @@ impl Population {
         id
     }
 
-    /// One of the things that people do.
+    /// One random action.
     fn do_something(&mut self, now: Ms) {
         let number = self.random.usize(WATCHERS..self.seats.len());
         match self.seats[number].state {
@@ -267,8 +267,8 @@ impl Population {
         self.seats[number].state = State::Away { back_at };
     }
 
-    /// Says something, unless the person has just said something on another device: which of two words that cross is
-    /// the last, nobody can say.
+    /// Declares a status, unless another device of the user has just done so: the order of two concurrent
+    /// declarations is undefined.
     fn say_something(&mut self, number: usize, now: Ms) {
         let user = self.seats[number].user;
         let is_early = self.last_said.get(&user).is_some_and(|(_, at)| now < at + BOUNDS.settle);
@@ -327,7 +327,7 @@ impl Population {
             }
             Heard::Line(line) => {
                 let shown = self.feeds[number].read(&line, now);
-                // What comes after the end is nobody's history any more.
+                // Events after the end are not recorded.
                 let is_over = self.history.end > 0;
                 match self.history.look_of(user) {
                     Some(look) => look.shown.extend(shown),
@@ -337,13 +337,13 @@ impl Population {
         }
     }
 
-    /// Whether everybody who wants to be connected is.
+    /// Whether all wanted connections exist.
     pub fn is_settled(&self) -> bool {
         let is_settled = |seat: &Seat| matches!(seat.state, State::Up | State::Away { back_at: OPEN });
         self.seats.iter().all(is_settled) && self.feeds.iter().all(Feed::is_whole)
     }
 
-    /// Everybody who is here says something for the last time, so that there is no doubt which word is the last.
+    /// All connected users declare a final status, so that the last one is unambiguous.
     pub fn say_last_words(&mut self) {
         let now = self.now();
         let mut spoken = std::collections::BTreeSet::new();
@@ -357,14 +357,14 @@ impl Population {
         }
     }
 
-    /// Whether all words of those who are still connected were confirmed.
+    /// Whether all declarations of connected users are confirmed.
     pub fn is_understood(&self) -> bool {
         let of_last = |user: u64| self.history.said.iter().rev().find(|said| said.user == user);
         let mut here = self.seats.iter().skip(WATCHERS).filter(|seat| seat.state == State::Up);
         here.all(|seat| of_last(seat.user).is_none_or(|said| said.confirmed != OPEN))
     }
 
-    /// What others should be shown of everybody now.
+    /// Expected state of all users.
     pub fn truth(&self) -> BTreeMap<u64, String> {
         let mut truth: BTreeMap<u64, String> =
             (FIRST_PERSON..FIRST_PERSON + self.count).map(|user| (user, "offline".to_owned())).collect();

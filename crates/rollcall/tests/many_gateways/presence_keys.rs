@@ -52,7 +52,7 @@ fn killed_with_the_last_gateway(store: Store) {
     until_keys(&gateways, &mut clients, ANN, "");
     assert_eq!(public_keys(&gateways, ANN), ["", "", ""]);
 
-    // Whom a gateway remembers after its restart is pending, and a key that expired stays away.
+    // Users that a gateway restores are pending, and an expired key stays absent.
     gateways.servers[1].get_mut().start_again();
     let viewer = clients.connect(VIEWER, 1, &gateways, 1);
     clients.until_sees(viewer, ANN, "pending");

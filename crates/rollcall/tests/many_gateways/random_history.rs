@@ -1,5 +1,5 @@
-//! A random run: people live, things break, and at every moment what watchers were shown was true within the bounds; and
-//! when all is mended, everything is as it should be, in every view and in Redis.
+//! A random run with faults: at every moment, what watchers were shown was true within the bounds; and after the last
+//! fault everything is right, in every view and in Redis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::history::OPEN;
 use crate::population::Population;
 use crate::spans::Ms;
 
-/// Population, unless `LOAD_SESSIONS` says otherwise.
+/// Users, unless `LOAD_SESSIONS` is set.
 const PEOPLE_DEFAULT: u64 = 300;
-/// When all is mended, everything is right after this: what was lost is noticed when people are watched again.
+/// After the last fault, everything is right within this time: losses are noticed when watched users are read again.
 const CONVERGE_LIMIT: Duration = Duration::from_secs(75);
 /// What takes longer than this is worth a line.
 const SLOW_MS: Ms = 2_000;
@@ -91,7 +91,7 @@ fn converge(people: &mut Population, gateways: &Gateways) {
     eprintln!("{:>6} ms: every view is right after {} ms", people.now(), people.now() - since);
 }
 
-/// What is known of the first person who is shown wrongly: by whom, and what Redis says.
+/// Details of the first user shown wrongly: by which watcher, and the state in Redis.
 fn diagnosis(people: &Population, gateways: &Gateways) -> String {
     let differences = people.differences();
     let Some((_, user, _, truth)) = differences.first() else { return String::new() };
@@ -144,14 +144,14 @@ fn assert_true_at_every_moment(people: &Population, seed: u64) {
     );
 }
 
-/// The keys that any program may read say what is so, and nothing is left of gateways that are gone. Population live on
-/// meanwhile: on a busy machine this takes longer than somebody who is silent is here.
+/// The public keys are right, and nothing is left of dead gateways. Clients keep running meanwhile: on a busy machine
+/// this takes longer than the TTL of a silent user.
 #[track_caller]
 fn assert_redis_is_right(people: &mut Population, gateways: &Gateways) {
     let store = gateways.store.get();
     let names: Vec<String> = (0..COUNT).map(|gateway| gateways.name(gateway)).collect();
     let (truth, places) = (people.truth(), people.places());
-    // Each look costs a process; a share of the people says as much.
+    // Each check starts a process, so only a sample of users is checked.
     let step = (truth.len() / 60).max(1);
     for (user, status) in truth.iter().step_by(step) {
         let is_shown = status != "offline";

@@ -1,5 +1,5 @@
-//! Three gateways are restarted one after the other, with people on all of them and the published SDKs connected through
-//! what stands for a load balancer: nobody is shown offline who was not.
+//! Three gateways are restarted one after the other, with users on all of them and the published SDKs connected
+//! through a simulated load balancer: no online user is shown offline.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::gateways::{COUNT, Gateways, PATIENCE, SECRET, Store};
 use crate::population::Population;
 
 const PEOPLE: u64 = 100;
-/// Users with SDKs, who are friends of each other.
+/// Users with SDKs, friends of each other.
 const OF_JAVASCRIPT: u64 = 500;
 const OF_PYTHON: u64 = 501;
 
@@ -69,7 +69,7 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
     let (began, truth) = (people.now(), people.truth());
 
     for gateway in 0..COUNT {
-        // The balancer sends nobody to a gateway that is about to stop.
+        // The balancer sends no client to a gateway that is about to stop.
         let next = gateways.address((gateway + 1) % COUNT);
         guests.iter().for_each(|guest| guest.door.redirect_to(next));
         faults::play(&mut people, &mut gateways, &[vec![PlannedFault::Restart(gateway)]]);

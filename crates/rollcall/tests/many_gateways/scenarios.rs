@@ -1,4 +1,4 @@
-//! What happens when one thing goes wrong, told step by step: a gateway is killed, Redis is away, a network loses packets.
+//! Scripted faults: a gateway is killed, Redis is unreachable, a network loses packets.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use domain::clock::{Clock, SystemClock};
 use crate::clients::Clients;
 use crate::gateways::{BOUNDS, Gateways, HEARTBEAT_S, LEASE_S, MISSED_MAX, PATIENCE, PENDING_S, Store};
 
-/// The friend of everybody.
+/// Friend of all users.
 pub const VIEWER: u64 = 1;
 const SECOND_VIEWER: u64 = 2;
 pub const ANN: u64 = 10;
@@ -72,7 +72,7 @@ fn a_killed_gateway(store: Store) {
         "offline after {pending_ms} ms"
     );
     assert_eq!(public_keys(&gateways, ANN), ["", "", ""]);
-    // Who was at two gateways was never gone.
+    // A user on two gateways was never offline.
     let of_bob: Vec<_> = clients.all_shown(viewer, BOB).filter(|shown| shown.at >= killed_at).collect();
     assert!(
         of_bob.iter().all(|shown| !["offline", "pending"].contains(&shown.status.as_str())),
@@ -91,7 +91,7 @@ fn p16_users_of_a_killed_gateway_are_pending_then_offline_on_time_on_a_cluster()
     a_killed_gateway(Store::cluster());
 }
 
-/// Longer than lease and TTL: everybody else is given up meanwhile, and nobody loses the connection.
+/// Longer than lease and TTL: remote users expire meanwhile, and no connection is closed.
 #[test]
 fn p15_a_redis_outage_longer_than_the_ttl_closes_no_connection_and_presence_recovers() {
     let (mut gateways, mut clients) = scene(Store::single());
@@ -107,7 +107,7 @@ fn p15_a_redis_outage_longer_than_the_ttl_closes_no_connection_and_presence_reco
     }
     clients.declare(ann, "busy");
     clients.until_sees_within(neighbour, ANN, "busy", Duration::from_secs(5));
-    // Bob comes while nobody can tell the other gateway.
+    // Bob connects while the other gateway cannot be reached.
     let bob = clients.connect(BOB, 0, &gateways, 1);
     clients.until_sees_within(other, BOB, "online", Duration::from_secs(5));
     let given_up_at = clients.until_sees(other, ANN, "pending");
@@ -182,7 +182,7 @@ fn lose_packets() {
     let pending_at = clients.until_sees(inside, BOB, "pending");
     assert!(pending_at - lost_at <= BOUNDS.ttl, "after {} ms", pending_at - lost_at);
     assert_eq!((clients.sees(viewer, BOB), clients.sees(inside, ANN)), ("online", "online"));
-    // Ann goes while nobody can be told: what the gateway knew must not come back with it.
+    // Ann disconnects meanwhile: the gateway's old state must not come back with it.
     clients.close(ann, true);
     clients.until_sees(inside, ANN, "offline");
     clients.until_sees(viewer, ANN, "offline");

@@ -1,4 +1,4 @@
-//! What a user sees in the client when the tracker says no (T2).
+//! What clients show for a failure reason (T2).
 
 use domain::UserId;
 use testkit::Family;
@@ -9,10 +9,10 @@ use crate::scenario::{Over, PATIENCE, Scenario};
 
 const ALL_CLIENTS: [StartClient; 3] = [Transmission::start, Aria2::start, Libtorrent::start];
 
-/// What a client is told that has said nothing of a passkey over UDP.
+/// The reason for a UDP announce without a passkey.
 const NO_PATH: &str = "no passkey: your client does not send the URL's path over UDP";
 
-/// Starts all these clients as seeders with the passkey of nobody, and waits until each shows the reason.
+/// Starts the clients as seeders with an unknown passkey, and waits until each shows the reason.
 #[track_caller]
 fn assert_unknown_passkeys_are_refused(scenario: &Scenario, clients: &[StartClient], reason: &str) {
     let stranger = test_passkey(UserId::new(404).expect("a positive number"));

@@ -1,4 +1,4 @@
-//! Strangers whom a site's verify endpoint vouches for, fails to, or lies about.
+//! The verification endpoint: valid, failing and invalid replies.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,4 @@
-//! Strangers before the real program: passkeys that no user of ours has, for whom the whitelist or a site's verify
-//! endpoint vouches (W4, W5).
+//! Unknown passkeys: verified by the whitelist or by the site's endpoint (W4, W5).
 //!
 //! Every test has a server of its own.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -15,7 +14,7 @@ use testkit::{Announce, AnnounceReply, Family, RedisServer, Server, ServerBuilde
 /// Long enough for a machine that does much else, too.
 const PATIENCE: Duration = Duration::from_secs(20);
 const TORRENT: InfoHash = InfoHash([0x5a; 20]);
-/// Where the numbers of strangers begin.
+/// First id of external users.
 const ADOPTED: u64 = 1_000_000_000;
 
 fn builder() -> ServerBuilder {
@@ -26,7 +25,7 @@ fn on(redis: &RedisServer) -> ServerBuilder {
     builder().set("redis.url", format!("\"{}\"", redis.url()))
 }
 
-/// Starts a server that knows [`TORRENT`] and one user of its own, who looks at the swarm.
+/// Starts a server with [`TORRENT`] and one user of its own, who scrapes the swarm.
 fn start(builder: ServerBuilder) -> (Server, Passkey) {
     let server = builder.start();
     let watcher = server.add_user(1);

@@ -116,7 +116,7 @@ fn w2_the_refresh_of_the_document_refuses_no_member() {
     }
     assert_eq!(refusal(&server, &stranger(1), 1), None);
     redis.cli(&["RENAME", "pt:passkeys", "pt:passkeys:old"]);
-    // A member who was let in before is asked about again just now, another one for the first time.
+    // One external user is verified again, another for the first time.
     redis.cli(&["PUBLISH", "t:ch:user", &stranger(1).to_string()]);
     for _ in 0..20 {
         assert_eq!(refusal(&server, &stranger(1), 1), None);
