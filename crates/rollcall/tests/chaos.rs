@@ -20,7 +20,7 @@ use site::{DatabaseKind, Site, builder, durable_redis};
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Moved, Plan, Population, ServerBuilder, SmallDisk, Truth};
 
-/// Kills over all tests, unless `CHAOS_KILLS` says otherwise.
+/// Kills over all tests, unless `CHAOS_KILLS` is set.
 const KILLS_DEFAULT: u32 = 24;
 /// Over how many tests they are spread.
 const TESTS: u32 = 3;
@@ -55,7 +55,7 @@ impl WallClock {
 /// What can be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
-    /// The process that hears announces; embedded, it is everything.
+    /// The process with the tracker role; embedded, the only one.
     Tracker,
     /// The process that keeps accounts and lists.
     Consumers,
@@ -105,7 +105,7 @@ const EMBEDDED_STRIKES: &[&[Victim]] =
 /// Room for all that the kills of a long run leave behind.
 const DISK_MIB: u32 = 128;
 
-/// Says that it is over, also when a test fails: whoever lives in another thread would go on for ever.
+/// Signals the end, also when a test fails: other threads would otherwise run forever.
 struct UntilDropped<'a>(&'a AtomicBool);
 
 impl Drop for UntilDropped<'_> {
@@ -122,7 +122,7 @@ fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
 /// What `journal.ack` promises.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
-    /// An accepted heartbeat may die with the tracker; what it told, the next one tells again.
+    /// An accepted regular announce may be lost with the tracker; the next one repeats its totals.
     Events,
     /// What was accepted is stored, so a client that dies without a word is credited up to its last heartbeat.
     All,
@@ -172,7 +172,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     site.assert_listed(&population.activity_lists(), 1, PLAN.torrents);
 }
 
-/// Kills someone after a while, and starts them again after another. Says how many were killed.
+/// Kills a process after a pause and restarts it after another; returns the number of kills.
 fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
     let victims = *random.choice(strikes).expect("someone can be struck");
     for victim in victims {
@@ -188,7 +188,7 @@ fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
     victims.len() as u32
 }
 
-/// What another program wrote to the stream: credited by what each entry says, so that one that is applied twice shows.
+/// Entries of another producer: credited by each entry's deltas, so that one applied twice shows.
 #[derive(Default)]
 struct Foreign(Vec<(u64, u64, Moved)>);
 
@@ -225,7 +225,7 @@ fn pause(random: &mut Rng) -> Duration {
     Duration::from_millis(random.u64(..longest))
 }
 
-/// What clients moved while nobody could store it, they claim to have moved in no time.
+/// Traffic during an outage is claimed within no elapsed time.
 fn rate_unlimited() -> ServerBuilder {
     // Small batches: the more of them, the more often a kill comes between two steps of one.
     builder().set("ledger.batch_max", 50).own_wall_clock()

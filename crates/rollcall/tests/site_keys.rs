@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 /// A torrent that only the site's keys know.
 const OF_SITE: InfoHash = InfoHash([0x5a; 20]);
-/// Where the ids begin of users whom no source numbers.
+/// First id of users to whom no source gives an id.
 const ADOPTED: &str = "1000000000";
 
 fn builder(redis: &RedisServer) -> testkit::ServerBuilder {

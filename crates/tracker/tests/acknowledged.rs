@@ -92,7 +92,7 @@ fn an_event_not_stored_in_time_gets_retry_in() {
     assert!(reply.failure_reason.unwrap().contains("could not store"));
     assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)));
     assert_eq!(tracker.refused("not_stored_in_time"), 1);
-    // The connection goes on, also for what was sent behind it.
+    // The connection continues, also for pipelined requests.
     tracker.recorder.store_held();
     assert_eq!(tracker.announce(1, &leecher(1).with_event(AnnounceEvent::Started)).failure_reason, None);
 }

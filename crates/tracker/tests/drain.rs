@@ -19,7 +19,7 @@ use tracker::settings::Settings;
 /// Far longer than anything here takes that is not held up.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A tracker that is patient with everybody, so that only draining ends connections.
+/// A tracker with long timeouts, so that only draining ends connections.
 fn start_patient(drain_timeout: Duration) -> TestTracker {
     let mut options = Options { drain_timeout, ..Options::default() };
     (options.live.limits.header_timeout, options.live.limits.idle_timeout) = (LONG, LONG);

@@ -1,4 +1,4 @@
-//! Peers that leave without a word: silent ones (T3), and those of users and torrents that are taken away.
+//! Expired peers (T3), and evicted peers of removed users and torrents.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "expiry/clock_steps.rs"]
@@ -16,7 +16,7 @@ use testkit::{Announce, SwarmCounts, eventually, eventually_equal};
 use tracker::Eviction;
 use tracker::settings::LiveSettings;
 
-/// What the tracker tells by default: interval 1800, and 600 of grace.
+/// Defaults: interval 1800 s, grace 600 s.
 const SILENCE_MAX_S: u32 = 2400;
 
 fn user(id: u64) -> UserId {
@@ -39,7 +39,7 @@ fn departures(tracker: &TestTracker, count: usize) -> Vec<TrafficEvent> {
     })
 }
 
-/// Nothing is credited to anybody who left without a word, and everything else is as last heard.
+/// An expired peer's `stopped` has no deltas, and its other fields as last announced.
 #[track_caller]
 fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
     let expected = TrafficEvent {
@@ -194,7 +194,7 @@ fn the_peers_of_a_removed_user_leave_all_swarms() {
     assert_eq!(tracker.tracker().counters().peers_expired.get(), 0, "they did not fall silent");
 }
 
-/// The lists go by passkey: whoever is removed must still leave them.
+/// The lists are by passkey: a removed user must still leave them.
 #[test]
 fn the_departure_of_a_removed_user_is_written_down_with_the_last_passkey() {
     let tracker = start();
@@ -205,7 +205,7 @@ fn the_departure_of_a_removed_user_is_written_down_with_the_last_passkey() {
     assert_eq!((event.passkey, event.user, event.cause), (Some(passkey(1)), user(1), Cause::Removal));
 }
 
-/// They come back when they were told to, and what they moved until then is credited.
+/// They announce at their interval, and the traffic until then is credited.
 #[test]
 fn t3_a_shorter_interval_spares_peers_that_were_promised_a_longer_one() {
     let tracker = start();
@@ -233,7 +233,7 @@ fn peers_of_a_forbidden_client_are_evicted_and_may_send_stopped() {
     let departed = departures(&tracker, 1);
     assert_eq!((departed.len(), departed[0].user, departed[0].cause), (1, user(1), Cause::Removal));
     assert!(tracker.ask(1, &leecher(1)).failure_reason.is_some());
-    // Some clients repeat a goodbye that fails for ever.
+    // Some clients repeat a refused `stopped` forever.
     let goodbye = leecher(1).with_event(AnnounceEvent::Stopped);
     tracker.announce(1, &goodbye);
     tracker.announce(1, &Announce { info_hash: UNKNOWN_TORRENT, ..goodbye });

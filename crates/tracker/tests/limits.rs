@@ -1,4 +1,4 @@
-//! What strangers can take, and what they are told who take more: floods, connections, slow and bad requests.
+//! Limits on floods, connections, slow and malformed requests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "limits/members.rs"]
@@ -112,7 +112,7 @@ fn packets_without_a_valid_id_are_limited_and_lock_out_no_address() {
     tracker.announce(1, &leecher(1));
 }
 
-/// One address has one bucket, whatever it speaks.
+/// One bucket per address, for all protocols.
 #[test]
 fn http_and_udp_share_the_limit() {
     let tracker = start_limited(|limits| allow_burst(limits, 2));
@@ -124,7 +124,7 @@ fn http_and_udp_share_the_limit() {
 /// Connects, asks as a client does, and reads why it may not.
 #[track_caller]
 fn turned_away(mut connection: RawHttp) {
-    // The server may have hung up by then, which does not take back what it said.
+    // The server may have closed the connection by then; its reply is still readable.
     let _ = connection.try_send(format!("GET {} HTTP/1.1\r\n\r\n", target(9)).as_bytes());
     let reply = connection.read_reply();
     assert_eq!((reply.status(), reply.header("connection")), (503, Some("close")));
@@ -201,7 +201,7 @@ fn a_slow_head_on_a_connection_that_was_idle_is_cut_off_in_the_time_of_a_head() 
     let tracker = start_limited(|limits| limits.header_timeout = SOON);
     let mut connection = tracker.connect();
     assert_eq!(connection.get(&target(1)).status(), 200);
-    // Somebody who connects and says nothing is cut off when the time of a head has passed.
+    // A client that connects and sends nothing is closed after the header timeout.
     assert!(tracker.connect().read_to_close().is_empty());
     connection.send(b"GET /announce");
     assert!(failure(&mut connection, 408).contains("in time"));

@@ -1,4 +1,4 @@
-//! Behind proxies: whose address it is, who is believed, and what becomes of headers that are not right.
+//! Proxies: client addresses, trust, and malformed headers.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -305,7 +305,7 @@ fn ip_in_the_query_is_accepted_only_through_a_trusted_proxy() {
     assert_eq!(ask(RawHttp::connect(tracker.http_v6()), ""), "192.0.2.7");
 }
 
-/// Whoever is behind a proxy that tells their address is not the proxy, and is not believed like it.
+/// A client behind a proxy is not trusted like the proxy.
 #[test]
 fn ip_in_the_query_of_a_client_behind_a_proxy_is_ignored() {
     let tracker = believe_headers(&["x-forwarded-for"]);

@@ -78,7 +78,7 @@ fn paused_empty_and_unknown_events_are_regular_announces() {
 #[test]
 fn l5_a_client_first_seen_with_nothing_left_cannot_complete() {
     let tracker = start();
-    // WebTorrent says both whenever it starts as a seeder.
+    // WebTorrent sends both when it starts as a seeder.
     for client in 1..4 {
         tracker.announce(1, &seeder(client).with_event(Started));
         tracker.announce(1, &seeder(client).with_event(Completed));
@@ -129,7 +129,7 @@ fn l5_a_leecher_that_stops_with_nothing_left_has_completed_and_stopped() {
     assert_eq!((counts.complete, counts.downloaded), (0, 1));
 }
 
-/// WebTorrent has cleared its counters when it says `stopped`.
+/// WebTorrent has reset its counters when it sends `stopped`.
 #[test]
 fn l4_the_time_until_a_stopped_with_cleared_counters_counts() {
     let tracker = start();

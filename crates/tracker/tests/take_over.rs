@@ -118,7 +118,7 @@ fn an_idle_connection_does_not_delay_the_shutdown() {
     assert!(took >= Duration::from_millis(200), "it is given time: {took:?}");
     assert!(took < PATIENCE, "{took:?}");
     assert!(silent.read_to_close().is_empty());
-    // Nobody has begun to serve yet, and nobody was refused.
+    // No process serves yet, and no client was refused.
     let mut waiting = RawHttp::connect(inherited.http[0].local_addr().unwrap());
     waiting.send(request(1).as_bytes());
     let second = try_start_on(&settings, BoundSockets::inherit(&settings, inherited).unwrap(), None).unwrap();

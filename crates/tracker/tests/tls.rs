@@ -75,7 +75,7 @@ fn a_replaced_certificate_is_shown_to_the_next_client_without_a_restart() {
     assert_eq!(reply.status(), 200, "open connections go on");
 }
 
-/// Nobody tells the tracker: it looks by itself every few seconds.
+/// The tracker checks the files itself every few seconds.
 #[test]
 fn a_replaced_certificate_is_noticed() {
     let authority = Authority::new();

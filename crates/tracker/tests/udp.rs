@@ -1,4 +1,4 @@
-//! UDP: BEP 15 and BEP 41 over real sockets, and what strangers get.
+//! UDP: BEP 15 and BEP 41 over real sockets, and unverified senders.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -115,7 +115,7 @@ fn connection_ids_go_stale_and_the_error_is_no_longer_than_a_connect_reply() {
     assert_eq!(tracker.refused("stale_connection_id"), 1);
 }
 
-/// Whatever a stranger sends, it is not answered with more than a connect reply, nor with more than it sent.
+/// An unverified sender never gets more than a connect reply, nor more than it sent.
 #[test]
 fn unverified_senders_get_no_amplification() {
     let tracker = start();
@@ -162,7 +162,7 @@ fn malformed_packets_with_a_valid_id_get_an_error() {
     for packet in [cut_off, bad_option, bad_scrape, request_head(connection, 9, 7)] {
         let reply = udp.exchange(&packet);
         assert_eq!(reply[..4], 3_u32.to_be_bytes());
-        assert!(reply.len() > 8, "says what is wrong");
+        assert!(reply.len() > 8, "an error with a reason");
     }
     for reason in ["short_announce", "truncated_option", "bad_hash_list", "unknown_action"] {
         assert_eq!(tracker.refused(reason), 1, "{reason}");

@@ -45,7 +45,7 @@ fn routes(server: &Server) -> Vec<Route> {
     routes
 }
 
-/// What an operation says that it takes. Both ways to send a key, and its session, must say the same.
+/// The declared scopes of an operation. Both ways to send a key, and the session, must agree.
 fn scope_of(operation: &Json) -> Option<String> {
     let ways = operation["security"].as_array()?;
     if ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty)) {

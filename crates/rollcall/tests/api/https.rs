@@ -31,7 +31,7 @@ fn the_site_serves_https_and_reloads_its_certificate() {
     assert_eq!(get(&authority, &server, "/api/v1/users").status(), 401);
     assert_eq!(authority.shown_by(server.site_addr()).unwrap(), first);
     assert!(Authority::new().connect(server.site_addr()).is_err(), "who trusts another does not talk");
-    eventually("the greeting", PATIENCE, || server.log().contains("https://127.0.0.1:").then_some(()));
+    eventually("the startup message", PATIENCE, || server.log().contains("https://127.0.0.1:").then_some(()));
 
     // By a signal at once; by itself within seconds.
     let second = authority.install();
@@ -101,7 +101,7 @@ fn what_is_not_tls_or_too_slow_for_it_is_cut_off_and_counted() {
     });
 }
 
-/// `rollcall ping` need not trust anybody to say that somebody is there.
+/// `rollcall ping` needs no trusted certificate.
 #[test]
 fn ping_finds_a_server_with_https() {
     let authority = Authority::new();

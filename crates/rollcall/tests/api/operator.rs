@@ -14,7 +14,7 @@ use crate::{PATIENCE, builder, detail, metric, problem};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollcall");
 
-/// Starts the program on this data, and gives what it says until it is up, with its process.
+/// Starts the program on this data; returns its startup message and the process.
 fn greeting(data: &Path, port: u16, json: bool) -> (Process, String) {
     let data_text = data.display().to_string();
     let site = format!("site.addr=127.0.0.1:{port}");
@@ -34,7 +34,7 @@ fn greeting(data: &Path, port: u16, json: bool) -> (Process, String) {
     let mut text = String::new();
     let is_whole = |text: &str| text.contains("Ctrl-C") || (json && text.ends_with("}\n"));
     while !is_whole(&text) {
-        assert!(lines.read_line(&mut text).unwrap() > 0, "the greeting ends early: {text}");
+        assert!(lines.read_line(&mut text).unwrap() > 0, "the startup message ends early: {text}");
     }
     (process, text)
 }

@@ -1,4 +1,4 @@
-//! The whole at a glance: what the dashboard shows first, who is here, and what happened lately.
+//! The overview: the first page of the dashboard, online users, recent events.
 
 use serde_json::{Value as Json, json};
 use testkit::{Announce, Api, Server, eventually};

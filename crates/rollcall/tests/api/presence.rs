@@ -1,4 +1,4 @@
-//! People by the API: who is here, heartbeats over HTTP, devices, history, and being sent away.
+//! Presence over the API: online users, heartbeats over HTTP, devices, history, disconnecting.
 
 use serde_json::{Value as Json, json};
 use testkit::{Api, ApiReply, Server, eventually};

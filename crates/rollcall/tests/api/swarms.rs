@@ -127,7 +127,7 @@ fn what_is_looked_for_is_text_however_odd() {
         let refused = read.get(&format!("/api/v1/swarms?search={}", "x".repeat(long)));
         assert_eq!(problem(&refused, 400), "bad_request", "{long}");
     }
-    // More than a head can hold is refused before anybody looks at it.
+    // Longer than a request head may be: refused before parsing.
     let refused = read.get(&format!("/api/v1/swarms?search={}", "x".repeat(10_000)));
     assert!((400..=431).contains(&refused.status()), "{}", refused.status());
 }
@@ -144,7 +144,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
     let first = asked(&read, "limit=1");
     let cursor = first["next_cursor"].as_str().unwrap();
     let (_, place) = cursor.split_once('-').unwrap();
-    // Of a ranking that is long gone, of one that never was, of none.
+    // Of an expired ranking, of an unknown one, of none.
     for made in ["1", "999999999999999", "0", "000"] {
         assert_eq!(ids(&asked(&read, &format!("cursor={made}-{place}"))), [3, 2, 1], "{made}");
     }

@@ -64,7 +64,7 @@ fn webhooks_report_the_first_device_online_and_the_last_one_offline() {
     assert_eq!(metric(&read, "rollcall_webhook_failed_total"), 0.0);
 }
 
-/// Who is here stays here: another process in the place of the first is nobody's coming or going, and nothing is told twice.
+/// A take-over causes no presence events and no repeated webhooks.
 #[test]
 fn p11_a_take_over_causes_no_presence_events() {
     let receiver = HookReceiver::start();

@@ -1,4 +1,4 @@
-//! Why a figure is what it is: entries, risks, accounts of a torrent, names in lists, and who is looked for.
+//! The explanation of figures: entries, risks, accounts of a torrent, names in lists, search.
 
 use domain::AnnounceEvent;
 use serde_json::{Value as Json, json};
@@ -86,7 +86,7 @@ fn entries_explain_a_figure_on_redis() {
     entries_explain(&builder().set("redis.url", quoted(&redis.url())).start());
 }
 
-/// A client that fell silent for so long that the tracker forgot it, and whose counters went on: no entry says by how much.
+/// A client that the tracker forgot after a long silence, while its counters grew: no entry shows by how much.
 #[test]
 fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     let server = builder().set("tracker.announce_interval_s", 1).set("tracker.peer_grace_s", 1).start();
@@ -125,7 +125,7 @@ fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     });
     assert_eq!(second["bridged"], bridged);
     assert_eq!((&second["downloaded_low"], &second["downloaded_high"]), (&"2600".into(), &"2601".into()));
-    // The entries say less, and whose they are.
+    // The entries have fewer fields, and their user.
     let told = entries(&read, "/api/v1/users/1/entries?torrent=1", 100);
     let own: Vec<&Json> = told.iter().filter(|entry| entry["client_id"] == client["id"]).collect();
     let deltas: Vec<&Json> = own.iter().map(|entry| &entry["downloaded_delta"]).collect();

@@ -1,4 +1,4 @@
-//! "Streams: traffic from the tracker to the site", and who seeds and leeches.
+//! "Streams: traffic from the tracker to the site", and the activity lists.
 
 use serde_json::json;
 

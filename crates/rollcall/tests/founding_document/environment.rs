@@ -1,4 +1,4 @@
-//! Where it happens: Redis, the site, the tracker, and a shell that has all their addresses.
+//! The environment: Redis, the site, the tracker, and a shell with their addresses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
     }
     // "A service account of its own is advised": the key is good for this and nothing else.
     assert_eq!(status(&format!("{key} \"$SITE/api/v1/users\"")), "403");
-    // "All of it must go over HTTPS": the site speaks nothing else on this port.
+    // "All of it must go over HTTPS": the site serves only HTTPS on this port.
     let plain = sh.run(r#"curl -s "${SITE/https/http}/passkey/verify?passkey=abcdef012345" || true"#);
     assert!(!plain.contains("valid\":"), "{plain}");
     // "Audit": each call here, since one of one is recorded.

@@ -1,4 +1,4 @@
-//! Clients that announce with hardly a pause, and for which every announce that is not accepted at once is a failure.
+//! Clients that announce almost without pause; any announce not accepted immediately is a failure.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use testkit::population::{info_hash_of, passkey_of};
 use testkit::udp::{announce_packet, request_head};
 use testkit::{Announce, AnnounceReply, Moved, RawHttp, RawUdp, Truth};
 
-/// Longer than any answer takes; a client that is not answered by then was not.
+/// Longer than any reply takes.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Enough that a machine which does much else keeps up.
+/// Pause between announces, for a busy machine.
 const BREATH: Duration = Duration::from_millis(5);
 
 /// How a client announces.
@@ -42,7 +42,7 @@ pub struct Tally {
 }
 
 impl BusyClients {
-    /// Announces until it is over, then says goodbye. What it moved.
+    /// Announces until the end, then sends `stopped`; returns what it transferred.
     pub fn live(&self, is_on: &AtomicBool, tally: &Tally) -> Moved {
         let mut line = Line::new(self, tally);
         let mut announce = Announce::leecher(info_hash_of(1), u32::try_from(self.user).unwrap());

@@ -65,7 +65,7 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
         let dead = cluster.kill_master_of(STREAM);
         let next = cluster.wait_master_of(STREAM);
         assert_ne!(dead, next);
-        // Whoever is master now has nobody to wait for until the dead one is back as its replica.
+        // The new master has no replica to wait for until the dead one returns.
         cluster.node_mut(dead).restart();
         wait_appended(&cluster, 300);
         drop(over);

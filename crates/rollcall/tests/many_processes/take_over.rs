@@ -1,4 +1,4 @@
-//! A new process takes the place of the one that runs, and nobody notices.
+//! A new process replaces the running one without an error for any client.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -31,7 +31,7 @@ impl Drop for UntilDropped<'_> {
     }
 }
 
-/// Nobody is told to come back because the machine is busy.
+/// No request is refused because the machine is busy.
 fn patient() -> ServerBuilder {
     builder().set("journal.ack_timeout_ms", 15_000)
 }
@@ -112,7 +112,7 @@ fn a_new_process_that_fails_leaves_the_old_one_serving() {
     assert!(!output.status.success() && complaint.contains("the port is taken"), "{complaint}");
     site.wait_logged(&["take-over failed; this process continues"]);
 
-    // Somebody who knows nothing of the protocol, and somebody who speaks another version of it.
+    // A process without the protocol, and one with another version.
     use std::io::{Read, Write};
     let mut stranger = std::os::unix::net::UnixStream::connect(&offered).unwrap();
     let hello = br#"{"say":"hello","protocol":99}"#;

@@ -123,7 +123,7 @@ fn a_snapshot_alone_brings_the_swarms_back_and_a_damaged_one_is_put_aside() {
     assert!(site.server.data_folder().join("swarms.unusable").exists() && !file.exists());
 }
 
-/// Whoever was removed while nobody served is not served again.
+/// Users removed while no server ran are not served again.
 #[test]
 fn peers_removed_during_a_restart_are_evicted() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);

@@ -42,7 +42,7 @@ impl Drop for Browser {
     }
 }
 
-/// A browser in which person 2 looks at what becomes of person 1.
+/// A browser in which user 2 watches user 1.
 struct Pages {
     server: Server,
     browser: Browser,
@@ -96,7 +96,7 @@ impl Pages {
 #[test]
 fn p8_a_hidden_page_is_in_the_background_and_an_unattended_one_is_away() {
     let mut pages = pages(IDLE_MS);
-    // Nobody touches it: inactive, so away.
+    // No input: inactive, so away.
     pages.wait_status("away");
     pages.act("touch", json!({}));
     pages.wait_status("online");

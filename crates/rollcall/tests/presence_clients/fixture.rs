@@ -1,4 +1,4 @@
-//! A server with a few people who know each other, for each test its own.
+//! A server with a few users who are friends, for each test its own.
 
 use serde_json::{Value, json};
 use testkit::{Server, ServerBuilder, eventually, http};
@@ -26,7 +26,7 @@ pub fn quick_ladder(builder: ServerBuilder) -> ServerBuilder {
         .set("presence.background_gone_s", 60)
 }
 
-/// Waits until the database knows who is here: a crash may cost the last second.
+/// Waits until presence is stored: a crash may lose the last second.
 #[track_caller]
 pub fn until_remembered(server: &Server) {
     eventually("presence to be written down", PATIENCE, || {
@@ -36,7 +36,7 @@ pub fn until_remembered(server: &Server) {
     });
 }
 
-/// Makes people, and friends of those who are named as pairs.
+/// Adds users, and friendships between the given pairs.
 #[track_caller]
 pub fn people(server: &Server, ids: &[u64], friends: &[(u64, u64)]) {
     for id in ids {
@@ -47,7 +47,6 @@ pub fn people(server: &Server, ids: &[u64], friends: &[(u64, u64)]) {
     }
 }
 
-/// Where people connect.
 pub fn url(server: &Server) -> String {
     format!("ws://{}/connection/websocket", server.site_addr())
 }

@@ -52,7 +52,7 @@ fn the_javascript_library_passes_its_own_tests() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Of the JavaScript library its own tests say the same (`clients/js/tests/small.test.mjs`).
+/// The JavaScript library's own tests cover the same (`clients/js/tests/small.test.mjs`).
 #[test]
 fn p18_the_python_library_reports_ten_failed_reconnects_and_keeps_retrying() {
     let mut server = server().start();
@@ -66,7 +66,7 @@ fn p18_the_python_library_reports_ten_failed_reconnects_and_keeps_retrying() {
     one.wait_event("connected");
 }
 
-/// The history tells a goodbye from a connection that broke.
+/// The history distinguishes a disconnect from a lost connection.
 fn a_client_sends_disconnect_on_close(kind: Kind) {
     let (server, mut one, mut two) = two_friends(kind);
     let api = server.api(&["read", "admin"]);
@@ -81,7 +81,7 @@ fn a_client_sends_disconnect_on_close(kind: Kind) {
     assert_eq!(cause, "close");
 }
 
-/// The example as its own head tells how to run it.
+/// The example, run as its own comment describes.
 #[test]
 fn the_python_example_prints_friends_as_they_come_and_go() {
     let server = server().start();

@@ -6,7 +6,7 @@ use testkit::Server;
 use crate::agent::{Agent, Kind};
 use crate::fixture::{arrive, people, server, url};
 
-/// The next thing of this type that is said in the channel of operators.
+/// The next message of this type in the operators' channel.
 #[track_caller]
 fn next(agent: &mut Agent, kind: &str) -> Value {
     agent.wait_for(kind, |event| {
@@ -15,7 +15,7 @@ fn next(agent: &mut Agent, kind: &str) -> Value {
     })
 }
 
-/// An operator who has just connected, with a token that was fetched as the dashboard fetches it.
+/// A connected operator, with a token fetched as the dashboard does.
 #[track_caller]
 fn look_on(server: &Server, is_admin: bool) -> Agent {
     let mut agent = Agent::start(Kind::JavaScriptSdk, "operator");
@@ -39,7 +39,7 @@ fn an_operator_sees_the_overview_and_presence_events() {
     );
 
     let mut one = arrive(Kind::JavaScriptSdk, &server, "1", "laptop");
-    // Without `admin` every coming looks alike: else it would show who hid before.
+    // Without `admin` every connect looks alike: otherwise it would reveal who was invisible.
     for (agent, platform) in [(&mut admin, json!("computer")), (&mut reader, json!(null))] {
         let told = next(agent, "people");
         let joined = &told["events"][0];

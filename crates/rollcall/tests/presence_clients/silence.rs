@@ -67,7 +67,7 @@ fn p7_a_suspended_process_is_away_then_offline_and_online_again_when_resumed() {
     let silent_since = now();
     silent.process.suspend();
     assert_ladder(&mut watcher, silent_since);
-    // It goes on: the server has closed its connection in between (3012), which its SDK takes as a reason to come back.
+    // It resumes: the server has closed its connection meanwhile (3012), on which its SDK reconnects.
     silent.process.resume();
     watcher.wait_status("2", "online");
 }

@@ -25,7 +25,7 @@ impl Reloading {
         announce(&self.server, &self.passkey, &leecher(1)).interval
     }
 
-    /// Replaces a part of the configuration, and tells the server.
+    /// Replaces a part of the configuration and sends SIGHUP.
     fn change(&self, old: &str, new: &str) {
         let path = self.server.config_path();
         let config = std::fs::read_to_string(&path).expect("the configuration can be read");
@@ -86,7 +86,7 @@ fn keys_that_need_a_restart_are_logged_and_the_rest_applied() {
     reloading.change("announce_interval_s = 1800", "announce_interval_s = 1000");
     wait_logged_again(server, &["tracker.http_addr", "restart"], 2);
     soon("the new interval, at the old address", || reloading.interval() == Some(1000));
-    // Once it is what the server was started with, there is nothing to say.
+    // Back at the start's settings, nothing is logged.
     wait_logged_again(server, &["configuration reloaded"], 2);
     reloading.change(&elsewhere, at_start);
     wait_logged_again(server, &["configuration reloaded"], 3);

@@ -26,7 +26,7 @@ impl Greeting {
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data").display().to_string();
-        // Other test programs run beside this one: nobody takes the default ports.
+        // Other test programs run concurrently: none uses the default ports.
         let tracker = "tracker.http_addr=127.0.0.1:0,[::1]:0";
         let fixed = ["serve", "--data", &data, "--set", tracker, "--set", "site.addr=127.0.0.1:0"];
         let arguments = [&fixed, arguments].concat();
@@ -37,7 +37,7 @@ impl Greeting {
 
     fn read_line(&mut self) -> String {
         let mut line = String::new();
-        self.lines.read_line(&mut line).expect("the greeting can be read");
+        self.lines.read_line(&mut line).expect("the startup message can be read");
         line
     }
 }
@@ -80,7 +80,7 @@ fn the_startup_message_has_addresses_and_next_steps() {
     let mut text = String::new();
     while !text.contains("Ctrl-C") {
         let line = greeting.read_line();
-        assert!(!line.is_empty(), "the greeting ends early: {text}");
+        assert!(!line.is_empty(), "the startup message ends early: {text}");
         text.push_str(&line);
     }
     for part in ["http://127.0.0.1:", "http://[::1]:", "/announce", "user add", "torrent add FILE", "--data"]

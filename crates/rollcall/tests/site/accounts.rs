@@ -1,4 +1,4 @@
-//! What the ledger says, read from its tables by the database's own client.
+//! The ledger's tables, read by the database's own client.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -32,7 +32,7 @@ impl Site {
         }
     }
 
-    /// Likewise, without those who cheat.
+    /// Likewise, without cheats.
     #[track_caller]
     pub fn honest_books(&self) -> Truth {
         let mut books = self.books();

@@ -1,4 +1,4 @@
-//! Who seeds and who leeches, as the lists say: straight from Redis, as other programs read them, and by the command.
+//! The activity lists, read from Redis as other programs do, and by the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use testkit::{ActivityLists, Population};
 use super::Site;
 
 impl Site {
-    /// The lists of all users, read from Redis with one `redis-cli` (A1, A5). Torrents that nobody registered are 0.
+    /// All lists, read with one `redis-cli` (A1, A5). Unregistered torrents are 0.
     #[track_caller]
     pub fn lists_in_redis(&self, population: &Population) -> ActivityLists {
         let torrent_of: BTreeMap<String, u64> =
@@ -35,7 +35,7 @@ impl Site {
         activity_lists
     }
 
-    /// What the command says of one user.
+    /// Of one user, by the command.
     #[track_caller]
     pub fn listed(&self, list: &str, user: u64, torrents: u64) -> BTreeSet<u64> {
         let reply = self.server.cli(&["user", list, &user.to_string()]);

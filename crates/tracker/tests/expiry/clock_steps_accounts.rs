@@ -78,7 +78,7 @@ fn new_tracker(gate: &Arc<Gate>, clock: &ManualClock, recorder: &Arc<Recorder>) 
     Arc::new(tracker.with_node_name("here"))
 }
 
-/// A client that counts what it has moved, and what of that it has told.
+/// A client with its transferred and its announced totals.
 struct Client {
     owner: u64,
     request: Request,
@@ -108,7 +108,7 @@ impl Client {
         Client { owner, request, told_at: UnixTime(0) }
     }
 
-    /// Begins with counters from zero. What it had moved and not told is lost with it.
+    /// Starts with counters at zero. Unannounced traffic is lost.
     fn restart(&mut self, node: &Node) {
         (self.request.uploaded, self.request.downloaded) = (0, 0);
         self.request.event = AnnounceEvent::Started;

@@ -54,7 +54,7 @@ fn a_flood_of_one_user_over_udp_gets_a_reason() {
     assert_eq!(tracker.events().len(), 3);
 }
 
-/// Transmission repeats a refused `stopped` for ever.
+/// Transmission repeats a refused `stopped` forever.
 #[test]
 fn a_stop_over_the_limit_succeeds_and_is_recorded_for_known_peers_only() {
     let tracker = limit_announces(1, 2);

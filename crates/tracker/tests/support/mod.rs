@@ -37,7 +37,7 @@ pub fn passkey(user: u64) -> Passkey {
     format!("{user:032x}").parse().unwrap()
 }
 
-/// Keeps what is written down. Stores at once, unless told to hold.
+/// Records events. Stores at once, unless held.
 #[derive(Default)]
 pub struct Recorder {
     pub events: Mutex<Vec<TrafficEvent>>,
