@@ -67,7 +67,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     /// Read settings from this TOML file
     #[arg(long, global = true, value_name = "FILE", env = "ROLLCALL_CONFIG")]

@@ -39,7 +39,7 @@ use crate::cli::demo::DemoArgs;
 use crate::config::{Config, Sources};
 use crate::gateway_secret;
 use crate::output::Output;
-use fill::Filled;
+use fill::DemoData;
 use folder::Folder;
 use ports::Ports;
 use startup_message::StartupMessage;
@@ -144,7 +144,7 @@ struct DemoRun<'a> {
     args: DemoArgs,
     plan: Plan,
     ports: &'a Ports,
-    filled: &'a Filled,
+    filled: &'a DemoData,
     folder: &'a Folder,
 }
 

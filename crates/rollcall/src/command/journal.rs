@@ -152,7 +152,7 @@ async fn status(context: &CommandContext, journal: &dyn Journal) -> anyhow::Resu
         length_alarm: context.config.journal.length_alarm.into(),
     };
     let (fields, table) = (status.lane_fields(), status.group_table(&context.config));
-    let shown = format!("{fields}\n{table}{}", status.remarks(&context.config));
+    let shown = format!("{fields}\n{table}{}", status.warnings(&context.config));
     Ok(context.output.show(&status.to_json(&context.config), &shown)?)
 }
 
@@ -223,7 +223,7 @@ impl Status {
     }
 
     /// One line per condition that needs action.
-    fn remarks(&self, config: &Config) -> String {
+    fn warnings(&self, config: &Config) -> String {
         let mut lines = String::new();
         for group in &self.traffic.groups {
             let Some(view) = view_of(config, &group.name) else { continue };

@@ -62,9 +62,9 @@ async fn check(
     let holder = store.user_by_passkey(&passkey).await?;
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
     // For one of our users, the result does not depend on Redis.
-    let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
+    let listed = if holder.as_ref().is_some_and(is_decided_by_row) { listed.ok() } else { Some(listed?) };
     let has_key = match (&holder, redis_source(&context.config)?) {
-        (Some(user), _) if decides(user) => false,
+        (Some(user), _) if is_decided_by_row(user) => false,
         (_, Some(keys)) => keys.user_of(&passkey).await?.is_some(),
         (_, None) => false,
     };
@@ -74,7 +74,7 @@ async fn check(
 }
 
 /// Whether the user's row decides: one of our users, or a disabled one. Others need whitelist or verification.
-fn decides(user: &User) -> bool {
+fn is_decided_by_row(user: &User) -> bool {
     !user.vouched || !user.enabled
 }
 
@@ -90,7 +90,7 @@ struct Verdict {
 impl Verdict {
     /// The user whose row decides, if any.
     fn deciding_user(&self) -> Option<&User> {
-        self.holder.as_ref().filter(|user| decides(user))
+        self.holder.as_ref().filter(|user| is_decided_by_row(user))
     }
 
     /// One of our users decides; for others the whitelist or the site's key is enough.

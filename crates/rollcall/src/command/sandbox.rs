@@ -47,7 +47,7 @@ use sample::Sample;
 pub const FIRST_ID: u64 = *SANDBOX_IDS.start();
 
 #[derive(Clone, Debug)]
-pub struct Tester {
+pub struct SandboxUser {
     pub user: User,
     pub announce_url: String,
     /// Folder of the user's torrent files.
@@ -66,14 +66,14 @@ pub async fn run(context: &CommandContext, args: SandboxArgs) -> anyhow::Result<
 
 async fn create(context: &CommandContext, store: &Store, args: &SandboxArgs) -> anyhow::Result<()> {
     let folder = folder_of(&context.data)?;
-    let mut testers = Vec::new();
+    let mut sandbox_users = Vec::new();
     for number in 1..=args.users {
         let user = ensure_user(context, store, number).await?;
         let announce_url = announce_url(&context.config.tracker, args.base.as_ref(), user.passkey)?;
         let folder = folder.join(format!("user-{}", user.id));
-        testers.push(Tester { user, announce_url, folder });
+        sandbox_users.push(SandboxUser { user, announce_url, folder });
     }
-    let passkeys: Vec<Passkey> = testers.iter().map(|tester| tester.user.passkey).collect();
+    let passkeys: Vec<Passkey> = sandbox_users.iter().map(|sandbox_user| sandbox_user.user.passkey).collect();
     ensure_listed(context, store, &passkeys).await?;
     let mut samples = Vec::new();
     for number in 1..=args.torrents {
@@ -81,8 +81,9 @@ async fn create(context: &CommandContext, store: &Store, args: &SandboxArgs) -> 
         ensure_torrent(context, store, number, &sample).await?;
         samples.push(sample);
     }
-    write_files(&folder, &testers, &samples)?;
-    let sandbox = SandboxContext { context, folder: &folder, testers: &testers, samples: &samples };
+    write_files(&folder, &sandbox_users, &samples)?;
+    let sandbox =
+        SandboxContext { context, folder: &folder, sandbox_users: &sandbox_users, samples: &samples };
     let recipes = recipes::all(&sandbox)?;
     Ok(context.output.show(&json_of(&sandbox, &recipes), &text_of(&sandbox, &recipes))?)
 }
@@ -210,7 +211,7 @@ pub(crate) fn reachable_address(address: SocketAddr) -> SocketAddr {
 }
 
 /// Existing files are replaced by the same content.
-fn write_files(folder: &Path, testers: &[Tester], samples: &[Sample]) -> anyhow::Result<()> {
+fn write_files(folder: &Path, sandbox_users: &[SandboxUser], samples: &[Sample]) -> anyhow::Result<()> {
     let content = folder.join("content");
     make_private_folder(folder)?;
     make_private_folder(&content)?;
@@ -218,10 +219,13 @@ fn write_files(folder: &Path, testers: &[Tester], samples: &[Sample]) -> anyhow:
     for sample in samples {
         write_file(&content.join(&sample.name), &sample.content)?;
     }
-    for tester in testers {
-        make_private_folder(&tester.folder)?;
+    for sandbox_user in sandbox_users {
+        make_private_folder(&sandbox_user.folder)?;
         for sample in samples {
-            write_file(&tester.folder.join(sample.torrent_name()), &sample.metainfo(&tester.announce_url))?;
+            write_file(
+                &sandbox_user.folder.join(sample.torrent_name()),
+                &sample.metainfo(&sandbox_user.announce_url),
+            )?;
         }
     }
     Ok(())
@@ -243,12 +247,12 @@ fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 fn json_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> Json {
-    let user = |tester: &Tester| {
+    let user = |sandbox_user: &SandboxUser| {
         json!({
-            "id": tester.user.id.get(),
-            "passkey": tester.user.passkey.to_string(),
-            "announce_url": tester.announce_url,
-            "torrent_files": tester.folder,
+            "id": sandbox_user.user.id.get(),
+            "passkey": sandbox_user.user.passkey.to_string(),
+            "announce_url": sandbox_user.announce_url,
+            "torrent_files": sandbox_user.folder,
         })
     };
     let torrent = |(sample, number): (&Sample, u64)| {
@@ -264,7 +268,7 @@ fn json_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> Json {
         |recipe: &Recipe| json!({ "name": recipe.name, "what": recipe.what, "command": recipe.command });
     json!({
         "folder": sandbox.folder,
-        "users": sandbox.testers.iter().map(user).collect::<Vec<_>>(),
+        "users": sandbox.sandbox_users.iter().map(user).collect::<Vec<_>>(),
         "torrents": sandbox.samples.iter().zip(0..).map(torrent).collect::<Vec<_>>(),
         "commands": recipes.iter().map(recipe).collect::<Vec<_>>(),
     })
@@ -273,8 +277,8 @@ fn json_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> Json {
 fn text_of(sandbox: &SandboxContext<'_>, recipes: &[Recipe]) -> String {
     let mut text =
         "A sandbox for testing an integration. Remove it with: rollcall sandbox clear\n\n".to_owned();
-    for tester in sandbox.testers {
-        let _ = writeln!(text, "user {}     passkey {}", tester.user.id, tester.user.passkey);
+    for sandbox_user in sandbox.sandbox_users {
+        let _ = writeln!(text, "user {}     passkey {}", sandbox_user.user.id, sandbox_user.user.passkey);
     }
     for (sample, number) in sandbox.samples.iter().zip(0..) {
         let _ =

@@ -30,7 +30,7 @@ use events::{Events, ServerEvent, Signals};
 use startup_message::{RedisState, StartupMessage};
 
 /// Added to the drain timeouts, for a busy machine.
-const ENDING_SLACK: Duration = Duration::from_secs(10);
+const EXIT_SLACK: Duration = Duration::from_secs(10);
 
 /// Controls a server that runs inside another program.
 pub struct Embedding {
@@ -49,16 +49,16 @@ pub async fn run(context: CommandContext, roles: &Roles, take_over: bool) -> any
 }
 
 /// Prints nothing and handles no signals.
-pub async fn run_embedded(host: Embedding, context: CommandContext) -> anyhow::Result<()> {
-    let signals = Signals::of_host(host.stop);
-    serve(context, (&Roles::default(), false), signals, Some(host.ready)).await
+pub async fn run_embedded(embedding: Embedding, context: CommandContext) -> anyhow::Result<()> {
+    let signals = Signals::embedded(embedding.stop);
+    serve(context, (&Roles::default(), false), signals, Some(embedding.ready)).await
 }
 
 async fn serve(
     context: CommandContext,
     (roles, take_over): (&Roles, bool),
     mut signals: Signals,
-    host: Option<oneshot::Sender<()>>,
+    embedding: Option<oneshot::Sender<()>>,
 ) -> anyhow::Result<()> {
     let CommandContext { config, data, output } = context;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
@@ -86,7 +86,8 @@ async fn serve(
     };
     let mut running_frontend = RunningFrontend::default();
     let started =
-        begin(&mut running_frontend, frontend, &mut predecessor, &mut signals, (&config, roles)).await;
+        start_serving(&mut running_frontend, frontend, &mut predecessor, &mut signals, (&config, roles))
+            .await;
     if !matches!(started, Ok(true)) {
         // It may have served for a moment, so queued events are stored. With a predecessor the sockets are left open.
         let mode = if predecessor.is_some() { ShutdownMode::HandOver } else { ShutdownMode::Drain };
@@ -97,7 +98,7 @@ async fn serve(
         return started.map(drop);
     }
     // From here on only a stop signal or a take-over ends it: no other process serves.
-    let RunningFrontend { running, mut site, mut inherited } = running_frontend;
+    let RunningFrontend { running, mut site, mut successor_state } = running_frontend;
     if let Some(site) = &mut site
         && let Err(error) = site.create_first_key(&data).await
     {
@@ -113,7 +114,7 @@ async fn serve(
             "cannot record the settings in the data folder; pass the server's settings to commands"
         );
     }
-    let printed = match host {
+    let printed = match embedding {
         Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the embedding program has ended")),
         None => {
             let redis = RedisState::probe(&config).await.unwrap_or_default();
@@ -141,8 +142,9 @@ async fn serve(
             }
             ServerEvent::TryDataFolder if folder.is_ours(&mut node, &data) => {
                 let accept_gate = running.as_ref().map(|running| running.accept_gate().clone());
-                let offer =
-                    inherited.take().and_then(|inherited| make_offer(&config, &data, inherited, accept_gate));
+                let offer = successor_state
+                    .take()
+                    .and_then(|successor_state| make_offer(&config, &data, successor_state, accept_gate));
                 events.has_folder(offer);
             }
             ServerEvent::TryDataFolder => {}
@@ -157,7 +159,7 @@ async fn serve(
         (handed_over, _) => handed_over,
     };
     let mode = if handed_over.is_some() { ShutdownMode::HandOver } else { ShutdownMode::Drain };
-    RunningFrontend { running, site, inherited }.drain(mode).await;
+    RunningFrontend { running, site, successor_state }.drain(mode).await;
     backend.stop(&config, handed_over.is_none()).await;
     info!("stopped");
     // In this order: the successor takes the data folder as soon as the channel is closed.
@@ -177,7 +179,7 @@ fn raise_file_limit() {
 
 /// Starts serving, instead of the predecessor if there is one. False if a stop was requested before that; then, and
 /// on error, the predecessor continues, and what already serves must be drained.
-async fn begin(
+async fn start_serving(
     running_frontend: &mut RunningFrontend,
     frontend: Frontend,
     predecessor: &mut Option<Predecessor>,
@@ -200,7 +202,7 @@ async fn begin(
         claimed = claiming => claimed?,
     };
     let ids = handed_ids.or(prepared.as_ref().map(|(_, ids)| *ids));
-    running_frontend.inherited = Some(ports.duplicates(ids)?);
+    running_frontend.successor_state = Some(ports.duplicates(ids)?);
     if let (Some((prepared, _)), Some(ports), Some(ids)) = (prepared, ports.tracker, ids) {
         running_frontend.running = Some(prepared.start(ports, ids)?);
     }
@@ -272,10 +274,10 @@ impl DataFolder {
 fn make_offer(
     config: &Config,
     data: &Path,
-    inherited: InheritedState,
+    successor_state: InheritedState,
     accept_gate: Option<AcceptGate>,
 ) -> Option<Offer> {
-    Offer::open(data, inherited, accept_gate, config.exit_timeout())
+    Offer::open(data, successor_state, accept_gate, config.exit_timeout())
         .inspect_err(|error| {
             warn!(reason = crate::one_line(error), "cannot offer a take-over (serve --take-over)");
         })
@@ -286,7 +288,7 @@ impl Config {
     /// Longest duration of a shutdown: site, announces, journal and views, one after the other.
     fn exit_timeout(&self) -> Duration {
         let seconds = 4 * u64::from(self.tracker.drain_timeout_s) + u64::from(self.site.request_timeout_s);
-        Duration::from_secs(seconds) + ENDING_SLACK
+        Duration::from_secs(seconds) + EXIT_SLACK
     }
 }
 

@@ -221,7 +221,7 @@ fn values_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn nothing_secret_crosses_the_network_in_plain_text_unless_told_so() {
+fn nothing_secret_crosses_the_network_in_plain_text_unless_allowed() {
     let refusal = refusal_of_file("[tracker]\nhttp_addr = \"0.0.0.0:6969\"");
     assert!(refusal.contains("tracker.allow_plaintext") && refusal.contains("plain text"), "{refusal}");
     let refusal = refusal_of_file("[site]\naddr = \"10.0.0.1:8080\"");
@@ -255,7 +255,7 @@ fn reloading_reads_the_file_again_and_keeps_the_flags() {
 }
 
 #[test]
-fn the_password_of_a_database_is_shown_to_nobody() {
+fn the_password_of_a_database_is_never_shown() {
     let config = load_file("database.url = \"postgres://me:s3cret@db.example/site\"");
     assert_eq!(config.database_url(Path::new("/")), "postgres://me:s3cret@db.example/site");
     let differences = config.differences();
@@ -268,7 +268,7 @@ fn the_password_of_a_database_is_shown_to_nobody() {
 }
 
 #[test]
-fn the_database_is_in_the_data_folder_until_told_otherwise() {
+fn the_database_is_in_the_data_folder_by_default() {
     let data = Path::new("/srv/data");
     assert_eq!(Config::default().database_url(data), "sqlite:/srv/data/rollcall.db");
     assert_eq!(load_file("database.url = \"sqlite:/x.db\"").database_url(data), "sqlite:/x.db");

@@ -230,7 +230,7 @@ impl Background {
         let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
         let ledger = Arc::new(stores::open_ledger(context.config, context.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
-        self.add_consumer(context, resolver.before(Arc::clone(&ledger) as Arc<dyn View>), settings);
+        self.add_consumer(context, resolver.resolving(Arc::clone(&ledger) as Arc<dyn View>), settings);
         self.handles.ledger = Some(Arc::clone(&ledger));
         self.add(periodic::prune_periodically(ledger, context.stopped.clone()));
         Ok(())

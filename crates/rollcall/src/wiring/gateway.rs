@@ -67,7 +67,7 @@ pub async fn open(
         is_disabled: Arc::new(move |user| gate.is_barred(user)),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
-        operators: standings(keys),
+        operators: operator_tokens(keys),
         seed: random_seed()?,
         cluster: cluster_parts(config, node).await?,
     })
@@ -78,7 +78,7 @@ pub async fn open(
 }
 
 /// Admin tokens are valid for API keys with the scope `read`.
-fn standings(keys: Arc<KeyRing>) -> Standings {
+fn operator_tokens(keys: Arc<KeyRing>) -> Standings {
     Arc::new(move |key| {
         let id: KeyId = key.parse().ok()?;
         let key = keys.working(id).filter(|key| key.scopes.allow(Scope::Read))?;

@@ -106,7 +106,7 @@ impl OpenMirror {
         };
         let mirror = Arc::new(Mirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
         let fast_sweep = Arc::new(watch::Sender::new(false));
-        let view = resolver.before(Arc::clone(&mirror) as Arc<dyn View>);
+        let view = resolver.resolving(Arc::clone(&mirror) as Arc<dyn View>);
         Ok(Some(OpenMirror { mirror, view, redis, listening: Arc::default(), turn, fast_sweep }))
     }
 

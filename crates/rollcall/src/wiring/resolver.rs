@@ -18,7 +18,7 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(3);
 const CATCH_UP_POLL: Duration = Duration::from_millis(10);
 /// An older entry need not wait: the gate is never that far behind while the database answers. Longer than the clocks
 /// of servers differ, so that a backlog of unknown entries is not slowed down.
-const SURELY_KNOWN_MS: u64 = 10_000;
+const GATE_DELAY_MAX_MS: u64 = 10_000;
 
 /// Users by passkey and torrents by infohash (L1): from the gate, then from every source that admits announces.
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Resolver {
     /// database does not answer.
     async fn follow(&self, written_ms: u64) -> bool {
         let failures = || self.follow.failures_in_a_row.load(Ordering::Relaxed);
-        if written_ms + SURELY_KNOWN_MS < SystemClock.now_ms() && failures() == 0 {
+        if written_ms + GATE_DELAY_MAX_MS < SystemClock.now_ms() && failures() == 0 {
             return true;
         }
         let polls = || self.follow.polls.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Resolver {
     }
 
     /// Wraps a view so that users and torrents are resolved before it applies entries.
-    pub fn before(&self, view: Arc<dyn View>) -> Arc<dyn View> {
+    pub fn resolving(&self, view: Arc<dyn View>) -> Arc<dyn View> {
         Arc::new(Resolved { view, resolver: self.clone() })
     }
 

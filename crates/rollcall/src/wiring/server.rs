@@ -51,7 +51,7 @@ pub(crate) struct RunningFrontend {
     pub(crate) running: Option<Running>,
     pub(crate) site: Option<ServingSite>,
     /// Duplicates of the sockets for a successor, until they are offered.
-    pub(crate) inherited: Option<InheritedState>,
+    pub(crate) successor_state: Option<InheritedState>,
 }
 
 /// What runs behind the listeners.
@@ -158,9 +158,9 @@ impl RunningFrontend {
     /// The site drains first, because its requests may need the tracker. After a hand-over the tracker stops
     /// accepting immediately.
     pub(crate) async fn drain(self, mode: ShutdownMode) {
-        let RunningFrontend { running, site, inherited } = self;
+        let RunningFrontend { running, site, successor_state } = self;
         // A socket lives as long as its last duplicate.
-        drop(inherited);
+        drop(successor_state);
         let tracker = |running: Running| tokio::task::spawn_blocking(move || running.drain(mode));
         let (early, late) = match mode {
             ShutdownMode::HandOver => (running.map(tracker), None),

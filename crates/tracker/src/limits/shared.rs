@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_forgets_addresses_with_few_users_first() {
+    fn addresses_with_few_users_are_displaced_first() {
         let addresses = SharedAddresses::default();
         let busy = AddressHash(1 << 48);
         (1..5).for_each(|number| _ = addresses.note(busy, user(number), NOW));

@@ -18,18 +18,18 @@ const DOUBLE_UPLOAD_S: u32 = 2 * 3_600;
 /// Progress is printed above this many torrents.
 const PROGRESS_TORRENTS_MIN: u32 = 10_000;
 
-pub(super) struct Filled {
+pub(super) struct DemoData {
     /// An API key with all scopes.
     pub(super) key: String,
 }
 
 /// Existing rows are kept.
-pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Result<Filled> {
+pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Result<DemoData> {
     let now = SystemClock.now();
     let store = Store::open(&context.config.database_url(&context.data)).await?;
     let friends = stores::open_friends(&context.config, &store).await?;
     catalogue::insert(plan, &store, &friends, now, print_progress).await?;
-    add_bonuses(context, plan, now).await?;
+    add_multipliers(context, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
     let key = context
@@ -41,7 +41,7 @@ pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Resul
     if plan.torrents > PROGRESS_TORRENTS_MIN {
         eprintln!("starting the server");
     }
-    Ok(Filled { key: key.text })
+    Ok(DemoData { key: key.text })
 }
 
 /// To standard error, which scripts do not parse.
@@ -52,10 +52,10 @@ fn print_progress(Progress { torrents, of }: Progress) {
 }
 
 /// The most popular torrent is freeleech, and uploads count double for two hours.
-async fn add_bonuses(context: &CommandContext, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
+async fn add_multipliers(context: &CommandContext, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
     let ledger = context.open_ledger().await?;
     if ledger.multipliers().await?.is_empty() {
-        for terms in bonuses(plan, now) {
+        for terms in multipliers(plan, now) {
             let record =
                 record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
             let adding = ledger.add_multiplier(terms);
@@ -69,7 +69,7 @@ async fn add_bonuses(context: &CommandContext, plan: &Plan, now: UnixTime) -> an
     Ok(())
 }
 
-fn bonuses(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
+fn multipliers(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
     let free = plan.torrents.saturating_sub(u32::from(catalogue::pending_torrent(plan).is_some())).max(1);
     let percent = |percent| Percent::new(percent).unwrap_or(Percent::HUNDRED);
     let freeleech = NewMultiplier {

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_compared_with_the_time_it_took_to_ask_in_mind() {
+    fn clocks_are_compared_allowing_for_the_round_trip() {
         let severity = |theirs| {
             let mut findings = Findings::of("clock");
             compare(&mut findings, "Redis", theirs, (100_000, 103_000));

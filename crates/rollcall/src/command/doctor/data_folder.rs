@@ -43,7 +43,7 @@ pub(super) fn check(target: &Target) -> Findings {
         }
     }
     writable(&mut findings, data);
-    room(&mut findings, data);
+    free_space(&mut findings, data);
     file_system(&mut findings, data);
     private(&mut findings, data);
     let state = if target.is_running { "in use by a server" } else { "not in use" };
@@ -61,7 +61,7 @@ fn absent(findings: &mut Findings, data: &Path) {
     let shown = data.display();
     if may_write(&parent) {
         findings.ok(format!("{shown} does not exist yet: the first start creates it"));
-        room(findings, &parent);
+        free_space(findings, &parent);
     } else {
         findings.problem(
             format!("{shown} does not exist, and {} is not writable", parent.display()),
@@ -84,7 +84,7 @@ fn writable(findings: &mut Findings, data: &Path) {
     }
 }
 
-fn room(findings: &mut Findings, path: &Path) {
+fn free_space(findings: &mut Findings, path: &Path) {
     let Ok(StatVfs { f_frsize, f_bavail, f_favail, f_files, .. }) = rustix::fs::statvfs(path) else { return };
     let free_mib = f_bavail.saturating_mul(f_frsize) / MIB;
     let found = format!("{free_mib} MiB free at {}", path.display());

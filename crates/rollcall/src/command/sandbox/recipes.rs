@@ -5,7 +5,7 @@ use std::path::Path;
 use domain::InfoHash;
 
 use super::sample::Sample;
-use super::{Tester, reachable_address};
+use super::{SandboxUser, reachable_address};
 use crate::announce_url::scrape_url;
 use crate::command::CommandContext;
 use crate::redis_cli::{RedisCli, quoted};
@@ -31,13 +31,13 @@ pub struct SandboxContext<'a> {
     pub context: &'a CommandContext,
     pub folder: &'a Path,
     /// At least two.
-    pub testers: &'a [Tester],
+    pub sandbox_users: &'a [SandboxUser],
     /// At least one.
     pub samples: &'a [Sample],
 }
 
 pub fn all(sandbox: &SandboxContext<'_>) -> anyhow::Result<Vec<Recipe>> {
-    let ([seeder, leecher, ..], [sample, ..]) = (sandbox.testers, sandbox.samples) else {
+    let ([seeder, leecher, ..], [sample, ..]) = (sandbox.sandbox_users, sandbox.samples) else {
         return Ok(Vec::new());
     };
     let mut recipes = announces(seeder, leecher, sample);
@@ -53,18 +53,18 @@ fn recipe(name: &'static str, what: impl Into<String>, command: impl Into<String
 }
 
 /// With `curl`; none without HTTP.
-fn announces(seeder: &Tester, leecher: &Tester, sample: &Sample) -> Vec<Recipe> {
+fn announces(seeder: &SandboxUser, leecher: &SandboxUser, sample: &Sample) -> Vec<Recipe> {
     if !seeder.announce_url.starts_with("http") {
         return Vec::new();
     }
     let bytes = sample.content.len();
-    let announce = |tester: &Tester, client: u32, left: usize, event: &str| {
+    let announce = |sandbox_user: &SandboxUser, client: u32, left: usize, event: &str| {
         let query = format!(
             "info_hash={}&peer_id=-RC0001-sandbox{client:05}&port={}&uploaded=0&downloaded=0&left={left}&event={event}&compact=1",
             percent_encoded(&sample.info_hash),
             51_000 + client,
         );
-        format!("curl -sS --output - '{}?{query}'; echo", tester.announce_url)
+        format!("curl -sS --output - '{}?{query}'; echo", sandbox_user.announce_url)
     };
     let scrape = scrape_url(&leecher.announce_url).unwrap_or_default();
     vec![
@@ -93,11 +93,11 @@ fn percent_encoded(info_hash: &InfoHash) -> String {
 }
 
 /// The API key is not printed.
-fn verify(sandbox: &SandboxContext<'_>, tester: &Tester) -> Option<Recipe> {
+fn verify(sandbox: &SandboxContext<'_>, sandbox_user: &SandboxUser) -> Option<Recipe> {
     let site = &sandbox.context.config.site;
     let address = reachable_address(*site.addr.first()?);
     let scheme = if site.tls_cert_file.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{address}/passkey/verify?passkey={}", tester.user.passkey);
+    let url = format!("{scheme}://{address}/passkey/verify?passkey={}", sandbox_user.user.passkey);
     Some(recipe(
         "verify",
         "reply of the verification endpoint: {\"valid\":true}. First: export TRACKER_API_KEY=… (site.tracker_api_key, or a \
@@ -106,7 +106,11 @@ fn verify(sandbox: &SandboxContext<'_>, tester: &Tester) -> Option<Recipe> {
     ))
 }
 
-fn of_redis(sandbox: &SandboxContext<'_>, tester: &Tester, sample: &Sample) -> anyhow::Result<Vec<Recipe>> {
+fn of_redis(
+    sandbox: &SandboxContext<'_>,
+    sandbox_user: &SandboxUser,
+    sample: &Sample,
+) -> anyhow::Result<Vec<Recipe>> {
     let Some(RedisBackend { redis, names }) = stores::redis_backend(&sandbox.context.config)? else {
         return Ok(Vec::new());
     };
@@ -116,7 +120,7 @@ fn of_redis(sandbox: &SandboxContext<'_>, tester: &Tester, sample: &Sample) -> a
         false => "",
     };
     let stream = quoted(names.traffic());
-    let passkey = tester.user.passkey;
+    let passkey = sandbox_user.user.passkey;
     let tracker = &sandbox.context.config.tracker;
     let entry = format!(
         "passkey {passkey} infohash {} peer_id {} port 51001 ip 127.0.0.1 af IPv4 du 1048576 dd 0 left 0 event none \
@@ -164,12 +168,12 @@ fn of_redis(sandbox: &SandboxContext<'_>, tester: &Tester, sample: &Sample) -> a
 
 fn of_clients(
     sandbox: &SandboxContext<'_>,
-    seeder: &Tester,
-    leecher: &Tester,
+    seeder: &SandboxUser,
+    leecher: &SandboxUser,
     sample: &Sample,
 ) -> Vec<Recipe> {
     let path = |path: &Path| quoted(&path.display().to_string());
-    let torrent_of = |tester: &Tester| path(&tester.folder.join(sample.torrent_name()));
+    let torrent_of = |sandbox_user: &SandboxUser| path(&sandbox_user.folder.join(sample.torrent_name()));
     let content = path(&sandbox.folder.join("content"));
     let downloads = path(&sandbox.folder.join("downloads"));
     let home = |name: &str| path(&sandbox.folder.join(name));
@@ -210,14 +214,14 @@ fn of_clients(
     ]
 }
 
-fn accounts(sandbox: &SandboxContext<'_>, tester: &Tester) -> Recipe {
+fn accounts(sandbox: &SandboxContext<'_>, sandbox_user: &SandboxUser) -> Recipe {
     let program =
         std::env::current_exe().map_or_else(|_| "rollcall".to_owned(), |path| path.display().to_string());
     let data = std::path::absolute(&sandbox.context.data).unwrap_or_else(|_| sandbox.context.data.clone());
     let mut command = format!(
         "{} user show {} --data {}",
         quoted(&program),
-        tester.user.id,
+        sandbox_user.user.id,
         quoted(&data.display().to_string())
     );
     if let Some(file) = sandbox.context.config.file() {

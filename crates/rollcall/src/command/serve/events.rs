@@ -90,7 +90,7 @@ impl Events {
 /// Of the system, or of the program that embeds this server. Signals are not lost while no one waits.
 pub(super) enum Signals {
     System { terminate: Signal, interrupt: Signal, hang_up: Signal },
-    Embedding(watch::Receiver<bool>),
+    Embedded(watch::Receiver<bool>),
 }
 
 impl Signals {
@@ -103,8 +103,8 @@ impl Signals {
         })
     }
 
-    pub(super) fn of_host(stop: watch::Receiver<bool>) -> Self {
-        Signals::Embedding(stop)
+    pub(super) fn embedded(stop: watch::Receiver<bool>) -> Self {
+        Signals::Embedded(stop)
     }
 
     async fn next(&mut self) -> ServerEvent {
@@ -114,7 +114,7 @@ impl Signals {
                 _ = interrupt.recv() => ServerEvent::Stop,
                 _ = hang_up.recv() => ServerEvent::Reload,
             },
-            Signals::Embedding(_) => {
+            Signals::Embedded(_) => {
                 self.stop().await;
                 ServerEvent::Stop
             }
@@ -129,7 +129,7 @@ impl Signals {
                 _ = interrupt.recv() => {}
             },
             // A dropped sender is a stop request.
-            Signals::Embedding(stop) => drop(stop.wait_for(|stop| *stop).await),
+            Signals::Embedded(stop) => drop(stop.wait_for(|stop| *stop).await),
         }
     }
 

@@ -17,12 +17,12 @@ const MEMORY_PERCENT_WARNING: u64 = 80;
 const MEMORY_PERCENT_PROBLEM: u64 = 95;
 
 /// `INFO` and, where permitted, `CONFIG GET`.
-struct Facts {
+struct ServerInfo {
     info: HashMap<String, String>,
     config: Option<HashMap<String, String>>,
 }
 
-impl Facts {
+impl ServerInfo {
     fn info(&self, name: &str) -> &str {
         self.info.get(name).map_or("", String::as_str)
     }
@@ -47,12 +47,12 @@ pub(super) async fn check(findings: &mut Findings, server: &ServerConnection, re
             );
         }
     };
-    let facts = Facts { info: read_info(&info), config: ask_config(server).await };
-    version(findings, server, &facts);
-    role(findings, server, &facts);
-    persistence(findings, server, &facts);
-    memory(findings, server, &facts, requirements.presence);
-    notifications(findings, server, &facts, requirements.expiry).await;
+    let info = ServerInfo { info: read_info(&info), config: read_config(server).await };
+    version(findings, server, &info);
+    role(findings, server, &info);
+    persistence(findings, server, &info);
+    memory(findings, server, &info, requirements.presence);
+    notifications(findings, server, &info, requirements.expiry).await;
     time(findings, server).await;
 }
 
@@ -62,7 +62,7 @@ fn read_info(text: &str) -> HashMap<String, String> {
     text.lines().filter_map(pair).collect()
 }
 
-async fn ask_config(server: &ServerConnection) -> Option<HashMap<String, String>> {
+async fn read_config(server: &ServerConnection) -> Option<HashMap<String, String>> {
     let mut all = HashMap::new();
     for name in ["appendfsync", "save", "notify-keyspace-events"] {
         let answer: HashMap<String, String> =
@@ -72,8 +72,8 @@ async fn ask_config(server: &ServerConnection) -> Option<HashMap<String, String>
     Some(all)
 }
 
-fn version(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
-    let version = facts.info("redis_version");
+fn version(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
+    let version = info.info("redis_version");
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     let found = format!("{} is version {version}; we test with {VERSION_TESTED}", server.name());
@@ -86,32 +86,32 @@ fn version(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
     }
 }
 
-fn role(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
+fn role(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
     let name = server.name();
-    if facts.info("role") != "master" {
+    if info.info("role") != "master" {
         findings.problem(
-            format!("{name} is a {}, which accepts no writes", facts.info("role")),
+            format!("{name} is a {}, which accepts no writes", info.info("role")),
             "set redis.url to the master, or use sentinels: redis+sentinel://…",
         );
     }
-    let is_cluster_node = facts.info("cluster_enabled") == "1";
+    let is_cluster_node = info.info("cluster_enabled") == "1";
     if is_cluster_node && !server.is_cluster_known {
         findings.problem(
             format!("{name} is a node of a cluster"),
             "use: redis.url = \"redis+cluster://HOST:PORT\"",
         );
     }
-    if facts.info("loading") == "1" {
+    if info.info("loading") == "1" {
         findings.problem(format!("{name} is still loading its data"), "wait, then run rollcall doctor again");
     }
 }
 
 /// What a crash loses.
-fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts) {
+fn persistence(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
     let (name, cli) = (server.name(), &server.cli);
     let turn_on = format!("{cli} CONFIG SET appendonly yes; {cli} CONFIG REWRITE");
-    if facts.info("aof_enabled") == "1" {
-        match facts.config("appendfsync") {
+    if info.info("aof_enabled") == "1" {
+        match info.config("appendfsync") {
             Some("no") => findings.warning(
                 format!("{name} has an append-only file with appendfsync no: a crash of its machine loses up to half a minute"),
                 format!("{cli} CONFIG SET appendfsync everysec; {cli} CONFIG REWRITE"),
@@ -121,7 +121,7 @@ fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts
                 "{name} has an append-only file; a crash of its machine loses up to two seconds"
             )),
         }
-    } else if facts.config("save").is_some_and(str::is_empty) {
+    } else if info.config("save").is_some_and(str::is_empty) {
         findings.problem(format!("{name} has no persistence: a restart loses the whole journal"), turn_on);
     } else {
         findings.warning(
@@ -129,7 +129,7 @@ fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts
             turn_on,
         );
     }
-    let is_ok = |key: &str| matches!(facts.info(key), "ok" | "");
+    let is_ok = |key: &str| matches!(info.info(key), "ok" | "");
     if !is_ok("aof_last_write_status") || !is_ok("rdb_last_bgsave_status") {
         findings.problem(
             format!("{name} failed to write to its disk the last time"),
@@ -138,10 +138,10 @@ fn persistence(findings: &mut Findings, server: &ServerConnection, facts: &Facts
     }
 }
 
-fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has_presence: bool) {
+fn memory(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo, has_presence: bool) {
     let (name, cli) = (server.name(), &server.cli);
-    let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
-    let policy = facts.info("maxmemory_policy");
+    let (used, max) = (info.info_number("used_memory"), info.info_number("maxmemory"));
+    let policy = info.info("maxmemory_policy");
     let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
     let presence = if has_presence { ", and online users would be shown as offline" } else { "" };
     match (policy, max) {
@@ -171,12 +171,12 @@ fn memory(findings: &mut Findings, server: &ServerConnection, facts: &Facts, has
 async fn notifications(
     findings: &mut Findings,
     server: &ServerConnection,
-    facts: &Facts,
+    info: &ServerInfo,
     wants_expiry: bool,
 ) {
     const SETTING: &str = "notify-keyspace-events";
     let name = server.name();
-    let Some(flags) = facts.config(SETTING) else {
+    let Some(flags) = info.config(SETTING) else {
         let found = format!("{name}: {SETTING} is unknown: no permission for CONFIG GET");
         return match wants_expiry {
             true => findings.warning(found, notify::REMEDY),
