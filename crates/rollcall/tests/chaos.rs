@@ -1,11 +1,12 @@
-//! Every byte counts once, though the tracker, the consumers, Redis and the database are killed (SIGKILL) and started
-//! again at random moments, and the disk of an embedded server is full now and then: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
-//! failures because a store was down (J5, J6 as corrected).
+//! Every byte counts once, although the tracker, the consumers, Redis and the database are killed (SIGKILL) and
+//! restarted at random moments, and the disk of an embedded server is full at times: nothing is lost where
+//! `journal.ack` promised storage (L6), nothing is doubled, and there are no failed entries because a store was down
+//! (J5, J6 as corrected).
 //!
-//! Meanwhile the wall clock of the tracker's process is set forward and back by up to eight hours, again and again.
+//! Meanwhile the wall clock of the tracker's process is repeatedly set forward and back by up to eight hours.
 //!
-//! `CHAOS_SEED` repeats a run as far as chance allows: who is struck, in which order, after which pauses. `CHAOS_KILLS`
-//! says how many kills there are, over all tests of this file.
+//! `CHAOS_SEED` repeats a run as far as timing allows: victims, order, pauses. `CHAOS_KILLS` sets the number of kills
+//! over all tests of this file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;

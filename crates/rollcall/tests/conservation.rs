@@ -1,7 +1,7 @@
 //! Every byte counts once: a thousand simulated clients with known totals announce to the real server, and in the end
-//! every user's and every torrent's figures equal theirs to the byte (L2, L6, L7), the lists say who seeds and who
-//! leeches (A1–A3), and nothing lies among the failures. Beside them a few members cheat: they gain no more than the rate
-//! limits allow, and are among the risks (J8).
+//! the figures of every user and torrent equal theirs to the byte (L2, L6, L7), the activity lists are right (A1–A3),
+//! and there are no failed entries. A few cheating users gain no more than the rate limits allow, and are reported as
+//! risks (J8).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;

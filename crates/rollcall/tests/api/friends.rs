@@ -1,5 +1,4 @@
-//! Who knows whom, and who may see what: `/api/v1/users/{id}/friends`, `/api/v1/friends/import`,
-//! `/api/v1/users/{id}/privacy`.
+//! Friendships and privacy: `/api/v1/users/{id}/friends`, `/api/v1/friends/import`, `/api/v1/users/{id}/privacy`.
 
 use serde_json::{Value as Json, json};
 

@@ -94,12 +94,12 @@ impl Shell {
     }
 }
 
-/// What the tracker says to whom it lets in.
+/// Reply to an admitted announce.
 pub fn is_welcome(reply: &str) -> bool {
     reply.contains("5:peers") && !reply.contains("failure reason")
 }
 
-/// What it says to whom nobody knows.
+/// Reply to an unknown passkey.
 pub fn is_unknown(reply: &str) -> bool {
     reply.contains("14:failure reason") && reply.contains("unknown passkey")
 }

@@ -20,7 +20,7 @@ fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {
     // "The verify endpoint fails: rely on the whitelist in Redis for a while"
     place.site.kill();
     assert!(is_welcome(&place.shell.run("announce $KNOWN 1 'uploaded=5&downloaded=0&left=9'")));
-    // "... only passkeys that hit are let in": others are told to come back, not that they are unknown.
+    // "... only passkeys that hit are let in": others get `retry in`, not an unknown passkey.
     let refused = place.shell.run("announce $LATE 2 'uploaded=0&downloaded=0&left=9'");
     assert!(refused.contains("cannot be checked right now") && refused.contains("8:retry in"), "{refused}");
     // They are let in by the set, and not by what the tracker remembers: it looks them up anew once its TTL is over, or when

@@ -78,8 +78,8 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
     site.wait_logged(&["the journal takes entries again"]);
 }
 
-/// Without it, what the dead master had confirmed and not passed on is gone. Heartbeats are answered from memory all the
-/// while, without one failure, and totals make up for the bytes.
+/// Without it, entries that the dead master had confirmed but not replicated are lost. Regular announces are answered
+/// from memory throughout, and totals make up for the bytes.
 #[test]
 fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
     let mut cluster = cluster();

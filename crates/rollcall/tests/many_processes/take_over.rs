@@ -143,8 +143,8 @@ fn held_up(site: &Site, name: &str) -> Process {
     next
 }
 
-/// Stopping one of the two never leaves nobody: stopped while it warms up, the new one goes and the old one serves on;
-/// and if it is the old one that is stopped, the new one waits for its end and serves.
+/// Stopping one process always leaves the other serving: if the new one is stopped while it starts, the old one
+/// continues; if the old one is stopped, the new one waits for its end and serves.
 #[test]
 fn a_process_stopped_during_a_take_over_leaves_the_other_serving() {
     let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);

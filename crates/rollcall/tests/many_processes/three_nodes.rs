@@ -31,7 +31,7 @@ const CLIENTS: [StartClient; 4] = [Libtorrent::start, Aria2::start, Transmission
 struct Told {
     /// Its counters at the last accepted announce.
     moved: Moved,
-    /// Whether it said so. A client whose goal is reached while its node is dead tells another one no more than that
+    /// Whether it sent `completed`. A client that completes while its node is dead sends another node only that
     /// nothing is left.
     has_completed: bool,
 }

@@ -16,7 +16,7 @@ pub fn server() -> ServerBuilder {
         .set("site.metrics_open", true)
 }
 
-/// The shortest ladder of P7 that settings allow: a heartbeat each 5 s, probes of 1 s, gone after 15 s.
+/// The shortest times of P7 that the settings allow: a heartbeat every 5 s, probes of 1 s, offline after 15 s.
 pub fn quick_ladder(builder: ServerBuilder) -> ServerBuilder {
     builder
         .set("presence.heartbeat_s", 5)

@@ -196,8 +196,8 @@ fn typing_devices_rooms_and_tracking(kind: Kind) {
     assert_eq!(event.said["code"], 3503, "{event:?}");
 }
 
-/// What was declared is the person's and kept by the server; what the session looks at, and whether somebody looks, is told
-/// anew. What is asked for without a server is said as soon as there is one.
+/// The declared status is stored by the server; subscriptions and app state of the session are sent again. Requests
+/// without a connection are sent after the reconnect.
 fn everything_is_restored_after_a_reconnect(kind: Kind) {
     let (mut server, mut one, mut two) = two_friends(kind);
     let mut three = arrive(kind, &server, "3", "other");

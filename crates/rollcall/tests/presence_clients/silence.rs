@@ -37,8 +37,8 @@ fn pair_with(silent_address: &str) -> Pair {
     Pair { _server: server, watcher, silent }
 }
 
-/// P7, with settings of a sixth: heartbeats each 5 s, so overdue at 5, unanswered (1 s) and so away at 6, gone at 15; all
-/// from the last sign of life, which was up to a ping (2 s) before the silence began.
+/// P7 with shortened settings: heartbeats every 5 s, so overdue at 5, unanswered (1 s) and so away at 6, offline at
+/// 15; counted from the last activity, which was up to one ping (2 s) before the silence.
 #[track_caller]
 fn assert_ladder(watcher: &mut Agent, silent_since: Duration) {
     let away = watcher.wait_status("2", "away");

@@ -15,7 +15,7 @@ use crate::{PATIENCE, add_torrent, builder, leecher};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollcall");
 
-/// The program with JSON for its greeting, at ports that the system chooses.
+/// The program with a JSON startup message, on free ports.
 struct Greeting {
     process: Process,
     lines: BufReader<ChildStdout>,
