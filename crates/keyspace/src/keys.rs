@@ -24,7 +24,7 @@ pub struct BaseNames {
     pub dead_letters: String,
     /// Stream of dead letters after their last retry (`TRACKER_FAILED_KEY`).
     pub failed: String,
-    /// Set of passkeys that may announce without a user in the database (`access.whitelist_key`).
+    /// Set of passkeys that may announce without a user in the database.
     pub whitelist: String,
 }
 
@@ -171,7 +171,7 @@ fn check_distinct(base: &BaseNames) -> Result<(), RedisError> {
     let BaseNames { stream, dead_letters, failed, whitelist } = base;
     if whitelist.is_empty() || [stream, dead_letters, failed].contains(&whitelist) {
         return Err(RedisError::settings(format!(
-            "access.whitelist_key ({whitelist}) must differ from the stream names: leave it out for pt:passkeys"
+            "TRACKER_STREAM_KEY, TRACKER_DLQ_KEY and TRACKER_FAILED_KEY must differ from {whitelist}, the whitelist"
         )));
     }
     if [stream, dead_letters, failed].iter().any(|name| name.is_empty()) {
@@ -214,8 +214,7 @@ fn tagged(set: &str, ending: &str) -> Result<String, RedisError> {
         .find(|candidate| slot_of(candidate.as_bytes()) == slot)
         .ok_or_else(|| {
             RedisError::settings(format!(
-                "on a Redis cluster, no name derived from {set} is in its slot: give access.whitelist_key a name without \
-                 braces, or with a tag such as {{pt}}:passkeys"
+                "on a Redis cluster, no name derived from {set} is in its slot"
             ))
         })
 }

@@ -1,4 +1,4 @@
-//! Announce URLs: what a user puts into a client.
+//! Announce URLs of a user.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,21 +8,17 @@ use domain::Passkey;
 
 use crate::config::Tracker;
 
-/// The URLs by which one user can announce.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnnounceUrls {
-    /// Over HTTPS.
     pub https: Vec<String>,
-    /// Over HTTP.
     pub http: Vec<String>,
-    /// Over UDP (BEP 15, with the passkey as BEP 41 has it).
+    /// BEP 15, with the passkey by BEP 41.
     pub udp: Vec<String>,
 }
 
-/// Why there are no URLs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the server listens on every address or on a port chosen at start ({listening}), which says nothing about how \
+    "the server listens on every address or on a port chosen at start ({listening}), so it is unknown how \
      clients reach it: add --base, such as --base http://tracker.example.org:6969"
 )]
 pub struct NoReachableAddress {
@@ -30,7 +26,6 @@ pub struct NoReachableAddress {
 }
 
 impl AnnounceUrls {
-    /// The URLs of the addresses the server listens on.
     pub fn of_listeners(tracker: &Tracker, passkey: Passkey) -> Result<Self, NoReachableAddress> {
         let urls_of = |scheme: Scheme, addresses: &[SocketAddr]| -> Vec<String> {
             let reachable = addresses.iter().filter(|a| a.port() != 0 && !a.ip().is_unspecified());
@@ -49,7 +44,7 @@ impl AnnounceUrls {
         Ok(urls)
     }
 
-    /// The URLs below `base`. For a web address also the UDP ports of the same host, which no web proxy hides.
+    /// For an HTTP(S) base also the UDP ports of the same host, which an HTTP proxy does not hide.
     pub fn of_base(base: &BaseUrl, tracker: &Tracker, passkey: Passkey) -> Self {
         let mut urls = AnnounceUrls::default();
         let own = format!("{base}{}", path(passkey));
@@ -61,7 +56,7 @@ impl AnnounceUrls {
                 return urls;
             }
         }
-        // What listens on loopback only cannot be reached under the base's name.
+        // A loopback listener is not reachable under the host of the base.
         let is_open = |address: &&SocketAddr| address.port() != 0 && !address.ip().is_loopback();
         let mut ports: Vec<u16> = tracker.udp_addr.iter().filter(is_open).map(SocketAddr::port).collect();
         ports.sort_unstable();
@@ -70,7 +65,7 @@ impl AnnounceUrls {
         urls
     }
 
-    /// All of them, the most private first.
+    /// HTTPS first, UDP last.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.https.iter().chain(&self.http).chain(&self.udp).map(String::as_str)
     }
@@ -108,18 +103,17 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// How clients reach the server: `https://tracker.example.org`, a port and a path if need be.
+/// `https://tracker.example.org`, with an optional port and path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     scheme: Scheme,
-    /// A name or an address, the latter in brackets if it is IPv6.
+    /// A name or an address; IPv6 in brackets.
     host: String,
     port: Option<u16>,
-    /// Empty, or begins with a slash and does not end in one.
+    /// Empty, or starting with a slash and not ending in one.
     path: String,
 }
 
-/// The text is no base URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a URL such as https://tracker.example.org, http://203.0.113.5:6969 or udp://[2001:db8::5]:6969"
@@ -146,7 +140,7 @@ impl FromStr for BaseUrl {
         if scheme == Scheme::Udp && port.is_none() {
             return Err(NotABaseUrl);
         }
-        // Whoever gives the whole announce URL means what is in front of it.
+        // A complete announce URL is accepted: its prefix is the base.
         let path = path.trim_end_matches('/');
         let path = path.strip_suffix("/announce").unwrap_or(path);
         Ok(BaseUrl { scheme, host: host.to_owned(), port, path: path.to_owned() })
@@ -219,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_nobody_can_dial_ask_for_a_base() {
+    fn wildcard_addresses_require_a_base() {
         let everywhere = vec!["0.0.0.0:6969".parse().unwrap(), "127.0.0.1:0".parse().unwrap()];
         let tracker = Tracker { http_addr: everywhere, udp_addr: Vec::new(), ..Tracker::default() };
         let refusal = AnnounceUrls::of_listeners(&tracker, passkey()).unwrap_err().to_string();
@@ -228,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_web_base_brings_the_udp_port_along() {
+    fn an_http_base_includes_the_udp_port() {
         let base = "HTTPS://tracker.example.org/site/announce".parse().unwrap();
         let tracker = Tracker { udp_addr: vec!["0.0.0.0:6969".parse().unwrap()], ..Tracker::default() };
         let urls = AnnounceUrls::of_base(&base, &tracker, passkey());
@@ -243,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_udp_base_stands_alone() {
+    fn a_udp_base_is_the_only_url() {
         let base = "udp://[2001:db8::5]:80".parse().unwrap();
         let urls = AnnounceUrls::of_base(&base, &Tracker::default(), passkey());
         assert_eq!(urls.iter().collect::<Vec<_>>(), ["udp://[2001:db8::5]:80/0123abcd/announce"]);
     }
 
     #[test]
-    fn what_is_no_base_is_refused() {
+    fn invalid_bases_are_refused() {
         let refused = [
             "tracker.example.org",
             "ftp://host",

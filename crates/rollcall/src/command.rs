@@ -1,25 +1,25 @@
-//! The commands, one file each, all in the same steps: open, apply, record what was changed, print.
+//! The commands, one file each, in the same steps: open, apply, audit, print.
 
 pub mod accounts;
 pub mod audit;
+mod audited;
 pub mod backup;
 pub mod client;
 pub mod config;
+pub mod dead_letters;
 pub mod demo;
 pub mod doctor;
 pub mod friend;
+mod input;
 pub mod journal;
 pub mod key;
-pub mod letters;
 pub mod multiplier;
 mod openapi;
 pub mod passkey;
 pub mod ping;
 pub mod port;
-mod recorded;
 pub mod sandbox;
 pub mod serve;
-mod source;
 mod sync;
 pub mod token;
 pub mod torrent;
@@ -33,55 +33,49 @@ use std::sync::Arc;
 use ::journal::{Journal, Lane};
 use access::Store;
 
-use crate::backends;
 use crate::cli::{Cli, Command, ConfigCommand, GlobalArgs};
 use crate::config::{Config, Sources};
 use crate::output::Output;
 use crate::recorded_settings;
+use crate::wiring::stores;
 
-/// Lists are fetched in pages of so many rows.
+/// Rows per page of a list.
 const PAGE_ROWS: u32 = 1000;
 
-/// What every command works with.
 #[derive(Debug)]
-pub struct Desk {
-    /// The settings in force.
+pub struct CommandContext {
     pub config: Config,
-    /// The data folder.
     pub data: PathBuf,
-    /// Where results go.
     pub output: Output,
 }
 
-impl Desk {
-    fn set_up(global: GlobalArgs, command: &Command) -> anyhow::Result<Self> {
+impl CommandContext {
+    fn new(global: GlobalArgs, command: &Command) -> anyhow::Result<Self> {
         let data = global.data_folder();
         let sources = Sources::new(global.config, std::env::vars_os(), global.set);
         let config = match command {
-            // These say what the settings are to be.
+            // These use the given settings, not the recorded ones.
             Command::Serve { .. } | Command::Config(_) => sources.load()?,
             _ => recorded_settings::load(sources, &data)?,
         };
-        Ok(Desk { config, data, output: Output::new(global.json) })
+        Ok(CommandContext { config, data, output: Output::new(global.json) })
     }
 
-    /// Opens the database; makes it if it is not there.
+    /// Creates the database if it does not exist.
     pub async fn open_store(&self) -> anyhow::Result<Store> {
         let store = Store::open(&self.config.database_url(&self.data)).await?;
         if store.is_new() {
-            // Most likely the command runs in another folder than the server.
-            eprintln!("note: there was no database at {}; made an empty one", store.shown());
+            // Probably the command runs in another folder than the server.
+            eprintln!("note: there was no database at {}; created an empty one", store.shown());
         }
         Ok(store)
     }
 
-    /// Opens the journal.
     pub async fn open_journal(&self) -> anyhow::Result<Arc<dyn Journal>> {
-        Ok(backends::open_journal(&self.config, &self.data).await?.store)
+        Ok(stores::open_journal(&self.config, &self.data).await?.store)
     }
 }
 
-/// Runs the command that was asked for.
 pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Command::Config(ConfigCommand::Print) = cli.command {
         config::print(Output::new(cli.global.json))?;
@@ -98,32 +92,32 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         demo::run(cli.global, args).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    let desk = Desk::set_up(cli.global, &cli.command)?;
+    let context = CommandContext::new(cli.global, &cli.command)?;
     match cli.command {
         Command::Serve { roles, take_over } => {
-            serve::run(desk, &roles.unwrap_or_default(), take_over).await?;
+            serve::run(context, &roles.unwrap_or_default(), take_over).await?;
         }
-        Command::User(command) => user::run(&desk, command).await?,
-        Command::Passkey(command) => return passkey::run(&desk, command).await,
-        Command::Torrent(command) => torrent::run(&desk, command).await?,
-        Command::Client(command) => client::run(&desk, command).await?,
-        Command::Port(command) => port::run(&desk, command).await?,
-        Command::Friend(command) => friend::run(&desk, command).await?,
-        Command::Key(command) => key::run(&desk, command).await?,
-        Command::Token(args) => token::run(&desk, args).await?,
-        Command::Multiplier(command) => multiplier::run(&desk, command).await?,
-        Command::Journal(command) => journal::run(&desk, command).await?,
-        Command::Dlq(command) => letters::run(&desk, Lane::Dead, command).await?,
-        Command::Failed(command) => letters::run(&desk, Lane::Failed, command).await?,
-        Command::Audit(command) => return audit::run(&desk, command),
-        Command::Config(_) => config::check(&desk)?,
-        Command::Ping => return ping::run(&desk),
-        Command::Backup(args) => backup::backup(&desk, &args.file).await?,
-        Command::Restore(args) => backup::restore(&desk, &args.file).await?,
-        Command::Migrate(args) => backup::migrate(&desk, &args.to).await?,
-        Command::Sandbox(args) => sandbox::run(&desk, args).await?,
+        Command::User(command) => user::run(&context, command).await?,
+        Command::Passkey(command) => return passkey::run(&context, command).await,
+        Command::Torrent(command) => torrent::run(&context, command).await?,
+        Command::Client(command) => client::run(&context, command).await?,
+        Command::Port(command) => port::run(&context, command).await?,
+        Command::Friend(command) => friend::run(&context, command).await?,
+        Command::Key(command) => key::run(&context, command).await?,
+        Command::Token(args) => token::run(&context, args).await?,
+        Command::Multiplier(command) => multiplier::run(&context, command).await?,
+        Command::Journal(command) => journal::run(&context, command).await?,
+        Command::Dlq(command) => dead_letters::run(&context, Lane::Dead, command).await?,
+        Command::Failed(command) => dead_letters::run(&context, Lane::Failed, command).await?,
+        Command::Audit(command) => return audit::run(&context, command),
+        Command::Config(_) => config::check(&context)?,
+        Command::Ping => return ping::run(&context),
+        Command::Backup(args) => backup::backup(&context, &args.file).await?,
+        Command::Restore(args) => backup::restore(&context, &args.file).await?,
+        Command::Migrate(args) => backup::migrate(&context, &args.to).await?,
+        Command::Sandbox(args) => sandbox::run(&context, args).await?,
         Command::Openapi | Command::Doctor | Command::Demo(_) => {
-            unreachable!("these were run above, since they work without the operator's settings, too")
+            unreachable!("handled above: these work without the operator's settings")
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,12 +1,12 @@
-//! The SQLite files of a server, looked at before they are used.
+//! Checks of the SQLite files before they are opened.
 //!
-//! - A file that is damaged, or something else than a database, stops the start, with what to do about it. One that only
-//!   follows from the journal is set aside instead, and made anew.
-//! - A database that was emptied, removed or replaced since the last start stops the start, too: an empty one would
-//!   otherwise begin as a tracker without users. Each file has an identity (SQLite's `application_id`), and the data
-//!   folder remembers the identities in the file `databases`.
+//! - A damaged file, or one that is not a database, stops the start, with a remedy. One that can be rebuilt from the
+//!   journal is renamed and recreated instead.
+//! - A database that was emptied, removed or replaced since the last start also stops it: an empty one would start as
+//!   a tracker without users. Each file has an identity (SQLite's `application_id`), and the file `databases` in the
+//!   data folder lists the identities.
 //!
-//! Checks take at most [`CHECK_BUDGET`] for each file, so that a large one does not hold up the start.
+//! At most [`CHECK_BUDGET`] per file, so that a large one does not delay the start.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,14 +23,13 @@ use tracing::{debug, warn};
 
 use crate::config::Config;
 
-/// How long the check of one file may take.
+/// Time limit per file.
 const CHECK_BUDGET: Duration = Duration::from_secs(2);
-/// Where the data folder remembers the identities of its files.
 const IDENTITIES_FILE: &str = "databases";
-/// The lists of who seeds and who leeches: they follow from the journal.
+/// The activity lists: rebuilt from the journal.
 pub const ACTIVITY_FILE: &str = "activity.db";
 
-/// The files that cannot be made again from others.
+/// The files that cannot be rebuilt.
 #[derive(Debug)]
 pub struct DataFiles {
     data: PathBuf,
@@ -38,7 +37,7 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// Looks at all of them. To be called before any is opened.
+    /// To be called before any of them is opened.
     pub async fn check(config: &Config, data: &Path) -> anyhow::Result<DataFiles> {
         let is_embedded = config.redis_settings()?.is_none();
         let database = sqlite_path(&config.database_url(data));
@@ -54,13 +53,13 @@ impl DataFiles {
             debug!(path = %path.display(), ?soundness, "file checked");
         }
         if is_embedded {
-            set_aside_if_damaged(&data.join(ACTIVITY_FILE)).await?;
+            rename_if_damaged(&data.join(ACTIVITY_FILE)).await?;
         }
         Ok(checked)
     }
 
-    /// Forgets the identities of these files: they were restored, or made by a migration.
-    pub fn forget(data: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+    /// Removes the identities of files that were restored or created by a migration.
+    pub fn remove_identities(data: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
         let all = DataFiles { data: data.to_owned(), files: files.to_vec() };
         let mut identities = all.known_identities()?;
         let before = identities.len();
@@ -71,14 +70,13 @@ impl DataFiles {
         }
     }
 
-    /// Remembers the files as they are now. To be called once all of them are open. What goes wrong is no reason not to
-    /// serve: the next start remembers them.
-    pub async fn remember(&self) {
-        if let Err(error) = self.try_remember().await {
+    /// Records the identities. To be called once all files are open. Errors are logged: the next start records them.
+    pub async fn record(&self) {
+        if let Err(error) = self.try_record().await {
             let reason = crate::one_line(&error);
             warn!(
                 reason,
-                "the identities of the databases could not be written; an emptied one would not be noticed"
+                "cannot write the identities of the databases; an emptied one would not be detected"
             );
         }
     }
@@ -88,20 +86,20 @@ impl DataFiles {
         let remembered = remembered.display();
         if soundness == Integrity::Empty {
             bail!(
-                "{shown} is missing or empty, but this data folder was used with it: restore a backup (rollcall restore); or, to begin with an \
+                "{shown} is missing or empty, but this data folder was used with it: restore a backup (rollcall restore); or, to start with an \
                  empty one, delete {remembered} and start again"
             );
         }
         if integrity::identity(path).await? != expected {
             bail!(
-                "{shown} is another database than the one that this data folder was used with: put the right one back; or, \
+                "{shown} is not the database that this data folder was used with: put that one back; or, \
                  if this is the one to use, delete {remembered} and start again"
             );
         }
         Ok(())
     }
 
-    async fn try_remember(&self) -> anyhow::Result<()> {
+    async fn try_record(&self) -> anyhow::Result<()> {
         let mut identities = self.known_identities()?;
         let before = identities.clone();
         for path in &self.files {
@@ -120,7 +118,7 @@ impl DataFiles {
         }
     }
 
-    /// How a file is named among the identities: as it lies in the data folder, which may be moved.
+    /// Relative to the data folder, which may be moved.
     fn name_of(&self, path: &Path) -> String {
         path.strip_prefix(&self.data).unwrap_or(path).display().to_string()
     }
@@ -139,7 +137,7 @@ impl DataFiles {
         Ok(text.lines().filter_map(line).collect())
     }
 
-    /// All of the file or nothing: it is written under another name first.
+    /// Written under another name first, so that the file is complete or absent.
     fn write_identities(&self, identities: &BTreeMap<String, i32>) -> anyhow::Result<()> {
         let path = self.data.join(IDENTITIES_FILE);
         let unfinished = self.data.join(format!("{IDENTITIES_FILE}.{}", std::process::id()));
@@ -160,12 +158,12 @@ impl DataFiles {
     }
 }
 
-/// Whether a file holds nothing yet.
+/// Whether the file is missing or empty.
 pub fn is_new(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |file| file.len() == 0)
 }
 
-/// The file of a SQLite address; none for other addresses.
+/// None for other databases.
 pub fn sqlite_path(url: &str) -> Option<PathBuf> {
     (Kind::of(url) == Some(Kind::Sqlite)).then(|| {
         let rest = url.strip_prefix("sqlite:").unwrap_or(url);
@@ -174,28 +172,28 @@ pub fn sqlite_path(url: &str) -> Option<PathBuf> {
 }
 
 fn fresh_identity() -> anyhow::Result<i32> {
-    let random = getrandom::u32().context("the system gives no random numbers")?;
-    // Zero is a file that was given none.
+    let random = getrandom::u32().context("cannot read random numbers from the system")?;
+    // Zero means that a file has no identity.
     Ok(random.max(1).cast_signed())
 }
 
-/// Gives a file that follows from the journal another name if it is damaged.
-async fn set_aside_if_damaged(path: &Path) -> anyhow::Result<()> {
+/// Renames a damaged file that can be rebuilt from the journal.
+async fn rename_if_damaged(path: &Path) -> anyhow::Result<()> {
     let reason = match check_sqlite(path, CHECK_BUDGET).await {
         Err(error @ (DatabaseError::NotADatabase { .. } | DatabaseError::Damaged { .. })) => error,
-        // A file that cannot be opened is told when it is.
+        // Other errors are reported when the file is opened.
         Ok(_) | Err(_) => return Ok(()),
     };
-    let aside = format!("{}.damaged-{}", path.display(), SystemClock.now().0);
+    let renamed_to = format!("{}.damaged-{}", path.display(), SystemClock.now().0);
     for suffix in ["", "-wal", "-shm"] {
         let from = format!("{}{suffix}", path.display());
-        match fs::rename(&from, format!("{aside}{suffix}")) {
+        match fs::rename(&from, format!("{renamed_to}{suffix}")) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot set {from} aside, which is damaged"));
+                return Err(error).with_context(|| format!("cannot rename the damaged file {from}"));
             }
             _ => {}
         }
     }
-    warn!(%reason, aside, "set aside; it is made again from the journal");
+    warn!(%reason, renamed_to, "renamed a damaged file; it is rebuilt from the journal");
     Ok(())
 }

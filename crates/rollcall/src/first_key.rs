@@ -1,7 +1,6 @@
 //! The first admin key: shown on a terminal, otherwise written to a file that only its owner can read.
 //!
-//! What is printed elsewhere than on a terminal is kept: by the journal of systemd, by the log of a container, by
-//! whatever collects them.
+//! Output that is not a terminal's is usually stored: by systemd's journal, by a container's log.
 
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
@@ -10,20 +9,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Its name in the data folder.
+/// In the data folder.
 const FILE: &str = "first-admin-key";
 
-/// Where the first key is to be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FirstKey {
-    /// On the terminal: this is the key.
+    /// The key itself.
     Shown(String),
-    /// In this file.
     InFile(PathBuf),
 }
 
 impl FirstKey {
-    /// Decides by what standard output is, and writes the file.
+    /// Writes the file unless standard output is a terminal.
     pub fn deliver(key: &str, data: &Path) -> anyhow::Result<FirstKey> {
         if io::stdout().is_terminal() {
             return Ok(FirstKey::Shown(key.to_owned()));
@@ -34,7 +31,7 @@ impl FirstKey {
     }
 }
 
-/// A file that is there already was left by another database: it is replaced, never followed as a link or widened.
+/// An existing file is from another database: it is replaced; links are not followed.
 fn write(path: &Path, key: &str) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

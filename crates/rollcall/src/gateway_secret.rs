@@ -1,11 +1,10 @@
-//! The secret with which the tokens of people are signed: the configured one, or one that is made once and kept in the
-//! data folder.
+//! The secret of gateway tokens: the configured one, or one generated once in the data folder.
 //!
 //! # Guarantees
 //!
-//! - The file is whole from the moment it is there, only its owner can read it, and two servers that start at once
-//!   agree on one secret.
-//! - The secret is in no error and no log line.
+//! - The file is created complete, readable by its owner only; servers that start at the same time use the same
+//!   secret.
+//! - The secret is never in an error or a log line.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -16,31 +15,29 @@ use anyhow::{Context, bail};
 
 use crate::config::Config;
 
-/// The file in the data folder.
+/// In the data folder.
 pub const SECRET_FILE: &str = "gateway.secret";
-/// What can be guessed by a machine is shorter.
+/// Shorter secrets can be found by brute force.
 pub const SECRET_CHARS_MIN: usize = 32;
 
-/// Where the file is.
 pub fn path_in(data: &Path) -> PathBuf {
     data.join(SECRET_FILE)
 }
 
-/// Whether the settings leave it to us to have a secret: neither a secret nor a public key is configured.
-pub fn is_kept(config: &Config) -> bool {
+/// Whether neither a secret nor a public key is configured, so that the secret is in the data folder.
+pub fn is_stored(config: &Config) -> bool {
     let gateway = &config.gateway;
     gateway.token_hmac_secret.reveal().is_none()
         && gateway.token_public_key_file.is_none()
         && gateway.token_jwks_file.is_none()
 }
 
-/// The secret for a server: made if the settings leave it to us and there is none yet. None if tokens are signed with
-/// keys that only the site has.
+/// Generates the secret if none is configured or stored. None if tokens are signed with keys that only the site has.
 pub fn for_server(config: &Config, data: &Path) -> anyhow::Result<Option<String>> {
     if let Some(secret) = config.gateway.token_hmac_secret.reveal() {
         return Ok(Some(secret.to_owned()));
     }
-    if !is_kept(config) {
+    if !is_stored(config) {
         return Ok(None);
     }
     if let Some(secret) = read(data)? {
@@ -50,26 +47,25 @@ pub fn for_server(config: &Config, data: &Path) -> anyhow::Result<Option<String>
     read(data)?.with_context(|| format!("{} vanished", path_in(data).display())).map(Some)
 }
 
-/// The secret for a command, which makes none: it might look into another folder than the server.
+/// Generates none: a command may run on another folder than the server.
 pub fn for_command(config: &Config, data: &Path) -> anyhow::Result<String> {
     if let Some(secret) = config.gateway.token_hmac_secret.reveal() {
         return Ok(secret.to_owned());
     }
-    if !is_kept(config) {
+    if !is_stored(config) {
         bail!(
             "tokens are signed with a key that only the site has (gateway.token_public_key_file, \
-             gateway.token_jwks_file): let the site make them, or set gateway.token_hmac_secret as well"
+             gateway.token_jwks_file): let the site issue them, or also set gateway.token_hmac_secret"
         );
     }
     read(data)?.with_context(|| {
         format!(
-            "there is no secret at {}: start the server once (rollcall serve), or name its data folder with --data",
+            "there is no secret at {}: start the server once (rollcall serve), or set its data folder with --data",
             path_in(data).display()
         )
     })
 }
 
-/// The secret in the data folder, if there is one.
 pub fn read(data: &Path) -> anyhow::Result<Option<String>> {
     let path = path_in(data);
     let text = match fs::read_to_string(&path) {
@@ -80,8 +76,8 @@ pub fn read(data: &Path) -> anyhow::Result<Option<String>> {
     let secret = text.trim();
     if secret.chars().count() < SECRET_CHARS_MIN {
         bail!(
-            "{} holds no secret of {SECRET_CHARS_MIN} characters: remove it, and the next start makes another; \
-             tokens made with it stop working",
+            "{} holds no secret of {SECRET_CHARS_MIN} characters: remove it, and the next start generates another; \
+             tokens signed with it become invalid",
             path.display()
         );
     }
@@ -90,20 +86,20 @@ pub fn read(data: &Path) -> anyhow::Result<Option<String>> {
 
 fn make(data: &Path) -> anyhow::Result<()> {
     let mut random = [0; 32];
-    getrandom::fill(&mut random).context("the system gives no random numbers")?;
+    getrandom::fill(&mut random).context("cannot read random numbers from the system")?;
     let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     crate::node::create_private_folder(data)?;
     let (path, draft) = (path_in(data), data.join(format!("{SECRET_FILE}.{}", std::process::id())));
     let written = write_new(&draft, &secret).and_then(|()| fs::hard_link(&draft, &path));
     let _ = fs::remove_file(&draft);
     match written {
-        // Another server was faster: its secret counts.
+        // Another server was faster: its secret is used.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         outcome => outcome.with_context(|| format!("cannot write {}", path.display())),
     }
 }
 
-/// Written aside, so that nobody ever reads half of it.
+/// Under another name first, so that no process reads half of it.
 fn write_new(path: &Path, secret: &str) -> std::io::Result<()> {
     let mut file: File =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -118,12 +114,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_made_once_and_only_its_owner_reads_it() {
+    fn a_secret_is_generated_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let config = Config::default();
-        let told = for_command(&config, &data).unwrap_err().to_string();
-        assert!(told.contains("gateway.secret") && told.contains("rollcall serve"), "{told}");
+        let error = for_command(&config, &data).unwrap_err().to_string();
+        assert!(error.contains("gateway.secret") && error.contains("rollcall serve"), "{error}");
         let secret = for_server(&config, &data).unwrap().unwrap();
         assert_eq!(secret.len(), 64);
         assert_eq!(for_server(&config, &data).unwrap().as_deref(), Some(secret.as_str()));
@@ -134,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_start_at_once_agree() {
+    fn concurrent_starts_use_the_same_secret() {
         let folder = tempfile::tempdir().unwrap();
         make(folder.path()).unwrap();
         let first = read(folder.path()).unwrap();
@@ -143,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_secret_is_not_taken() {
+    fn a_file_without_a_secret_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(path_in(folder.path()), "short\n").unwrap();
-        let told = read(folder.path()).unwrap_err().to_string();
-        assert!(told.contains("remove it") && !told.contains("short\n"), "{told}");
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("remove it") && !error.contains("short\n"), "{error}");
     }
 }

@@ -2,33 +2,27 @@
 //!
 //! # Layout
 //!
-//! - [`cli`]: what can be written on the command line
-//! - [`command`]: one file per command, each in the same steps: open, apply, print
-//! - [`config`]: what an operator can set
-//! - [`roles`]: what one process does of the whole
-//! - [`data_files`]: the SQLite files, looked at before they are used
-//! - [`node`]: this process among others
-//! - [`backends`]: where everything is kept
-//! - [`engine`], [`directory`]: what runs behind the tracker
-//! - [`replica_side`]: swarms that are brought back at the start and kept like those of other nodes
-//! - [`take_over`]: a new process takes the place of the one that runs
-//! - [`logging`]: what the server says about itself
-//! - [`service_manager`]: tells systemd when the server is ready
-//! - [`output`]: what commands print
-//! - [`readiness`]: what `/readyz` asks
-//! - [`recorded_settings`]: what the server was started with, for commands on the same data folder
-//! - [`transfer`]: backups, and moving to a database of another kind
-//! - [`redis_cli`]: how an operator types `redis-cli`
-//! - [`announce_url`]: what a user puts into a client
-//! - [`when`]: moments as operators write them
-//! - [`verification`]: passkey verification
-//! - [`gateway_secret`]: with what the tokens of people are signed
-//! - [`site_keys_side`]: the database and the site's own keys, which say who may announce, and the copies in Redis
-//! - [`mirror_side`]: the tracker's layout in Redis
-//! - [`site_side`], [`gateway_side`]: the site beside the tracker, and the people who connect through it
-//! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: the configuration as these parts want it
+//! - [`cli`]: the command line
+//! - [`command`]: one file per command, each in the same steps: open, apply, audit, print
+//! - [`config`]: configuration keys, loading, validation
+//! - [`roles`]: what a process does: tracker, ledger, activity, mirror, gateway, site
+//! - [`data_files`]: checks of the SQLite files before they are opened
+//! - [`node`]: node name and locks of the data folder
+//! - [`wiring`]: assembles the parts of a server
+//! - [`take_over`]: a new process replaces the running one
+//! - [`logging`]: logs to standard error
+//! - [`service_manager`]: readiness notification for systemd
+//! - [`output`]: text and JSON output of commands
+//! - [`recorded_settings`]: the settings of the server, for commands on the same data folder
+//! - [`transfer`]: backup, restore, migration to another database
+//! - [`redis_cli`]: `redis-cli` command lines
+//! - [`announce_url`]: announce URLs of a user
+//! - [`moment`]: dates and durations on the command line
+//! - [`first_key`]: delivers the first API key
+//! - [`gateway_secret`]: the secret of gateway tokens
+//! - `steady_time`: steady time across restarts
 //!
-//! Results go to standard output. Errors and logs go to standard error; an error is one line that says what to do.
+//! Results go to standard output. Errors and logs go to standard error; an error is one line that names the remedy.
 //! Exit codes: 0 done, 1 failed, 2 the command line was not understood.
 //!
 //! # Start and stop
@@ -58,52 +52,39 @@
 //! **Readiness** follows from writes: one is tried every two seconds in journal, SQLite database and audit trail, and
 //! repeated failures of queue and views count too.
 //!
-//! **The demo** is `serve` in the same process, with settings of its own and a temporary folder, and a simulation on a
-//! thread beside it that uses sockets like any client. What it does follows from the seed, the time and the server's
-//! answers.
+//! **The demo** is `serve` in the same process, with its own settings and a temporary folder, and a simulation on a
+//! thread beside it that uses sockets like any client. The simulation depends on the seed, the time and the server's
+//! replies only.
 
-pub mod announce_url;
-pub mod backends;
+mod announce_url;
 pub mod cli;
-pub mod command;
-pub mod config;
-pub mod data_files;
-pub mod directory;
-pub mod engine;
-pub mod first_key;
+mod command;
+mod config;
+mod data_files;
+mod first_key;
 pub mod gateway_secret;
-pub mod gateway_settings;
-pub mod gateway_side;
-pub mod logging;
-pub mod mirror_side;
-pub mod node;
-pub mod output;
-pub mod readiness;
-pub mod recorded_settings;
-pub mod redis_cli;
-pub mod replica_side;
-pub mod roles;
-pub mod service_manager;
-pub mod site_keys_side;
-pub mod site_settings;
-pub mod site_side;
+mod logging;
+mod moment;
+mod node;
+mod output;
+mod recorded_settings;
+mod redis_cli;
+mod roles;
+mod service_manager;
 mod steady_time;
-pub mod take_over;
-pub mod tracker_settings;
-pub mod transfer;
-pub mod verification;
-pub mod when;
+mod take_over;
+mod transfer;
+mod wiring;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
 
-/// Enough that a view that is busy does not hold up the journal.
+/// So that a busy view does not delay the journal.
 const RUNTIME_THREADS: usize = 2;
 
-/// Runs a command to its end.
 pub fn run(cli: cli::Cli) -> ExitCode {
-    // Announces have threads of their own; these are for the journal and its views.
+    // Announces have their own threads; these are for the journal and its views.
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(RUNTIME_THREADS)
         .enable_all()
@@ -116,7 +97,7 @@ pub fn run(cli: cli::Cli) -> ExitCode {
     })
 }
 
-/// An error and its causes on one line; a cause that the error has already told is left out.
+/// An error and its causes on one line, without causes that the error already contains.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(|cause| cause.to_string().replace('\n', " ")) {
@@ -134,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_on_one_line_and_only_once() {
+    fn an_error_and_its_causes_are_one_line_without_repetition() {
         let cause = anyhow::anyhow!("disk full\nvery");
         assert_eq!(one_line(&cause.context("cannot write x")), "cannot write x: disk full very");
         let cause = anyhow::anyhow!("disk full");

@@ -1,4 +1,4 @@
-//! Logs: to standard error, in UTC, for people or for machines.
+//! Logs to standard error, in UTC, as text or JSON.
 
 use std::io::{self, IsTerminal};
 
@@ -11,20 +11,18 @@ use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 use crate::config::{Log, LogFilter, LogFormat};
 
-/// Changes the logs of a running server.
 #[derive(Clone, Debug)]
 pub struct LogControl {
     filter: reload::Handle<EnvFilter, Registry>,
 }
 
 impl LogControl {
-    /// From now on, write the lines that pass this filter.
     pub fn set_filter(&self, filter: &LogFilter) -> anyhow::Result<()> {
         self.filter.reload(env_filter(filter)?).context("cannot change log.level")
     }
 }
 
-/// Starts logging. Once per process.
+/// Once per process.
 pub fn init(log: &Log) -> anyhow::Result<LogControl> {
     let is_terminal = io::stderr().is_terminal();
     let lines = lines(log.format, is_terminal, io::stderr);
@@ -50,7 +48,7 @@ where
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    // The timestamps of both forms are UTC: that is what the layer does unless told otherwise.
+    // Timestamps are UTC by default.
     let layer = fmt::layer().with_writer(writer);
     if is_for_people {
         let has_colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -66,7 +64,6 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written, for the test to read.
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -94,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_get_one_object_a_line_with_utc_time() {
+    fn json_is_one_object_per_line_with_utc_time() {
         for (format, is_terminal) in [(LogFormat::Auto, false), (LogFormat::Json, true)] {
             let line = written(format, is_terminal);
             let json: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_a_line_of_text() {
+    fn text_is_one_line_per_event() {
         let line = written(LogFormat::Human, false);
         assert!(line.contains("Z  INFO announce refused user=7"), "{line}");
         assert_eq!(line.lines().count(), 1);

@@ -1,12 +1,13 @@
-//! This process among others: the data folder it holds, and its name.
+//! The node's name and the locks of its data folder.
 //!
 //! # Locks
 //!
-//! All of them are locks of the kernel on files in the data folder (`flock`), which end with the process, however it ends.
+//! All are kernel locks on files in the data folder (`flock`), released when the process ends in any way.
 //!
-//! - `lock` is held by one server: it has the node's name, and can be taken over from.
-//! - `locks/ROLE` is held by the server that has this role. Servers of different roles may share a data folder; two with
-//!   one role may not, since both would write the same snapshot, read the same entries and expire the same peers.
+//! - `lock` is held by the server that has the node's name and offers the take-over.
+//! - `locks/ROLE` is held by the server with this role. Servers with different roles may share a data folder; two
+//!   with the same role may not, because both would write the same snapshot, read the same entries and expire the
+//!   same peers.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
@@ -21,36 +22,32 @@ use tracing::warn;
 
 use crate::roles::{Role, Roles};
 
-/// Held by the server that uses the data folder.
 const LOCK_FILE: &str = "lock";
-/// The folder of the locks of each role.
 const ROLE_LOCKS: &str = "locks";
-/// The node's name, made up once.
+/// Generated once.
 const NAME_FILE: &str = "node";
-/// Far longer than a process id.
 const HOLDER_BYTES_MAX: u64 = 32;
 
-/// A server's hold on its data folder.
 #[derive(Debug)]
 pub struct Node {
     process: ProcessName,
-    /// Given back when the process ends, however it ends.
+    /// Released when the process ends in any way.
     lock: Option<File>,
     roles: Roles,
-    /// Those of all roles, or none.
+    /// Of all roles, or empty.
     role_locks: Vec<File>,
 }
 
 impl Node {
-    /// Takes the data folder. Where a server of other roles holds it, this one goes by a name of its own, and leaves the
-    /// other's unfinished work alone until that has been silent for long. Fails where a server has one of these roles.
+    /// Locks the data folder. If a server with other roles holds it, this process uses a name of its own and leaves
+    /// the other's pending entries alone. Fails if a server has one of these roles.
     pub fn take(data: &Path, configured_name: Option<&str>, roles: &Roles) -> anyhow::Result<Node> {
         create_private_folder(data)?;
         let role_locks = match lock_roles(data, roles)? {
             RoleLocks::Ours(files) => files,
             RoleLocks::Held { role, holder } => bail!(
-                "another server{holder} uses the data folder {} with the role {}: stop it first, or take its place with \
-                 rollcall serve --take-over; or give this one another folder with --data",
+                "another server{holder} uses the data folder {} with the role {}: stop it first, or replace it with \
+                 rollcall serve --take-over; or use another folder with --data",
                 data.display(),
                 role.name()
             ),
@@ -60,17 +57,17 @@ impl Node {
         let name = if lock.is_some() {
             name
         } else {
-            warn!(data = %data.display(), "another server, of other roles, uses the same data folder");
+            warn!(data = %data.display(), "another server with other roles uses the same data folder");
             format!("{name}-{}", std::process::id())
         };
         let process = ProcessName::new(&name, SystemClock.steady_ms());
         Ok(Node { process, lock, roles: roles.clone(), role_locks })
     }
 
-    /// The next process of a node that still runs as the process `running`. It has the node's name from the beginning, and
-    /// takes the data folder once the other has ended ([`Node::take_folder`]). Fails where the other has roles that this one
-    /// lacks, which would end with it, and where a third server has one of ours.
-    pub fn succeed(
+    /// For a take-over: the next process of a node that still runs as process `running`. It has the node's name from
+    /// the start and locks the data folder once the other has ended ([`Node::take_folder`]). Fails if the other has
+    /// roles that this one lacks, because they would end with it, and if a third server has one of ours.
+    pub fn for_take_over(
         data: &Path,
         configured_name: Option<&str>,
         roles: &Roles,
@@ -83,7 +80,7 @@ impl Node {
         Ok(Node { process, lock: None, roles: roles.clone(), role_locks: Vec::new() })
     }
 
-    /// Takes the data folder, if no other server has it; says whether it is ours.
+    /// Returns whether this process holds the data folder.
     pub fn take_folder(&mut self, data: &Path) -> anyhow::Result<bool> {
         if self.role_locks.is_empty()
             && let RoleLocks::Ours(files) = lock_roles(data, &self.roles)?
@@ -96,42 +93,39 @@ impl Node {
         Ok(self.has_folder())
     }
 
-    /// Whether the data folder is ours.
     pub fn has_folder(&self) -> bool {
         self.lock.is_some() && !self.role_locks.is_empty()
     }
 
-    /// How consumers of this process are named.
     pub fn process(&self) -> &ProcessName {
         &self.process
     }
 }
 
-/// Whether a server holds this data folder right now. Makes nothing.
+/// Creates no file.
 pub fn is_taken(data: &Path) -> bool {
-    // Shared, and given back at once: a server that starts in this very moment would at worst take another name.
+    // Shared, and released at once: a server that starts at this moment would at worst use another name.
     File::open(data.join(LOCK_FILE)).is_ok_and(|file| file.try_lock_shared().is_err())
 }
 
-/// Makes the folder where it is missing, for its owner alone: it holds every passkey. One that is there stays as it is.
+/// Mode 0700, because it contains every passkey. An existing folder is not changed.
 pub fn create_private_folder(folder: &Path) -> anyhow::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))
+        .with_context(|| format!("cannot create the folder {}", folder.display()))
 }
 
 enum RoleLocks {
     Ours(Vec<File>),
     Held {
         role: Role,
-        /// Its process, as far as it is known: for a text.
+        /// Its process as text; empty if unknown.
         holder: String,
     },
 }
 
-/// The locks of all roles, or which one another process has.
 fn lock_roles(data: &Path, roles: &Roles) -> anyhow::Result<RoleLocks> {
     let folder = data.join(ROLE_LOCKS);
     create_private_folder(&folder)?;
@@ -156,7 +150,7 @@ fn check_roles_of(running: u32, data: &Path, roles: &Roles) -> anyhow::Result<()
         }
         if holder != running && roles.include(*role) {
             bail!(
-                "another server (process {holder}) uses the data folder {} with the role {}, and cannot be taken over from: \
+                "another server (process {holder}) uses the data folder {} with the role {}, and is not part of this take-over: \
                  stop it first",
                 data.display(),
                 role.name()
@@ -166,17 +160,17 @@ fn check_roles_of(running: u32, data: &Path, roles: &Roles) -> anyhow::Result<()
     Ok(())
 }
 
-/// The process that holds a lock; none if the lock is free, or its holder is not known.
+/// None if the lock is free or its holder unknown.
 fn holder_of(path: &Path) -> Option<u32> {
     let mut file = File::open(path).ok()?;
     file.try_lock_shared().err()?;
     pid_in(&mut file)
 }
 
-/// The lock, or a word about the process that has it.
+/// The lock, or its holder as text.
 fn try_lock(path: &Path) -> anyhow::Result<Result<File, String>> {
     let explain = || format!("cannot write {}", path.display());
-    // Not truncated: it may hold the process id of another.
+    // Not truncated: it may contain the process id of the holder.
     let mut file = fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -187,7 +181,7 @@ fn try_lock(path: &Path) -> anyhow::Result<Result<File, String>> {
         .with_context(explain)?;
     match file.try_lock() {
         Ok(()) => {
-            // For people only, so a full disk is no reason not to start.
+            // Informational only, so a full disk does not prevent a start.
             let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
             Ok(Ok(file))
         }
@@ -215,7 +209,7 @@ fn name_of(data: &Path, configured: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-/// The name in the data folder; made up if there is none.
+/// Generated if there is none.
 fn name_in(data: &Path) -> anyhow::Result<String> {
     let path = data.join(NAME_FILE);
     match fs::read_to_string(&path) {
@@ -225,7 +219,7 @@ fn name_in(data: &Path) -> anyhow::Result<String> {
         }
         _ => {}
     }
-    let random = getrandom::u64().context("the system gives no random numbers")?;
+    let random = getrandom::u64().context("cannot read random numbers from the system")?;
     let name = format!("rollcall-{:08x}", random as u32);
     let mut file = fs::OpenOptions::new()
         .write(true)
@@ -243,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_keeps_its_name_and_two_at_once_have_different_ones() {
+    fn a_node_keeps_its_name_and_concurrent_processes_have_different_ones() {
         let data = tempfile::tempdir().unwrap();
         let (tracker, ledger): (Roles, Roles) = ("tracker".parse().unwrap(), "ledger".parse().unwrap());
         let first = Node::take(data.path(), None, &tracker).unwrap();
@@ -262,12 +256,12 @@ mod tests {
         let before = Node::take(data.path(), None, &tracker).unwrap();
         let both = "tracker,ledger".parse().unwrap();
         let own_pid = Some(std::process::id());
-        let mut next = Node::succeed(data.path(), None, &tracker, own_pid).unwrap();
-        assert!(Node::succeed(data.path(), None, &both, own_pid).is_ok(), "a role may be added");
-        let lacking = Node::succeed(data.path(), None, &ledger, own_pid).unwrap_err().to_string();
+        let mut next = Node::for_take_over(data.path(), None, &tracker, own_pid).unwrap();
+        assert!(Node::for_take_over(data.path(), None, &both, own_pid).is_ok(), "a role may be added");
+        let lacking = Node::for_take_over(data.path(), None, &ledger, own_pid).unwrap_err().to_string();
         assert!(lacking.contains("also has the role tracker"), "{lacking}");
-        let third = Node::succeed(data.path(), None, &tracker, Some(1)).unwrap_err().to_string();
-        assert!(third.contains("cannot be taken over from"), "{third}");
+        let third = Node::for_take_over(data.path(), None, &tracker, Some(1)).unwrap_err().to_string();
+        assert!(third.contains("is not part of this take-over"), "{third}");
         assert_eq!(name(&before), name(&next));
         assert!(!next.take_folder(data.path()).unwrap());
         drop(before);
@@ -275,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_is_had_once_and_what_was_locked_before_the_conflict_is_given_back() {
+    fn a_role_is_held_once_and_a_conflict_releases_all_locks() {
         let data = tempfile::tempdir().unwrap();
         let all = Node::take(data.path(), None, &Roles::default()).unwrap();
         let error = Node::take(data.path(), None, &"site".parse().unwrap()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What commands print: aligned text for people, JSON for scripts.
+//! Output of commands: aligned text, or JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,42 +6,38 @@ use std::io::{self, Write};
 use domain::UnixTime;
 use serde_json::Value as Json;
 
-/// Where results go and in which form.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
 }
 
 impl Output {
-    /// Prints JSON if `json`, text otherwise.
     pub fn new(json: bool) -> Self {
         Output { json }
     }
 
-    /// Prints a result, in one of its two forms.
     pub fn show(self, json: &Json, human: &dyn fmt::Display) -> io::Result<()> {
         let text = if self.json { format!("{json}\n") } else { human.to_string() };
         match io::stdout().write_all(text.as_bytes()) {
-            // Whoever reads the output (`head`) has seen enough.
+            // The reader (`head`) has closed the pipe.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             outcome => outcome,
         }
     }
 }
 
-/// Rows under a header, in columns as wide as they need.
+/// Columns are as wide as needed.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with only a header.
     pub fn new(header: &[&str]) -> Self {
         Table { rows: vec![header.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
-    /// Adds a row. The widest, least predictable cell is best last: nothing is aligned behind it.
+    /// Put the longest column last: nothing is aligned behind it.
     pub fn add(&mut self, cells: Vec<String>) {
         self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
@@ -56,7 +52,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Bytes for people: 1.5 GiB. Exact amounts are in the JSON.
+/// As in 1.50 GiB. Exact amounts are in the JSON.
 pub fn bytes(bytes: u128) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut unit = 0;
@@ -71,7 +67,7 @@ pub fn bytes(bytes: u128) -> String {
     }
 }
 
-/// A duration for people, by its two largest units: 3 d 4 h.
+/// Its two largest units: 3 d 4 h.
 pub fn duration(seconds: u64) -> String {
     let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
     let mut rest = seconds;
@@ -89,12 +85,12 @@ pub fn duration(seconds: u64) -> String {
     if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
 }
 
-/// How long ago something was: 3 d 4 h ago.
+/// As in 3 d 4 h ago.
 pub fn ago(at: UnixTime, now: UnixTime) -> String {
     format!("{} ago", duration(now.since(at).0.into()))
 }
 
-/// The size of a torrent: 0 where it is not known.
+/// Zero means unknown.
 pub fn size(total_bytes: u64) -> String {
     match total_bytes {
         0 => "unknown".to_owned(),
@@ -102,12 +98,12 @@ pub fn size(total_bytes: u64) -> String {
     }
 }
 
-/// A moment for people, to the second, in UTC: 2026-01-31 18:05:09.
+/// UTC: 2026-01-31 18:05:09.
 pub fn second(at: UnixTime) -> String {
     format!("{}:{:02}", moment(at), at.0 % 60)
 }
 
-/// A moment for people, in UTC: 2026-01-31 18:05.
+/// UTC: 2026-01-31 18:05.
 pub fn moment(at: UnixTime) -> String {
     let (days, rest) = (i64::from(at.0 / 86_400), at.0 % 86_400);
     // Howard Hinnant's civil_from_days, for days since 1970.
@@ -123,19 +119,17 @@ pub fn moment(at: UnixTime) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", rest / 3_600, rest / 60 % 60)
 }
 
-/// How people read a switch.
 pub fn yes_or_no(flag: bool) -> &'static str {
     if flag { "yes" } else { "no" }
 }
 
-/// Names and values, one a line.
+/// Names and values, one per line.
 #[derive(Debug, Default)]
 pub struct Fields {
     rows: Vec<Vec<String>>,
 }
 
 impl Fields {
-    /// Adds a line.
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
         self.rows.push(vec![name.to_owned(), printable(&value.to_string())]);
         self
@@ -163,7 +157,7 @@ fn write_aligned(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Resul
     Ok(())
 }
 
-/// Text from strangers' files must not steer a terminal.
+/// Text from files must not control the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -183,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_in_units_that_people_read() {
+    fn amounts_are_shown_in_readable_units() {
         let cases = [
             (0, "0 B"),
             (1023, "1023 B"),
@@ -207,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_says_so() {
+    fn an_empty_table_prints_none() {
         assert_eq!(Table::new(&["id"]).to_string(), "none\n");
     }
 

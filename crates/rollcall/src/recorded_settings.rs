@@ -1,11 +1,11 @@
-//! What the server on a data folder was started with, recorded there, so that commands need only `--data`.
+//! The settings of the server, recorded in its data folder, so that commands need only `--data`.
 //!
 //! # Guarantees
 //!
-//! - The file is for its owner alone: flags and variables may hold passwords.
-//! - What a command is told itself comes before what is recorded; with a configuration file of its own it does not look
-//!   at the record.
-//! - Without a record, or with one that cannot be read as such, commands go by what they are told.
+//! - Readable by its owner only: flags and variables may contain passwords.
+//! - A command's own flags and variables override recorded ones; with its own configuration file it ignores the
+//!   record.
+//! - Without a readable record, commands use their own settings.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -20,10 +20,9 @@ use tracker::Addresses;
 use crate::config::{Config, Sources};
 use crate::data_files::sqlite_path;
 
-/// Its name in the data folder.
+/// In the data folder.
 const FILE: &str = "settings";
 
-/// The settings that a command goes by.
 pub fn load(own: Sources, data: &Path) -> anyhow::Result<Config> {
     if own.file.is_some() {
         return Ok(own.load()?);
@@ -32,25 +31,24 @@ pub fn load(own: Sources, data: &Path) -> anyhow::Result<Config> {
     let named = |name: &str| own.environment.iter().any(|(own, _)| own == name);
     let mut environment: Vec<_> = recorded.environment.into_iter().filter(|(name, _)| !named(name)).collect();
     environment.extend(own.environment.iter().cloned());
-    // What the command is told by a variable comes before what the server was told by a flag.
+    // A variable of the command overrides a flag of the server.
     let own_flags = own.environment.iter().filter_map(|(name, value)| flag_of(name, value));
     let flags = recorded.flags.into_iter().chain(own_flags).chain(own.flags.iter().cloned()).collect();
     let merged = Sources { file: recorded.file, environment, flags };
     merged.load().with_context(|| {
         format!(
-            "the settings in {} (those of the server that was last started here)",
+            "the settings in {} (recorded by the last server on this data folder)",
             data.join(FILE).display()
         )
     })
 }
 
-/// `ROLLCALL_SECTION__KEY` as a flag.
 fn flag_of(name: &str, value: &str) -> Option<String> {
     let (section, key) = name.strip_prefix("ROLLCALL_")?.split_once("__")?;
     Some(format!("{}.{}={value}", section.to_ascii_lowercase(), key.to_ascii_lowercase()))
 }
 
-/// Records the settings of the server, with the ports that it was given.
+/// With the ports that were assigned for port 0.
 pub fn write(config: &Config, addresses: &Addresses, data: &Path) -> anyhow::Result<()> {
     let sources = config.sources();
     let mut flags = sources.flags.clone();
@@ -72,13 +70,13 @@ pub fn write(config: &Config, addresses: &Addresses, data: &Path) -> anyhow::Res
         .with_context(|| format!("cannot write {}", data.join(FILE).display()))
 }
 
-/// A path from the folder in which the server was started.
+/// Makes a relative path absolute: commands may run in another folder.
 fn relative_database(config: &Config) -> Option<String> {
     let path = sqlite_path(config.database.url.as_str()?).filter(|path| path.is_relative())?;
     Some(format!("database.url=sqlite:{}", std::path::absolute(path).ok()?.display()))
 }
 
-/// All of the file or nothing: it is written under another name first.
+/// Written under another name first, so that the file is complete or absent.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let unfinished = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
     let mut file =
@@ -94,7 +92,7 @@ fn read(data: &Path) -> anyhow::Result<Option<Sources>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        // Another user's server: what cannot be read may hold what the command needs.
+        // Another user's server: without it the command may use wrong settings.
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     Ok(serde_json::from_str(&text).ok().and_then(|record| sources_of(&record)))

@@ -1,28 +1,28 @@
-//! How an operator types `redis-cli` for a Redis of ours: in what the doctor advises, and in the sandbox.
+//! `redis-cli` command lines for the configured Redis, printed by doctor and sandbox.
 //!
-//! Guarantee: no password. `redis-cli` takes it from the variable `REDISCLI_AUTH`.
+//! They contain no password: `redis-cli` reads it from `REDISCLI_AUTH`.
 
 use std::fmt;
 
 use keyspace::{Mode, RedisSettings};
 
-/// The command, up to where Redis's own words begin.
+/// The command without its Redis arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisCli {
     command: String,
-    place: String,
+    address: String,
     needs_password: bool,
 }
 
 impl RedisCli {
-    /// For the first server that is named; on a cluster it follows to where a key lies. With sentinels it is the
-    /// command for a sentinel's master, whose place the shell looks up.
+    /// For the first configured server; on a cluster it follows redirects. With sentinels the shell looks up the
+    /// master.
     pub fn of(settings: &RedisSettings) -> Self {
         let (host, port) = match settings.nodes.first() {
             Some(node) => (node.host.clone(), node.port.to_string()),
             None => ("127.0.0.1".to_owned(), "6379".to_owned()),
         };
-        let place = format!("{host}:{port}");
+        let address = format!("{host}:{port}");
         let (host, port) = match settings.mode {
             Mode::Sentinel => master_by(&host, &port, &quoted(&settings.master_name)),
             Mode::Single | Mode::Cluster => (host, port),
@@ -46,15 +46,14 @@ impl RedisCli {
                 }
             }
         }
-        RedisCli { command, place, needs_password: settings.credentials.password.is_some() }
+        RedisCli { command, address, needs_password: settings.credentials.password.is_some() }
     }
 
-    /// `HOST:PORT` of the first server that is named.
-    pub fn place(&self) -> &str {
-        &self.place
+    /// `HOST:PORT` of the first configured server.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
-    /// Whether `REDISCLI_AUTH` has to hold the password.
     pub fn needs_password(&self) -> bool {
         self.needs_password
     }
@@ -66,7 +65,6 @@ impl fmt::Display for RedisCli {
     }
 }
 
-/// What the shell puts in for the master's host and port.
 fn master_by(host: &str, port: &str, name: &str) -> (String, String) {
     let ask = |line: u32| {
         format!("$(redis-cli -h {host} -p {port} SENTINEL GET-MASTER-ADDR-BY-NAME {name} | sed -n {line}p)")
@@ -74,7 +72,7 @@ fn master_by(host: &str, port: &str, name: &str) -> (String, String) {
     (ask(1), ask(2))
 }
 
-/// A word as a shell takes it.
+/// Quoted for a shell.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,+@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -92,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_redis_has_its_command_and_none_shows_a_password() {
+    fn each_mode_has_its_command_without_a_password() {
         assert_eq!(cli("redis://10.0.0.5"), "redis-cli -h 10.0.0.5 -p 6379");
         assert_eq!(cli("redis://me:geheim@a:1/3"), "redis-cli -h a -p 1 -n 3 --user me");
         assert_eq!(cli("redis+cluster://:geheim@a:1,b:2"), "redis-cli -h a -p 1 -c");

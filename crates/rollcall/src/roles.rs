@@ -1,51 +1,47 @@
-//! What one process does: all of it, or a part, with other processes for the rest.
+//! What a process does: everything, or a part, with other processes for the rest.
 
 use std::str::FromStr;
 
 use clap::ValueEnum;
 
-/// A part of the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// Hears announces and writes them to the journal.
+    /// Receives announces and writes them to the journal
     Tracker,
-    /// Keeps the accounts.
+    /// Keeps the accounts
     Ledger,
-    /// Keeps the lists of who seeds and who leeches.
+    /// Keeps the activity lists: what each user seeds and leeches
     Activity,
-    /// Keeps the tracker's layout in Redis, for programs that read it. Without Redis it has nothing to do.
+    /// Keeps the mirror: the keys `t:*` in Redis, for other programs. Does nothing without Redis
     Mirror,
-    /// Knows which people are here. They connect through the site's port, so it needs the role "site" as well.
+    /// Serves WebSocket connections and presence. Needs the role "site", whose port it uses
     Gateway,
-    /// Serves the API, the verify endpoint, metrics and health.
+    /// Serves the API, the dashboard, passkey verification, metrics and health
     Site,
 }
 
-/// The parts that a process does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles(Vec<Role>);
 
 impl Role {
-    /// As it is written on the command line.
+    /// As on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
 impl Roles {
-    /// Each of them once.
     pub fn iter(&self) -> impl Iterator<Item = Role> {
         Role::value_variants().iter().copied().filter(|role| self.include(*role))
     }
 
-    /// Whether this is one of them.
     pub fn include(&self, role: Role) -> bool {
         self.0.contains(&role)
     }
 }
 
 impl Default for Roles {
-    /// Everything.
+    /// All roles.
     fn default() -> Self {
         Roles(Role::value_variants().to_vec())
     }
@@ -73,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_are_named_with_commas_between_them() {
+    fn roles_are_separated_by_commas() {
         let roles: Roles = "ledger, activity".parse().unwrap();
         assert!(
             roles.include(Role::Ledger) && roles.include(Role::Activity) && !roles.include(Role::Tracker)

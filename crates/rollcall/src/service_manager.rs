@@ -1,7 +1,6 @@
-//! Tells the service manager (systemd, `Type=notify`) when the server is ready and when it ends.
+//! Notifies the service manager (systemd, `Type=notify`) of readiness and shutdown.
 //!
-//! One datagram to the socket that `$NOTIFY_SOCKET` names. Where there is none, nothing happens; where it cannot be
-//! reached, the log says so and the server goes on.
+//! One datagram to `$NOTIFY_SOCKET`. Without it, nothing happens; errors are logged and ignored.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,24 +10,22 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use tracing::warn;
 
-/// Every listener answers.
-pub fn tell_ready() {
-    tell("READY=1\nSTATUS=answering announces\n");
+pub fn notify_ready() {
+    notify("READY=1\nSTATUS=answering announces\n");
 }
 
-/// The server has been told to end, and drains.
-pub fn tell_stopping() {
-    tell("STOPPING=1\nSTATUS=draining\n");
+pub fn notify_stopping() {
+    notify("STOPPING=1\nSTATUS=draining\n");
 }
 
-fn tell(message: &str) {
+fn notify(message: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return };
     if let Err(reason) = send(&socket, message) {
-        warn!(%reason, "the service manager cannot be told");
+        warn!(%reason, "cannot notify the service manager");
     }
 }
 
-/// An `@` in front means a socket without a file.
+/// A leading `@` means an abstract socket.
 fn send(socket: &OsStr, message: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,

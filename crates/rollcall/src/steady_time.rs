@@ -1,5 +1,5 @@
-//! Steady time across restarts ([`domain::clock`]): a file in the data folder, by which a process goes on with the steady
-//! time of the one before, however the wall clock was set meanwhile.
+//! Steady time across restarts ([`domain::clock`]): a file in the data folder with which a process continues the
+//! steady time of its predecessor, however the wall clock was set meanwhile.
 
 use std::fs;
 use std::io;
@@ -10,19 +10,19 @@ use domain::clock::{SteadyRecord, continue_steady_time};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::engine::Engine;
 use crate::roles::{Role, Roles};
+use crate::wiring::background::Background;
 
-/// The name of the file: steady time in milliseconds, the machine's uptime in milliseconds, and which boot that was.
+/// Contains steady time in milliseconds, the machine's uptime in milliseconds, and the boot id.
 const FILE: &str = "steady-time";
-/// What it is called until it is complete. One process at a time has the tracker role.
+/// Name until it is complete. Only one process at a time has the tracker role.
 const UNFINISHED: &str = "steady-time.new";
-/// How often it is written. Until the machine is started again, any record will do.
-const RECORD_EVERY: Duration = Duration::from_secs(10);
+/// Within one boot any record will do.
+const RECORD_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Goes on with the steady time that is recorded in the data folder. To be called before anything asks for it.
+/// To be called before steady time is first read.
 ///
-/// Only a tracker does: a process that no other one continues takes the date as it is at its start.
+/// Only with the role tracker: other processes start from the wall clock.
 pub fn resume(data: &Path, roles: &Roles) {
     let recorded = fs::read_to_string(data.join(FILE)).ok().and_then(|text| parse(&text));
     if let Some(recorded) = recorded.filter(|_| roles.include(Role::Tracker)) {
@@ -30,16 +30,16 @@ pub fn resume(data: &Path, roles: &Roles) {
     }
 }
 
-/// Records steady time for the next process: at once, now and then, and in the end.
-pub fn keep_recorded(data: &Path, roles: &Roles, engine: &mut Engine) {
+/// Records steady time now, periodically and at the end.
+pub fn add_recorder(data: &Path, roles: &Roles, background: &mut Background) {
     if roles.include(Role::Tracker) {
         record(data);
-        engine.add_until_stopped(|stopped| record_now_and_then(data.to_owned(), stopped));
+        background.add_task(|stopped| record_periodically(data.to_owned(), stopped));
     }
 }
 
-async fn record_now_and_then(data: PathBuf, mut stopped: watch::Receiver<bool>) {
-    while tokio::time::timeout(RECORD_EVERY, stopped.wait_for(|stopped| *stopped)).await.is_err() {
+async fn record_periodically(data: PathBuf, mut stopped: watch::Receiver<bool>) {
+    while tokio::time::timeout(RECORD_INTERVAL, stopped.wait_for(|stopped| *stopped)).await.is_err() {
         record(&data);
     }
     record(&data);
@@ -47,13 +47,13 @@ async fn record_now_and_then(data: PathBuf, mut stopped: watch::Receiver<bool>) 
 
 fn record(data: &Path) {
     if let Err(reason) = try_record(data) {
-        warn!(%reason, "steady time cannot be recorded; the next start takes it from the wall clock");
+        warn!(%reason, "cannot record steady time; the next start takes it from the wall clock");
     }
 }
 
 fn try_record(data: &Path) -> io::Result<()> {
     let SteadyRecord { steady_ms, uptime_ms, boot } = SteadyRecord::now(uptime_ms(), boot());
-    // Under another name first: a process that is killed meanwhile leaves the last record.
+    // Under another name first: a process that is killed meanwhile leaves the previous record.
     let unfinished = data.join(UNFINISHED);
     let written = fs::write(&unfinished, format!("{steady_ms} {uptime_ms} {boot}\n"));
     let renamed = written.and_then(|()| fs::rename(&unfinished, data.join(FILE)));
@@ -69,15 +69,14 @@ fn parse(text: &str) -> Option<SteadyRecord> {
     })
 }
 
-/// Unlike the monotonic clock of the standard library, this one can be compared with that of another process. Zero where
-/// the system does not say.
+/// Unlike the standard library's monotonic clock, comparable between processes. Zero if unavailable.
 fn uptime_ms() -> u64 {
     let uptime = fs::read_to_string("/proc/uptime").unwrap_or_default();
     let seconds = uptime.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0_f64);
     (seconds * 1_000.0) as u64
 }
 
-/// Empty where the system does not say.
+/// Empty if unavailable.
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_recorded_is_read_again() {
+    fn a_record_is_read_back_and_damaged_ones_are_not() {
         let data = tempfile::tempdir().unwrap();
         try_record(data.path()).unwrap();
         let text = fs::read_to_string(data.path().join(FILE)).unwrap();

@@ -1,39 +1,37 @@
-//! `rollcall serve --take-over`: a new process takes the place of the one that runs, and no client notices.
+//! `rollcall serve --take-over`: a new process replaces the running one without losing a request.
 //!
-//! # How
+//! # Protocol
 //!
 //! ```text
-//!  the server that runs (offer)                      the new process (predecessor)
+//!  the running server (offer)                        the new process (predecessor)
 //!  listens on take-over.sock in the data folder
-//!                                   ◀── hello ───    finds it
+//!                                   ◀── hello ───    connects
 //!                                    ── welcome ─▶   opens its stores, rebuilds its swarms
-//!                                   ◀── hand_over ─  is ready
-//!  accepts nothing for now           ── sockets ──▶  the listeners themselves (SCM_RIGHTS)
-//!                                    ── all ──────▶  the secret of connection ids over UDP
+//!                                   ◀── hand_over ─  is ready to serve
+//!  stops accepting                   ── sockets ──▶  the listening sockets (SCM_RIGHTS)
+//!                                    ── all ──────▶  the secret of UDP connection ids
 //!                                   ◀── taken ────   serves
-//!  answers, flushes, ends            ── goodbye ──▶
-//!                                    ── (closed) ─▶  starts its views, offers the same to the next
+//!  drains, exits                     ── goodbye ──▶
+//!                                    ── (closed) ─▶  starts its views, offers a take-over
 //! ```
 //!
 //! # Guarantees
 //!
-//! - Until `taken`, nothing is decided: whatever becomes of the new process, also if it is told to stop, the old one goes
-//!   on. If it is the old one that is told to stop, the new one waits for its end and serves. After `taken`, nothing
-//!   but being told so ends the new one.
-//! - The sockets are the very same ones: what waits in their queues waits for the new process, and no connection is
-//!   reset. (Two listeners on one port by `SO_REUSEPORT` alone would not do: what is in the queue of the one that
-//!   closes is reset.)
-//! - At no time do both take announces from the sockets. A client that announced to one and then to the other is heard
-//!   by them in this order, so the ledger sees counters that go on.
-//! - Connection ids that clients have from the old process are good with the new one.
-//! - Views begin when the old process has ended, or has had more than its time. So do webhooks. People may come to the
-//!   new process as soon as it serves: it knows who was here as far as it was written shortly before, and reads what the
-//!   old one wrote last when that has ended. Who came within the last second before may be told of twice.
+//! - Until `taken`, the old process continues if the new one fails or is stopped. If the old one is stopped, the new
+//!   one waits for its end and serves. After `taken`, only a stop request ends the new one.
+//! - The sockets are the same kernel objects: connections queued in them wait for the new process, and none is reset.
+//!   (With two listeners by `SO_REUSEPORT`, closing one resets its queue.)
+//! - At most one process accepts from the sockets at any time, so announces of a client are received in order, and
+//!   the ledger sees counters that continue.
+//! - UDP connection ids issued by the old process are valid with the new one.
+//! - Views and webhooks start when the old process has ended, or its time is over. Presence clients may connect as
+//!   soon as the new process serves: it has the stored presence, and reads what the old one stored last after its
+//!   end. A user who connected within the last second may be announced twice.
 //!
 //! # Deliberately absent
 //!
-//! Handing over swarms: the new process knows them from the snapshot and the journal, as after any other start. Handing
-//! over open connections: the old process answers what is asked on them, says that they end, and ends them.
+//! Handing over swarms: the new process restores them from snapshot and journal, as after any start. Handing over
+//! open connections: the old process answers the requests on them, then closes them.
 
 mod channel;
 mod offer;
@@ -44,7 +42,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use tracker::ports::{Handed, Ports};
+use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::udp::ConnectionIds;
 
 pub use offer::{HandedOver, Offer};
@@ -53,59 +51,59 @@ pub use predecessor::Predecessor;
 use crate::config::Config;
 use crate::roles::{Role, Roles};
 
-/// Raised when the two sides would no longer understand each other.
+/// Raised on incompatible changes.
 const PROTOCOL: u64 = 1;
 
-/// Every socket that a process serves.
-pub struct AllPorts {
-    /// Those of the tracker, if this process is one.
-    pub tracker: Option<Ports>,
-    /// Those of the site.
+pub struct ServerSockets {
+    /// None without the role tracker.
+    pub tracker: Option<BoundSockets>,
     pub site: Vec<TcpListener>,
 }
 
-/// What a server hands over.
 #[derive(Debug, Default)]
-pub struct Goods {
-    /// The sockets of the tracker.
-    pub tracker: Handed,
-    /// The sockets of the site.
+pub struct InheritedState {
+    pub tracker: InheritedSockets,
     pub site: Vec<TcpListener>,
-    /// Under which connection ids over UDP were given.
+    /// Issues and verifies UDP connection ids.
     pub ids: Option<ConnectionIds>,
 }
 
-impl std::fmt::Debug for AllPorts {
+impl std::fmt::Debug for ServerSockets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AllPorts").field("site", &self.site.len()).finish_non_exhaustive()
+        f.debug_struct("ServerSockets").field("site", &self.site.len()).finish_non_exhaustive()
     }
 }
 
-impl AllPorts {
-    /// Takes what was handed over of the configured addresses, and opens the rest. All or nothing.
-    pub fn open(config: &Config, roles: &Roles, goods: Goods) -> anyhow::Result<AllPorts> {
+impl ServerSockets {
+    /// Uses inherited sockets of configured addresses and binds the rest. All or nothing.
+    pub fn open(config: &Config, roles: &Roles, inherited: InheritedState) -> anyhow::Result<ServerSockets> {
         let tracker = match roles.include(Role::Tracker) {
-            true => Some(Ports::adopt(&config.tracker_settings(), goods.tracker)?),
+            true => Some(BoundSockets::inherit(&config.tracker_settings(), inherited.tracker)?),
             false => None,
         };
         let site = match roles.include(Role::Site) {
-            true => site::listen(&config.site_settings(), goods.site)?,
+            true => site::listen(&config.site_settings(), inherited.site)?,
             false => Vec::new(),
         };
-        Ok(AllPorts { tracker, site })
+        Ok(ServerSockets { tracker, site })
     }
 
-    /// The same once more, for whoever takes over later. To be dropped before this process drains.
-    pub fn copies(&self, ids: Option<ConnectionIds>) -> anyhow::Result<Goods> {
-        let tracker = self.tracker.as_ref().map(Ports::copies).transpose().context("cannot copy a socket")?;
+    /// For a later take-over. To be dropped before this process drains.
+    pub fn duplicates(&self, ids: Option<ConnectionIds>) -> anyhow::Result<InheritedState> {
+        let tracker = self
+            .tracker
+            .as_ref()
+            .map(BoundSockets::duplicates)
+            .transpose()
+            .context("cannot copy a socket")?;
         let site = self.site.iter().map(TcpListener::try_clone).collect::<std::io::Result<_>>();
         let site = site.context("cannot copy a socket")?;
-        Ok(Goods { tracker: tracker.unwrap_or_default(), site, ids })
+        Ok(InheritedState { tracker: tracker.unwrap_or_default(), site, ids })
     }
 }
 
-impl Goods {
-    /// Adds a socket that came over the channel, after a look at what it is.
+impl InheritedState {
+    /// Checks the type of a received socket and adds it.
     fn add(&mut self, kind: &str, socket: OwnedFd) -> std::io::Result<()> {
         let socket = socket2::Socket::from(socket);
         let is_listening = socket.is_listener()?;
@@ -121,7 +119,6 @@ impl Goods {
     }
 }
 
-/// Where the running server of a data folder can be asked.
 fn socket_path(data: &Path) -> PathBuf {
     data.join("take-over.sock")
 }

@@ -1,22 +1,22 @@
-//! Moves everything that the database holds: into an archive file, out of it, into a database of another kind.
+//! Copies the whole database: to an archive file, from one, or to a database of another kind.
 //!
 //! # Layout
 //!
-//! - this file: the tables, one after the other, in one transaction
-//! - [`archive`]: a backup file: a SQLite database with all tables, and those of the embedded journal beside them
+//! - this file: copies the tables in one transaction
+//! - [`archive`]: backup files: a SQLite database with all tables and those of the embedded journal
 //!
 //! # Guarantees
 //!
-//! - The server may run while an archive is made: database and journal are read as they were at one moment, between two
-//!   commits of the ledger, so that what is restored is what a loss of power at that moment would have left.
-//! - What was written is read again and compared before it is committed.
-//! - A database with users, torrents or accounts in it is never written to.
-//! - Ids that were given once are not given again, as before.
+//! - The server may run during a backup: database and journal are read at one moment, between two commits of the
+//!   ledger, so that a restore gives what a power failure at that moment would have left.
+//! - What was written is read back and compared before the commit.
+//! - A database with users, torrents or accounts is never written to.
+//! - Ids are not reused, also after a restore.
 //!
 //! # Deliberately absent
 //!
-//! The feeds of changes (`access_changes`, `people_changes`): a process that starts reads everything. Redis: it has
-//! backups of its own. Other files of the data folder, such as the audit trail.
+//! The change feeds (`access_changes`, `people_changes`): a process reads everything at its start. Redis: it has its
+//! own backups. Other files of the data folder, such as the audit trail.
 
 pub mod archive;
 
@@ -24,7 +24,7 @@ use anyhow::{Context, bail, ensure};
 use database::copy::CopyTransaction;
 use database::{Database, Kind};
 
-/// Tables of a database that follow from the others.
+/// Derived tables, not copied.
 const DERIVED: [&str; 6] = [
     "access_changes",
     "access_trimmed",
@@ -33,29 +33,27 @@ const DERIVED: [&str; 6] = [
     "people_trimmed",
     archive::INFO_TABLE,
 ];
-/// How the tables of the embedded journal are called in an archive.
+/// Prefix of the journal's tables in an archive.
 const JOURNAL_PREFIX: &str = "journal__";
 
-/// What was moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Rows in all tables.
+pub struct CopyTotals {
+    /// In all tables.
     pub rows: u64,
     pub users: u64,
     pub torrents: u64,
-    /// Bytes over all users.
+    /// In bytes, over all users.
     pub uploaded: u128,
     pub downloaded: u128,
 }
 
-/// Makes the tables of users, accounts and friendships where they are missing.
-pub async fn bring_up_to_date(database: &Database) -> anyhow::Result<()> {
+/// Runs the migrations of users, accounts and friends.
+pub async fn migrate_schema(database: &Database) -> anyhow::Result<()> {
     access::Store::on(database.clone()).await?;
     database::migrate(database, ledger::MIGRATIONS).await?;
     Ok(database::migrate(database, friends::MIGRATIONS).await?)
 }
 
-/// Whether there are neither users nor torrents nor accounts.
 pub async fn is_empty(database: &Database) -> anyhow::Result<bool> {
     let mut link = CopyTransaction::read(database).await?;
     let mut rows = 0;
@@ -68,27 +66,21 @@ pub async fn is_empty(database: &Database) -> anyhow::Result<bool> {
     Ok(rows == 0)
 }
 
-/// Fails unless the database is empty.
 async fn require_empty(database: &Database) -> anyhow::Result<()> {
     if is_empty(database).await? {
         return Ok(());
     }
     let way = match database {
         Database::Sqlite(_) => "move the file away",
-        Database::Postgres(_) | Database::MySql(_) => "give it an empty database",
+        Database::Postgres(_) | Database::MySql(_) => "use an empty database",
     };
     bail!(
-        "{} has users, torrents or accounts in it, and nothing was changed: {way}, and try again",
+        "{} contains users, torrents or accounts; nothing was changed: {way}, and try again",
         database.shown()
     )
 }
 
-/// Copies all tables in `tables`, and the counters of ids.
-async fn copy_tables(
-    source: &mut CopyTransaction,
-    target: &mut CopyTransaction,
-    tables: &[String],
-) -> anyhow::Result<u64> {
+async fn copy_tables(source: &mut CopyTransaction, target: &mut CopyTransaction, tables: &[String]) -> anyhow::Result<u64> {
     let mut rows = 0;
     for table in tables.iter().filter(|table| is_data(table)) {
         rows += copy_table(source, target, (table.as_str(), table.as_str())).await?;
@@ -111,30 +103,29 @@ async fn copy_table(
     };
     ensure!(
         !columns.is_empty() && names(&columns) == names(&classes),
-        "the table {from} is not the same in both databases: both must be of this version of rollcall"
+        "the table {from} differs between the databases: both must have this version's schema"
     );
     target.execute(&format!("DELETE FROM {into}")).await?;
     let copied = source.copy_into(from, &columns, target, (into, &classes)).await?;
-    let written =
-        target.checksum(into, &classes).await.with_context(|| format!("cannot read {into} again"))?;
+    let written = target.checksum(into, &classes).await.with_context(|| format!("cannot read back {into}"))?;
     ensure!(
         copied == written,
-        "the table {from} did not arrive as it was ({} of {} rows), and nothing was changed",
+        "the copy of table {from} differs ({} of {} rows); nothing was changed",
         written.rows,
         copied.rows
     );
     Ok(copied.rows)
 }
 
-/// The two tables whose ids are automatic and outlive their rows.
-const NUMBERED: [(&str, &str); 2] = [("users", "newest_user_id"), ("torrents", "newest_torrent_id")];
+/// Tables with automatic ids that must not be reused.
+const AUTO_ID_TABLES: [(&str, &str); 2] = [("users", "newest_user_id"), ("torrents", "newest_torrent_id")];
 
-/// Ids that were given to rows which are gone are not given again.
+/// Ids of deleted rows must not be reused.
 async fn copy_counters(
     (source, kind): (&mut CopyTransaction, Kind),
     (target, into): (&mut CopyTransaction, Kind),
 ) -> anyhow::Result<()> {
-    for (table, counter) in NUMBERED {
+    for (table, counter) in AUTO_ID_TABLES {
         let highest = match kind {
             Kind::Sqlite => format!("SELECT seq FROM sqlite_sequence WHERE name = '{table}'"),
             Kind::Postgres => format!("SELECT last_value - (NOT is_called)::INT FROM {table}_id_seq"),
@@ -166,8 +157,7 @@ async fn copy_counters(
     Ok(())
 }
 
-/// What an archive holds, by its sums.
-async fn measure(archive: &mut CopyTransaction, rows: u64) -> anyhow::Result<Moved> {
+async fn measure(archive: &mut CopyTransaction, rows: u64) -> anyhow::Result<CopyTotals> {
     let mut count = async |sql: &str| -> anyhow::Result<u64> {
         Ok(archive.number(sql).await?.unwrap_or(0).unsigned_abs())
     };
@@ -175,12 +165,12 @@ async fn measure(archive: &mut CopyTransaction, rows: u64) -> anyhow::Result<Mov
     let torrents = count("SELECT count(*) FROM torrents").await?;
     let mut sums = [0_u128; 2];
     for (sum, column) in sums.iter_mut().zip(["uploaded", "downloaded"]) {
-        // Amounts may be beyond 64 bits: their last nine digits and the rest are added apart.
+        // Amounts may exceed 64 bits: the last nine digits and the rest are summed separately.
         let high = format!(
             "SELECT sum(CAST(substr({column}, 1, length({column}) - 9) AS INTEGER)) FROM ledger_users"
         );
         let low = format!("SELECT sum(CAST(substr({column}, -9) AS INTEGER)) FROM ledger_users");
         *sum = u128::from(count(&high).await?) * 1_000_000_000 + u128::from(count(&low).await?);
     }
-    Ok(Moved { rows, users, torrents, uploaded: sums[0], downloaded: sums[1] })
+    Ok(CopyTotals { rows, users, torrents, uploaded: sums[0], downloaded: sums[1] })
 }

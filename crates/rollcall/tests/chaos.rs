@@ -1,11 +1,12 @@
-//! Every byte counts once, though the tracker, the consumers, Redis and the database are killed (SIGKILL) and started
-//! again at random moments, and the disk of an embedded server is full now and then: nothing lost where `journal.ack` promised (L6), nothing doubled, and nothing among the
-//! failures because a store was down (J5, J6 as corrected).
+//! Every byte counts once, although the tracker, the consumers, Redis and the database are killed (SIGKILL) and
+//! restarted at random moments, and the disk of an embedded server is full at times: nothing is lost where
+//! `journal.ack` promised storage (L6), nothing is doubled, and there are no failed entries because a store was down
+//! (J5, J6 as corrected).
 //!
-//! Meanwhile the wall clock of the tracker's process is set forward and back by up to eight hours, again and again.
+//! Meanwhile the wall clock of the tracker's process is repeatedly set forward and back by up to eight hours.
 //!
-//! `CHAOS_SEED` repeats a run as far as chance allows: who is struck, in which order, after which pauses. `CHAOS_KILLS`
-//! says how many kills there are, over all tests of this file.
+//! `CHAOS_SEED` repeats a run as far as timing allows: victims, order, pauses. `CHAOS_KILLS` sets the number of kills
+//! over all tests of this file.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;
@@ -20,7 +21,7 @@ use site::{DatabaseKind, Site, builder, durable_redis};
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Moved, Plan, Population, ServerBuilder, SmallDisk, Truth};
 
-/// Kills over all tests, unless `CHAOS_KILLS` says otherwise.
+/// Kills over all tests, unless `CHAOS_KILLS` is set.
 const KILLS_DEFAULT: u32 = 24;
 /// Over how many tests they are spread.
 const TESTS: u32 = 3;
@@ -55,7 +56,7 @@ impl WallClock {
 /// What can be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
-    /// The process that hears announces; embedded, it is everything.
+    /// The process with the tracker role; embedded, the only one.
     Tracker,
     /// The process that keeps accounts and lists.
     Consumers,
@@ -105,7 +106,7 @@ const EMBEDDED_STRIKES: &[&[Victim]] =
 /// Room for all that the kills of a long run leave behind.
 const DISK_MIB: u32 = 128;
 
-/// Says that it is over, also when a test fails: whoever lives in another thread would go on for ever.
+/// Signals the end, also when a test fails: other threads would otherwise run forever.
 struct UntilDropped<'a>(&'a AtomicBool);
 
 impl Drop for UntilDropped<'_> {
@@ -122,7 +123,7 @@ fn from_environment<T: std::str::FromStr>(name: &str) -> Option<T> {
 /// What `journal.ack` promises.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
-    /// An accepted heartbeat may die with the tracker; what it told, the next one tells again.
+    /// An accepted regular announce may be lost with the tracker; the next one repeats its totals.
     Events,
     /// What was accepted is stored, so a client that dies without a word is credited up to its last heartbeat.
     All,
@@ -172,7 +173,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
     site.assert_listed(&population.activity_lists(), 1, PLAN.torrents);
 }
 
-/// Kills someone after a while, and starts them again after another. Says how many were killed.
+/// Kills a process after a pause and restarts it after another; returns the number of kills.
 fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
     let victims = *random.choice(strikes).expect("someone can be struck");
     for victim in victims {
@@ -188,7 +189,7 @@ fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
     victims.len() as u32
 }
 
-/// What another program wrote to the stream: credited by what each entry says, so that one that is applied twice shows.
+/// Entries of another producer: credited by each entry's deltas, so that one applied twice shows.
 #[derive(Default)]
 struct Foreign(Vec<(u64, u64, Moved)>);
 
@@ -225,7 +226,7 @@ fn pause(random: &mut Rng) -> Duration {
     Duration::from_millis(random.u64(..longest))
 }
 
-/// What clients moved while nobody could store it, they claim to have moved in no time.
+/// Traffic during an outage is claimed within no elapsed time.
 fn rate_unlimited() -> ServerBuilder {
     // Small batches: the more of them, the more often a kill comes between two steps of one.
     builder().set("ledger.batch_max", 50).own_wall_clock()

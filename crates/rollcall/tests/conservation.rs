@@ -1,7 +1,7 @@
 //! Every byte counts once: a thousand simulated clients with known totals announce to the real server, and in the end
-//! every user's and every torrent's figures equal theirs to the byte (L2, L6, L7), the lists say who seeds and who
-//! leeches (A1–A3), and nothing lies among the failures. Beside them a few members cheat: they gain no more than the rate
-//! limits allow, and are among the risks (J8).
+//! the figures of every user and torrent equal theirs to the byte (L2, L6, L7), the activity lists are right (A1–A3),
+//! and there are no failed entries. A few cheating users gain no more than the rate limits allow, and are reported as
+//! risks (J8).
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;
@@ -59,13 +59,13 @@ fn conserve_on(seed: u64, mut site: Site, processes: Processes) {
     let truth = population.truth();
     site.assert_nothing_failed(&end);
     site.assert_books_equal(&truth);
-    site::books::assert_same("completions of", &truth.completions, &site.honest_books().completions);
+    site::accounts::assert_same("completions of", &truth.completions, &site.honest_books().completions);
     assert_lists(&site, &population);
     assert_commands_agree(&site, &truth);
     cheats.assert_worthless(&site);
 }
 
-/// The lists equal who seeds and who leeches; who has stopped is in neither.
+/// The activity lists equal the seeding and leeching clients; stopped ones are in neither.
 fn assert_lists(site: &Site, population: &Population) {
     let activity_lists = population.activity_lists();
     if site.redis.is_some() {
@@ -78,7 +78,7 @@ fn assert_lists(site: &Site, population: &Population) {
     }
 }
 
-/// What an operator is shown is what the tables say.
+/// Command output equals the tables.
 fn assert_commands_agree(site: &Site, truth: &Truth) {
     let is = |shown: &Json, moved: Moved| {
         assert_eq!(shown["uploaded"], moved.uploaded.to_string(), "{shown:#}");

@@ -1,5 +1,5 @@
-//! `rollcall demo`, and the world that lives in it: everything moves, nothing is left behind, and the books of a server
-//! equal what its world says it moved.
+//! `rollcall demo` and its simulation: everything moves, nothing is left behind, and the accounts of the server equal
+//! what the simulation transferred.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod site;
@@ -72,7 +72,7 @@ impl Demo {
         PathBuf::from(text(&self.greeting, "data"))
     }
 
-    /// What the overview says, once it says anything.
+    /// The overview, once it is available.
     fn overview(&self) -> Json {
         let reply = self.api.get("/api/v1/overview");
         if reply.status() == 200 { reply.json() } else { Json::Null }
@@ -141,7 +141,7 @@ fn it_ends_by_itself_and_where_a_port_is_taken_it_uses_another() {
 }
 
 #[test]
-fn a_large_one_says_how_far_it_is_and_has_everything() {
+fn a_large_demo_prints_progress_and_is_complete() {
     let mut demo = Demo::start(0, 0, &["--torrents", "12000", "--for", "3"]);
     let open = demo.api.get("/api/v1/torrents/11999").ok();
     let last = demo.api.get("/api/v1/torrents/12000").ok();
@@ -176,7 +176,7 @@ async fn a_world_that_was_broken_off_is_completed_and_what_was_removed_stays_awa
     store.close().await;
 }
 
-/// What a world's people connect with: tokens signed with the secret in the server's data folder.
+/// Tokens of simulated users, signed with the secret in the server's data folder.
 fn tokens(data: &Path) -> simulate::TokenIssuer {
     let secret = rollcall::gateway_secret::read(data).unwrap().unwrap();
     Arc::new(move |user| {
@@ -187,7 +187,7 @@ fn tokens(data: &Path) -> simulate::TokenIssuer {
     })
 }
 
-/// Makes a world known to a server, straight in its database, and waits until it is.
+/// Adds the simulation's users and torrents to the server's database, and waits until the server knows them.
 fn enrol(plan: &Plan, site: &Site, runtime: &tokio::runtime::Runtime) {
     let url = format!("sqlite:{}", site.server.data_folder().join("rollcall.db").display());
     runtime.block_on(async {
@@ -226,5 +226,5 @@ fn l6_the_books_equal_what_the_world_moved() {
     }
     assert!(told.total().downloaded > 100_000_000, "{:?}", told.total());
     site.assert_books_equal(&truth);
-    site::books::assert_same("completions of", &truth.completions, &site.books().completions);
+    site::accounts::assert_same("completions of", &truth.completions, &site.books().completions);
 }

@@ -30,7 +30,7 @@ fn check_by_promtool(page: &str) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("no promtool ({error}): run scripts/install-test-needs.sh"));
-    // It says nothing before it has read everything, so nobody waits for anybody here.
+    // It prints only after it has read everything, so there is no deadlock.
     child.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! The tracker's Redis layout (M4 to M11), kept by the real program for whoever reads `t:*`.
+//! The mirror: keys `t:*` in Redis (M4 to M11), kept by the real program.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -97,7 +97,7 @@ fn entry(passkey: &Passkey, info_hash: &str, peer_id: &str) -> Vec<String> {
     ["XADD", "tracker:traffic", "*"].map(str::to_owned).into_iter().chain(pairs).collect()
 }
 
-/// Another producer writes, no tracker runs, and whoever falls silent is still gone from every view.
+/// Another producer writes and no tracker runs: silent peers still leave every view.
 fn zombies_are_reaped(redis_url: &str, cli: &dyn Fn(&[&str]) -> String, spell: &dyn Fn(&str, u64) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("\"sqlite:{}\"", folder.path().join("site.db").display());

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 /// A torrent that only the site's keys know.
 const OF_SITE: InfoHash = InfoHash([0x5a; 20]);
-/// Where the ids begin of users whom no source numbers.
+/// First id of users to whom no source gives an id.
 const ADOPTED: &str = "1000000000";
 
 fn builder(redis: &RedisServer) -> testkit::ServerBuilder {
@@ -126,7 +126,7 @@ fn m1_m3_m11_what_the_site_publishes_takes_effect_at_once() {
 }
 
 #[test]
-fn m3_whom_the_database_disables_stays_refused_whatever_key_there_is() {
+fn m3_a_user_disabled_in_the_database_stays_refused_despite_a_key() {
     let redis = RedisServer::start();
     let server = builder(&redis).start();
     let passkey = server.add_user(7);
@@ -146,7 +146,7 @@ fn m3_whom_the_database_disables_stays_refused_whatever_key_there_is() {
 }
 
 #[test]
-fn m3_whom_the_database_removes_is_refused_although_there_was_a_copy() {
+fn m3_a_user_removed_from_the_database_is_refused_despite_a_copy() {
     let redis = RedisServer::start();
     let server = builder(&redis).start();
     let passkey = server.add_user(7);
@@ -205,7 +205,7 @@ fn j3_entries_of_other_programs_count_for_users_and_torrents_known_from_redis_al
 }
 
 #[test]
-fn m1_m3_a_redis_that_is_away_or_empty_at_the_start_locks_nobody_out() {
+fn m1_m3_an_unreachable_or_empty_redis_at_the_start_refuses_no_known_user() {
     let mut redis = RedisServer::start();
     redis.kill();
     let server = builder(&redis).start();
@@ -247,7 +247,7 @@ fn m1_m3_keys_are_a_copy_of_the_database_within_a_second() {
 }
 
 #[test]
-fn m1_sync_loads_keys_and_says_what_it_did() {
+fn m1_sync_writes_keys_and_reports_counts() {
     let redis = RedisServer::start();
     // Nobody else writes the keys here.
     let server = builder(&redis).roles("tracker,ledger,activity,site").start();

@@ -1,27 +1,26 @@
-//! Who has to leave the swarms because the site no longer lets them in.
+//! Peers to remove because they are no longer admitted.
 //!
-//! Orders are collected and carried out together: a site that disables a thousand users at once costs one pass over
-//! the peers, not a thousand.
+//! Orders are collected: disabling a thousand users costs one pass over the peers, not a thousand.
 
 use std::collections::HashSet;
 
 use domain::{InfoHash, UserId};
 use parking_lot::Mutex;
 
-/// Someone or something that is no longer allowed.
+/// What is no longer admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// A user, with all their peers.
+    /// All peers of the user.
     User(UserId),
-    /// A torrent, with all its peers.
+    /// All peers of the torrent.
     Torrent(InfoHash),
-    /// All clients that the present rules forbid.
+    /// All peers whose client program the current rules forbid.
     ForbiddenClients,
-    /// All clients that listen on a port that is banned by now.
+    /// All peers that listen on a banned port.
     BannedPorts,
 }
 
-/// Orders to be carried out in one pass.
+/// Orders of one pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ordered {
     pub(crate) users: HashSet<UserId>,
@@ -36,14 +35,14 @@ impl Ordered {
     }
 }
 
-/// The orders that have not been carried out twice.
+/// Each order is carried out in two passes: an announce may have passed the gate just before the change.
 #[derive(Debug, Default)]
 pub(crate) struct Evictions(Mutex<Pending>);
 
 #[derive(Debug, Default)]
 struct Pending {
     new: Ordered,
-    /// Carried out once.
+    /// Carried out in one pass so far.
     again: Ordered,
 }
 
@@ -58,13 +57,13 @@ impl Evictions {
         }
     }
 
-    /// How many orders have yet to be carried out.
+    /// Orders that no pass has carried out yet.
     pub(crate) fn pending(&self) -> usize {
         let new = &self.0.lock().new;
         new.users.len() + new.torrents.len() + usize::from(new.clients) + usize::from(new.ports)
     }
 
-    /// What is to be carried out now: what is new, and what was new the time before. None if there is nothing.
+    /// New orders and those of the previous pass; none if there are none.
     pub(crate) fn take_due(&self) -> Option<Ordered> {
         let mut pending = self.0.lock();
         let new = std::mem::take(&mut pending.new);

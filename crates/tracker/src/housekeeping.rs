@@ -1,5 +1,4 @@
-//! A few times a second: peers that vanished or have to leave, certificates that changed, now and then a line in the
-//! log.
+//! Five times a second: evicts and expires peers, reloads changed certificates, logs a summary.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -7,28 +6,27 @@ use std::time::Duration;
 
 use tracing::info;
 
-use crate::ending::{Orders, Phase};
+use crate::accept_gate::{ListenerState, Phase};
 use crate::http::tls::Certificate;
 use crate::pipeline::Tracker;
 
-/// How often this thread wakes up. A change made by the site takes effect within a second, all in all.
+/// A change of access takes effect within a second in total.
 const ROUND: Duration = Duration::from_millis(200);
-/// How often certificate files are looked at, in rounds.
+/// In rounds.
 const CERTIFICATES_EVERY: u64 = 25;
-/// How often the log tells what happened, if something did, in rounds.
+/// In rounds; only if something happened since.
 const SUMMARY_EVERY: u64 = 1500;
 
-/// Starts the thread that does it.
 pub(crate) fn start(
     tracker: Arc<Tracker>,
     certificate: Option<Arc<Certificate>>,
-    orders: Arc<Orders>,
+    listener_state: Arc<ListenerState>,
 ) -> std::io::Result<JoinHandle<()>> {
     thread::Builder::new().name("housekeeping".into()).spawn(move || {
-        let mut told = (0, 0);
+        let mut logged = (0, 0);
         for round in 1_u64.. {
             thread::park_timeout(ROUND);
-            if let Phase::End(_) = orders.phase() {
+            if let Phase::ShuttingDown(_) = listener_state.phase() {
                 break;
             }
             tracker.evict_ordered();
@@ -37,15 +35,14 @@ pub(crate) fn start(
                 certificate.reload_if_changed();
             }
             let happened = (tracker.counters().announces(), tracker.counters().refused.total());
-            if round % SUMMARY_EVERY == 0 && happened != told {
-                told = happened;
+            if round % SUMMARY_EVERY == 0 && happened != logged {
+                logged = happened;
                 log_summary(&tracker);
             }
         }
     })
 }
 
-/// One line that says what the tracker has done since its start.
 pub(crate) fn log_summary(tracker: &Tracker) {
     let counters = tracker.counters();
     let refused: Vec<String> =

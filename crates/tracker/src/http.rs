@@ -1,12 +1,12 @@
-//! Announces and scrapes over HTTP and HTTPS: one single-threaded runtime per core, an own request loop.
+//! Announces and scrapes over HTTP and HTTPS: one single-threaded runtime per core, with its own request loop.
 //!
 //! # Layout
 //!
-//! - `connection`: one connection, from its first byte to its last; deadlines
-//! - `request`: one request head → the bytes of its answer
-//! - `request_line`: the first line of a head, raw bytes and all
+//! - `connection`: one connection and its deadlines
+//! - `request`: one request head → the bytes of its reply
+//! - `request_line`: the first line of a head, which may hold raw bytes
 //! - `response`: status lines and headers
-//! - [`proxy`]: whose address it is, behind proxies
+//! - [`proxy`]: the client's address behind proxies
 //! - [`proxy_protocol`]: the PROXY header, versions 1 and 2
 //! - [`tls`]: certificates, reloaded while running
 
@@ -31,36 +31,33 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, warn};
 
-use crate::ending::{Ending, Orders, Phase};
+use crate::accept_gate::{ListenerState, Phase, ShutdownMode};
 use crate::limits::{ConnectionPermit, Connections};
 use crate::pipeline::Tracker;
 
-/// How long to wait before accepting again when the system has no more file descriptors.
+/// Delay before the next accept when file descriptors are exhausted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Connections that are still accepted once the server drains.
+/// Queued connections that are still accepted when the server drains.
 const QUEUE_WHEN_DRAINING: usize = 4096;
 
-/// What all HTTP threads share.
 #[derive(Clone)]
 pub(crate) struct HttpServer {
     pub(crate) tracker: Arc<Tracker>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) phase: watch::Receiver<Phase>,
-    /// The same, for whoever looks at every request.
-    pub(crate) orders: Arc<Orders>,
+    /// The same, for the check of every request.
+    pub(crate) listener_state: Arc<ListenerState>,
     pub(crate) drain_timeout: Duration,
-    /// Of connections that could not be accepted: at the limit of open files, each attempt fails.
+    /// At the limit of open files every attempt fails.
     pub(crate) accept_failures: Arc<LogThrottle>,
 }
 
-/// A socket, and how to speak over it.
 pub(crate) struct Listener {
     pub(crate) socket: std::net::TcpListener,
     pub(crate) tls: Option<TlsAcceptor>,
 }
 
-/// Starts one thread that serves these listeners.
 pub(crate) fn start_worker(listeners: Vec<Listener>, server: HttpServer) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     thread::Builder::new().name("http".into()).spawn(move || {
@@ -76,82 +73,88 @@ async fn serve(listeners: Vec<Listener>, server: HttpServer) {
     while accepting.join_next().await.is_some() {}
 }
 
-/// Accepts until told to stop, then waits for the connections that are still being answered.
+/// Accepts until shutdown, then waits for open connections, up to the drain timeout.
 async fn accept(listener: Listener, server: HttpServer) {
     let socket = match TcpListener::from_std(listener.socket) {
         Ok(socket) => socket,
-        Err(reason) => return error!(%reason, "a listener could not be used"),
+        Err(reason) => return error!(%reason, "cannot use a listener; its address is not served"),
     };
     let mut open = JoinSet::new();
     let mut phase = server.phase.clone();
     loop {
         let accepted = tokio::select! {
             biased;
-            told = other_than(&mut phase, Phase::Serve) => match told {
-                Phase::Serve | Phase::StandStill => {
-                    let _still = server.orders.count_still();
-                    other_than(&mut phase, Phase::StandStill).await;
+            new_phase = phase_change(&mut phase, Phase::Serve) => match new_phase {
+                Phase::Serve | Phase::Paused => {
+                    let _paused = server.listener_state.mark_paused();
+                    phase_change(&mut phase, Phase::Paused).await;
                     continue;
                 }
-                Phase::End(_) => break,
+                Phase::ShuttingDown(_) => break,
             },
             accepted = socket.accept() => accepted,
         };
         match accepted {
-            Ok((stream, from)) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
-            // The client changed its mind before it was its turn.
+            Ok((stream, from)) => admit_connection(stream, from, listener.tls.clone(), &server, &mut open),
+            // The client disconnected before it was accepted.
             Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(reason) => {
                 server.tracker.counters().refused.count("accept_failed");
                 if let Some(left_out) = server.accept_failures.admit(server.tracker.now()) {
-                    warn!(%reason, failures = left_out + 1, "connections could not be accepted; logged once a minute");
+                    warn!(%reason, failures = left_out + 1, "accept failed; logged once a minute");
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
         while open.try_join_next().is_some() {}
     }
-    // Whoever serves this socket from now on has its queue, too.
-    if server.orders.phase() != Phase::End(Ending::HandOver) {
-        // Who is in the queue was there in time. The runtime looks at the network before it comes back to who yields.
+    // A process that inherits the socket also inherits its queue.
+    if server.listener_state.phase() != Phase::ShuttingDown(ShutdownMode::HandOver) {
+        // Queued connections arrived in time. The runtime polls the network before it resumes a task that yielded.
         tokio::task::yield_now().await;
         for _ in 0..QUEUE_WHEN_DRAINING {
             match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
-                Ok(Ok((stream, from))) => welcome(stream, from, listener.tls.clone(), &server, &mut open),
+                Ok(Ok((stream, from))) => {
+                    admit_connection(stream, from, listener.tls.clone(), &server, &mut open)
+                }
                 _ => break,
             }
         }
     }
     drop(socket);
-    let everyone_answered = async { while open.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(server.drain_timeout, everyone_answered).await;
+    let all_closed = async { while open.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(server.drain_timeout, all_closed).await;
 }
 
-/// Waits until connections that nobody uses are to be closed.
+/// Returns when idle connections are to be closed.
 ///
-/// When the server drains, that is as soon as whatever the network has brought by then can be seen: the runtime looks at
-/// the network before it comes back to somebody who yields. When it has handed its sockets over, a client that is just
-/// about to use its connection should not find it closed: the answer to its next request tells it. Who asks nothing for
-/// half of the time that there is goes without.
-async fn last_call(phase: &mut watch::Receiver<Phase>, drain_timeout: Duration) {
+/// On drain, after one poll of the network, so that requests received by then are seen. After a hand-over, half of
+/// the drain timeout later: a client that is about to use its connection should not find it closed, and the reply to
+/// its next request says `Connection: close`.
+async fn drain_started(phase: &mut watch::Receiver<Phase>, drain_timeout: Duration) {
     loop {
-        match other_than(phase, Phase::Serve).await {
-            Phase::End(Ending::HandOver) => return tokio::time::sleep(drain_timeout / 2).await,
-            Phase::End(Ending::Drain) => return tokio::task::yield_now().await,
-            Phase::Serve | Phase::StandStill => {
-                other_than(phase, Phase::StandStill).await;
+        match phase_change(phase, Phase::Serve).await {
+            Phase::ShuttingDown(ShutdownMode::HandOver) => {
+                return tokio::time::sleep(drain_timeout / 2).await;
+            }
+            Phase::ShuttingDown(ShutdownMode::Drain) => return tokio::task::yield_now().await,
+            Phase::Serve | Phase::Paused => {
+                phase_change(phase, Phase::Paused).await;
             }
         }
     }
 }
 
-/// Waits until the server is told something else. Without a sender it is gone, which ends everything.
-async fn other_than(phase: &mut watch::Receiver<Phase>, this: Phase) -> Phase {
-    phase.wait_for(|phase| *phase != this).await.map_or(Phase::End(Ending::Drain), |phase| *phase)
+/// Waits for any phase but `this`. A dropped sender counts as a drain.
+async fn phase_change(phase: &mut watch::Receiver<Phase>, this: Phase) -> Phase {
+    phase
+        .wait_for(|phase| *phase != this)
+        .await
+        .map_or(Phase::ShuttingDown(ShutdownMode::Drain), |phase| *phase)
 }
 
-/// Gives a new connection its place, or turns it away.
-fn welcome(
+/// Spawns the connection, or refuses it.
+fn admit_connection(
     stream: TcpStream,
     from: SocketAddr,
     tls: Option<TlsAcceptor>,
@@ -159,7 +162,7 @@ fn welcome(
     open: &mut JoinSet<()>,
 ) {
     let from = proxy::unmapped(from);
-    match permit(from, server) {
+    match acquire_permit(from, server) {
         Ok(permit) => {
             server.tracker.counters().connections.increment();
             let server = server.clone();
@@ -171,16 +174,16 @@ fn welcome(
         Err(reason) => {
             server.tracker.counters().refused.count(reason);
             if tls.is_none() {
-                // Best effort: whoever has too many connections gets no buffer of ours to wait in.
+                // Best effort: a refused connection gets no buffer.
                 let _ = stream.try_write(response::TOO_MANY_CONNECTIONS);
             }
         }
     }
 }
 
-fn permit(from: SocketAddr, server: &HttpServer) -> Result<ConnectionPermit, &'static str> {
+fn acquire_permit(from: SocketAddr, server: &HttpServer) -> Result<ConnectionPermit, &'static str> {
     let live = server.tracker.live();
-    // A trusted proxy brings everyone's connections.
+    // A trusted proxy carries connections of many clients.
     let per_address_max = match proxy::is_trusted(from.ip(), &live.proxies) {
         true => 0,
         false => live.limits.connections_per_address_max,

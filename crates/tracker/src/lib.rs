@@ -4,31 +4,31 @@
 //! # Layout
 //!
 //! - [`server`]: starts the listeners, reloads, drains
-//! - [`ports`], [`sockets`]: the sockets it serves, opened or taken over from another process
-//! - [`ending`]: how a shutdown is requested
+//! - [`bound_sockets`], [`sockets`]: the sockets, bound or inherited from another process
+//! - [`accept_gate`]: pauses, resumes and stops the listeners
 //! - [`pipeline`]: the path of an announce, the same for every protocol
-//! - `terms`: on which terms an announce is answered: intervals, peers or none, slots for leeching
-//! - [`halt`]: why a request has no answer, or not yet
+//! - `terms`: how an announce is answered: intervals, peers or none, leech slots
+//! - [`denial`]: refused, or waiting for passkey verification
 //! - [`rejection`]: the one type whose text is sent to clients
 //! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
 //! - [`udp`]: batches of packets, connection ids without state
 //! - [`eviction`]: peers to remove because they are no longer admitted
-//! - [`limits`]: floods from one address or by one user, connections, addresses seen lately, addresses shared by users
+//! - [`limits`]: rate limits per address and user, connections, recent addresses, addresses shared by users
 //! - [`risks`]: risk events that only the tracker can detect
 //! - [`replication`]: entries of other nodes, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
-//! - [`housekeeping`]: a few times a second: expiry, evictions, certificates, a line in the log
-//! - [`traffic`]: where traffic events go, and what is promised about it
-//! - [`counters`]: what is counted
+//! - [`housekeeping`]: five times a second: expiry, evictions, certificates, a log line
+//! - [`traffic`]: the sink of traffic events and its guarantees
+//! - [`counters`]: counters for metrics
 //! - [`secrets`]: keys of hashes, drawn at the start
-//! - [`settings`]: everything that can be set, as plain values
+//! - [`settings`]: settings as plain values
 //!
 //! # Guarantees
 //!
 //! An announce never waits for the network or a database: the gate and the swarms are in memory. The one exception is
-//! the first announce with an unknown passkey: its connection waits, within a limit, until the passkey was verified;
-//! over UDP the packet is set aside. Whatever bytes arrive, the answer is a readable reason, and state changes only
-//! once everything about the request has been accepted.
+//! the first announce with an unknown passkey: its connection waits, within a limit, until the passkey is verified;
+//! over UDP the packet is set aside. Malformed input is answered with a readable reason, and state changes only once
+//! everything about the request has been accepted.
 //!
 //! # What is recorded
 //!
@@ -47,7 +47,7 @@
 //! without leechers, shared addresses, many peer ids); the ledger reports what it withholds. Each user is reported at
 //! most once a minute per kind.
 //!
-//! A known user's `stopped` is never refused for its torrent or client: some clients repeat a refused one for ever.
+//! A known user's `stopped` is never refused for its torrent or client: some clients repeat a refused one forever.
 //!
 //! # Several nodes
 //!
@@ -57,37 +57,37 @@
 //! If entries are missing behind the cursor, the last interval + grace is read again.
 //!
 //! The snapshot has a head with the journal's cursor, the shards, and a checksum; it is written under another name,
-//! flushed and renamed. A damaged, foreign or outdated one is put aside. A start reads snapshot, journal, then
+//! flushed and renamed. A damaged, foreign or outdated one is renamed. A start reads snapshot, journal, then
 //! completed counts from the ledger; a journal that does not answer for three seconds, or takes longer than ten, is
 //! left for later.
 //!
 //! Swarms, `dt`, limits and run numbers use steady time, which no step of the wall clock changes; only dates are wall
 //! time.
 
+pub mod accept_gate;
+pub mod bound_sockets;
 pub mod counters;
-pub mod ending;
+pub mod denial;
 pub mod eviction;
-pub mod halt;
 pub mod housekeeping;
 pub mod http;
 pub mod limits;
 pub mod pipeline;
-pub mod ports;
 pub mod rejection;
 pub mod replication;
 mod request;
 pub mod risks;
 pub mod secrets;
 pub mod server;
-mod set_aside;
 pub mod settings;
 pub mod snapshot;
 pub mod sockets;
 mod terms;
 pub mod traffic;
 pub mod udp;
+mod waiting_packets;
 
-pub use ending::Ending;
+pub use accept_gate::ShutdownMode;
 pub use eviction::Eviction;
 pub use pipeline::Tracker;
 pub use rejection::Rejection;

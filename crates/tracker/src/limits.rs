@@ -1,6 +1,6 @@
-//! Bounds on what strangers can take: requests and connections from one address; and what one member can: announces.
+//! Rate limits and bounds per address and per user.
 //!
-//! Tables here are bounded: an attacker with many addresses can make them forget, never make them grow.
+//! All tables have a fixed size: an attacker with many addresses can displace entries, not grow them.
 
 mod buckets;
 pub mod connections;
@@ -20,14 +20,13 @@ pub use recent::RecentAddresses;
 pub use shared::SharedAddresses;
 pub use users::UserLimiter;
 
-/// Cells that one address may use, so that two busy addresses seldom push each other out.
+/// Cells that a key may use, so that two busy keys seldom displace each other.
 const WAYS: usize = 4;
 
-/// A hash of an address under a secret; see [`AddressHasher`].
 #[derive(Clone, Copy, Debug)]
 pub struct AddressHash(u64);
 
-/// Hashes addresses with a secret, so that nobody can aim at another's cell.
+/// Keyed, so that no client can target another's cell.
 #[derive(Clone, Copy, Debug)]
 struct AddressHasher([u64; 2]);
 
@@ -36,7 +35,7 @@ impl AddressHasher {
         AddressHasher(secret)
     }
 
-    /// `kind` keeps apart what must not be counted together.
+    /// `kind` separates counters of the same address.
     fn hash(&self, ip: IpAddr, kind: u8) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.0[0], self.0[1]);
         match network_of(ip) {
@@ -48,7 +47,7 @@ impl AddressHasher {
     }
 }
 
-/// What counts as one address. Of IPv6 that is one network (/64): a single customer has all of it.
+/// An IPv6 /64 counts as one address: a single customer has all of it.
 pub fn network_of(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,

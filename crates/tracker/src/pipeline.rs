@@ -1,4 +1,4 @@
-//! The life of an announce, whatever wire it came over: limit, admit, count, answer, write down.
+//! The path of an announce, the same for every protocol: limit, admit, update the swarm, record, reply.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use swarm::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, Swarm
 use wire::ScrapeEntry;
 
 use crate::counters::Counters;
+use crate::denial::Denial;
 use crate::eviction::{Eviction, Evictions};
-use crate::halt::Halt;
 use crate::limits::{
     Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, network_of, shared,
 };
 use crate::rejection::Rejection;
 pub use crate::request::{Accepted, Answer, Request};
-use crate::risks::Risks;
+use crate::risks::RiskReporter;
 use crate::secrets::Secrets;
-use crate::set_aside::SetAside;
 use crate::settings::{Acknowledge, LiveSettings};
-use crate::terms::Terms;
-use crate::traffic::{self, Place, TrafficSink, Unwritten};
+use crate::terms::AnnounceTerms;
+use crate::traffic::{self, QueueSlot, TrafficSink, UnrecordedEvent};
+use crate::waiting_packets::WaitingPackets;
 
-/// What a client is warned of when it comes back sooner than it may.
+/// Warning to a client that announces before `min interval`.
 const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
 
-/// Announces of one client within this time were sent at once.
-const AT_ONCE: Seconds = Seconds(5);
+/// Announces of one client within this time count as simultaneous.
+const SIMULTANEOUS: Seconds = Seconds(5);
 
-/// What the tracker is made of. Shared by all its threads.
+/// The state of a tracker, shared by all its threads.
 pub struct Tracker {
     gate: Arc<Gate>,
     swarms: Swarms,
@@ -47,31 +47,30 @@ pub struct Tracker {
     sink: Arc<dyn TrafficSink>,
     flood: FloodLimiter,
     user_limiter: UserLimiter,
-    announced_lately: RecentAddresses,
+    recent_addresses: RecentAddresses,
     connections: Arc<Connections>,
     evictions: Evictions,
-    promised: Mutex<PromisedSilence>,
+    previous_silence: Mutex<PreviousSilence>,
     counters: Counters,
-    risks: Risks,
-    packets_aside: SetAside,
+    risks: RiskReporter,
+    waiting_packets: WaitingPackets,
     node: NodeId,
 }
 
-/// How long peers may be silent that were told so before the interval was made shorter.
+/// Keeps the longer silence limit after the interval was shortened: peers were told the longer interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct PromisedSilence {
+struct PreviousSilence {
     silence_max: Seconds,
     until: UnixTime,
 }
 
-impl PromisedSilence {
+impl PreviousSilence {
     fn at(self, now: UnixTime) -> Seconds {
         if now < self.until { self.silence_max } else { Seconds(0) }
     }
 }
 
 impl Tracker {
-    /// A tracker without peers.
     pub fn new(
         gate: Arc<Gate>,
         clock: Arc<dyn Clock>,
@@ -93,125 +92,113 @@ impl Tracker {
             sink,
             flood: FloodLimiter::new(secrets.pair(1)),
             user_limiter: UserLimiter::new(secrets.pair(4)),
-            announced_lately: RecentAddresses::new(secrets.pair(2)),
+            recent_addresses: RecentAddresses::new(secrets.pair(2)),
             connections: Arc::default(),
             evictions: Evictions::default(),
-            promised: Mutex::default(),
+            previous_silence: Mutex::default(),
             counters: Counters::default(),
-            risks: Risks::default(),
-            packets_aside: SetAside::default(),
-            // A place that nobody else knows, unless it is told another.
+            risks: RiskReporter::default(),
+            waiting_packets: WaitingPackets::default(),
+            // A random name, until [`Tracker::with_node_name`].
             node: NodeId::starting(now, &node.to_string(), node),
         }
     }
 
-    /// Where this tracker lives: a name that outlasts the process, by which it is known to be the next life of another.
-    pub fn living_at(mut self, place: &str) -> Self {
-        self.node = NodeId::starting(self.clock.steady(), place, self.node.0);
+    /// Sets a node name that outlasts the process, so that a restarted tracker recognises its earlier entries.
+    pub fn with_node_name(mut self, slot: &str) -> Self {
+        self.node = NodeId::starting(self.clock.steady(), slot, self.node.0);
         self
     }
 
-    /// What is counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The HTTP connections that are open.
     pub fn connections(&self) -> &Arc<Connections> {
         &self.connections
     }
 
-    /// The table of busy addresses.
     pub fn flood_limiter(&self) -> &FloodLimiter {
         &self.flood
     }
 
-    /// The table of addresses that announced lately.
     pub fn recent_addresses(&self) -> &RecentAddresses {
-        &self.announced_lately
+        &self.recent_addresses
     }
 
-    /// The table of busy users.
     pub fn user_limiter(&self) -> &UserLimiter {
         &self.user_limiter
     }
 
-    /// The table of addresses and how many users announce from them.
     pub fn shared_addresses(&self) -> &SharedAddresses {
         &self.risks.addresses
     }
 
-    /// Which users were reported as risks within the last minute.
     pub fn risk_throttle(&self) -> &RiskThrottle {
         &self.risks.throttle
     }
 
-    /// Orders to evict that have yet to be carried out.
+    /// Eviction orders that no pass has carried out yet.
     pub fn evictions_pending(&self) -> usize {
         self.evictions.pending()
     }
 
-    /// The swarms.
     pub fn swarms(&self) -> &Swarms {
         &self.swarms
     }
 
-    /// Who may announce.
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The name under which this process writes events.
+    /// The node id in this process's events.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// The wall clock in milliseconds, as journals count them.
+    /// Wall clock; ids of journal entries use it.
     pub(crate) fn wall_ms(&self) -> u64 {
         self.clock.now_ms()
     }
 
-    /// Steady time in milliseconds.
+    /// Steady time.
     pub(crate) fn now_ms(&self) -> u64 {
         self.clock.steady_ms()
     }
 
-    /// The date of a moment of steady time, as the wall clock counts now: the same, unless that was set.
+    /// Converts steady time to wall time by their current difference.
     pub(crate) fn date_of(&self, steady: UnixTime) -> UnixTime {
         let (wall, now) = (self.clock.now(), self.clock.steady());
-        // Both are rounded down, each by itself.
+        // Both are rounded down separately.
         if wall.0.abs_diff(now.0) <= 1 {
             return steady;
         }
         UnixTime(wall.0.saturating_sub(now.0.saturating_sub(steady.0)))
     }
 
-    /// The settings in force.
     pub fn live(&self) -> arc_swap::Guard<Arc<LiveSettings>> {
         self.live.load()
     }
 
-    /// Puts other settings in force.
-    ///
-    /// Peers that were told a longer interval are not expected sooner than that.
+    /// Peers that were told a longer interval do not expire sooner than that.
     pub fn set_live(&self, live: LiveSettings) {
         if live.leeches_per_user_max.is_some() {
             self.swarms.count_leeching();
         }
         let (now, silence_max) = (self.now(), live.rules().silence_max);
         let old_silence_max = self.live.swap(Arc::new(live)).rules().silence_max;
-        let mut promised = self.promised.lock();
-        if silence_max < old_silence_max && promised.at(now) < old_silence_max {
-            *promised = PromisedSilence { silence_max: old_silence_max, until: now + old_silence_max };
+        let mut previous_silence = self.previous_silence.lock();
+        if silence_max < old_silence_max && previous_silence.at(now) < old_silence_max {
+            *previous_silence =
+                PreviousSilence { silence_max: old_silence_max, until: now + old_silence_max };
         }
     }
 
-    /// The present moment of steady time ([`domain::clock`]): a tracker goes by durations. Only entries have a date.
+    /// Steady time ([`domain::clock`]): only recorded events use wall time.
     pub fn now(&self) -> UnixTime {
         self.clock.steady()
     }
 
-    /// Counts one request of an address and says whether it is one too many.
     pub fn check_flood(&self, ip: IpAddr, sender: Sender) -> Result<(), Rejection> {
         let live = self.live.load();
         let limits = &live.limits;
@@ -225,30 +212,30 @@ impl Tracker {
         if allowed { Ok(()) } else { Err(Rejection::Flood) }
     }
 
-    /// Takes an announce. The peers it is given are written to `lists`.
-    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Halt> {
+    /// The returned peers are written to `lists`.
+    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Denial> {
         let live = self.live.load();
         let now = self.now();
         let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id, now) {
             Ok(admission) => admission,
-            Err(Denied::Refused(refusal)) if is_goodbye(request, refusal) => {
+            Err(Denied::Refused(refusal)) if is_ignorable_stop(request, refusal) => {
                 lists.clear();
-                let answer = answer(SwarmCounts::default(), &Terms::usual(&live), None);
-                return Ok(Accepted { answer, unwritten: None });
+                let answer = answer(SwarmCounts::default(), &AnnounceTerms::standard(&live), None);
+                return Ok(Accepted { answer, unrecorded: None });
             }
-            Err(denied) => return Err(Halt::of(denied, &request.passkey)),
+            Err(denied) => return Err(Denial::of(denied, &request.passkey)),
         };
-        // A goodbye is taken from anywhere: it makes the client leave.
+        // `stopped` is accepted from a banned port: it removes the peer.
         if request.event != AnnounceEvent::Stopped && !self.gate.allows_port(request.port) {
             return Err(Refusal::PortBanned.into());
         }
-        // A `stopped` that is refused is repeated for ever by some clients; that of a known peer costs its user nothing, so
-        // that a client with many torrents can be restarted.
+        // Some clients repeat a refused `stopped` forever. That of a known peer is not counted, so that a client with
+        // many torrents can restart.
         if request.event != AnnounceEvent::Stopped && self.is_over_limit(admission.user, now, &live) {
             return Err(Rejection::TooManyAnnounces.into());
         }
-        let terms = Terms::of(&admission, &live, now);
-        let place = Place::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
+        let terms = AnnounceTerms::of(&admission, &live, now);
+        let slot = QueueSlot::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
         let announce = Announce {
             info_hash: admission.info_hash,
             user: admission.user,
@@ -268,7 +255,7 @@ impl Tracker {
         let outcome = match self.swarms.announce(&announce, &terms.rules(&live), lists) {
             Err(AnnounceError::TooManyPeerIds { count }) => {
                 let at = self.date_of(now);
-                self.risks.refused_peer_id(&announce, admission.torrent, count, at, &*self.sink);
+                self.risks.report_refused_peer_id(&announce, admission.torrent, count, at, &*self.sink);
                 return Err(AnnounceError::TooManyPeerIds { count }.into());
             }
             outcome => outcome?,
@@ -276,74 +263,69 @@ impl Tracker {
         let is_over_limit =
             || self.is_over_limit(admission.user, now, &live) || live.is_over_peer_ids(outcome.peer_ids);
         if outcome.unknown_stop && is_over_limit() {
-            self.counters.stops_unwritten.increment();
-            return Ok(Accepted { answer: answer(outcome.counts, &terms, None), unwritten: None });
+            self.counters.stops_unrecorded.increment();
+            return Ok(Accepted { answer: answer(outcome.counts, &terms, None), unrecorded: None });
         }
-        let address = self.announced_lately.note(request.ip, now, live.rules().silence_max);
-        let mut event = self.count(request, &admission, &outcome, now, &live);
+        let address = self.recent_addresses.note(request.ip, now, live.rules().silence_max);
+        let mut event = self.traffic_event(request, &admission, &outcome, now, &live);
         (event.interval, event.min_interval) = (terms.interval, terms.min_interval);
         if outcome.completed && event.event == AnnounceEvent::Stopped {
-            self.write_down_completion(&mut event);
+            self.record_completion(&mut event);
         }
-        let is_countable = shared::is_worth_counting(request.ip);
+        let is_countable = shared::is_countable(request.ip);
         let address_users =
             is_countable.then(|| self.risks.addresses.note(address, admission.user, now)).flatten();
-        self.risks.judge(&event, &outcome, address_users, &*self.sink);
-        // Twice at once is not impatience: a hybrid torrent is announced under both its hashes, and a torrent may
+        self.risks.report_announce(&event, &outcome, address_users, &*self.sink);
+        // Simultaneous announces get no warning: a hybrid torrent is announced under both hashes, and a torrent may
         // list this tracker twice.
-        let impatient = outcome.list_withheld || outcome.too_soon && outcome.since_last > AT_ONCE;
+        let is_early = outcome.list_withheld || outcome.too_soon && outcome.since_last > SIMULTANEOUS;
         let is_awaited = live.acknowledge.waits_for(event.event) || outcome.implausible.is_some();
         Ok(Accepted {
-            answer: answer(outcome.counts, &terms, impatient.then_some(TOO_SOON)),
-            unwritten: Some(Unwritten::new(
-                place,
+            answer: answer(outcome.counts, &terms, is_early.then_some(TOO_SOON)),
+            unrecorded: Some(UnrecordedEvent::new(
+                slot,
                 event,
                 is_awaited && live.acknowledge != Acknowledge::None,
             )),
         })
     }
 
-    /// Counts one announce of a user and says whether it is one too many.
     fn is_over_limit(&self, user: UserId, now: UnixTime, live: &LiveSettings) -> bool {
         let limits = &live.limits;
         !self.user_limiter.allows(user, now, limits.announces_per_user_per_s, limits.announce_burst_per_user)
     }
 
-    /// Notes that an accepted announce came from this address.
     pub(crate) fn note_address(&self, ip: IpAddr, at: UnixTime) {
-        self.announced_lately.note(ip, at, self.live.load().rules().silence_max);
+        self.recent_addresses.note(ip, at, self.live.load().rules().silence_max);
     }
 
-    /// Whether a passkey may scrape.
-    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Halt> {
-        self.gate.admit_user(passkey, self.now()).map_err(|denied| Halt::of(denied, passkey))
+    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Denial> {
+        self.gate.admit_user(passkey, self.now()).map_err(|denied| Denial::of(denied, passkey))
     }
 
-    /// Asks about an unknown passkey on behalf of the client at this address; see [`Halt::Ask`].
-    pub fn ask(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> RequestOutcome {
-        let verification = self.gate.unknown_passkeys();
-        verification
-            .map_or(RequestOutcome::Dropped, |queue| queue.request(passkey, network_of(from), on_answer))
+    /// Starts the verification of an unknown passkey; see [`Denial::NeedsVerification`].
+    pub fn verify_passkey(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> RequestOutcome {
+        let unknown = self.gate.unknown_passkeys();
+        unknown.map_or(RequestOutcome::Dropped, |unknown| unknown.request(passkey, network_of(from), on_answer))
     }
 
-    /// How long an answer may take.
-    pub fn ask_patience(&self) -> Duration {
-        self.gate.unknown_passkeys().map_or(Duration::ZERO, |verification| verification.answer_timeout())
+    /// Longest duration of a verification.
+    pub fn verify_timeout(&self) -> Duration {
+        self.gate.unknown_passkeys().map_or(Duration::ZERO, |unknown| unknown.answer_timeout())
     }
 
-    /// Packets that wait for an answer about their passkey.
-    pub(crate) fn packets_aside(&self) -> &SetAside {
-        &self.packets_aside
+    pub(crate) fn waiting_packets(&self) -> &WaitingPackets {
+        &self.waiting_packets
     }
 
-    /// Whether an address may scrape without a passkey, as over UDP: it has an accepted announce behind it.
+    /// UDP scrapes carry no passkey: the address must have an accepted announce within the silence limit.
     pub fn admit_scrape_from(&self, ip: IpAddr) -> Result<(), Rejection> {
         let lately = self.live.load().rules().silence_max;
-        let known = self.announced_lately.has_seen(ip, self.now(), lately);
+        let known = self.recent_addresses.has_seen(ip, self.now(), lately);
         if known { Ok(()) } else { Err(Rejection::ScrapeBeforeAnnounce) }
     }
 
-    /// The counts of one torrent, under the hash it was asked by; none for an unknown one.
+    /// The reply repeats the requested hash, which may be either hash of a hybrid torrent.
     pub fn scrape(&self, info_hash: InfoHash) -> Option<ScrapeEntry> {
         let torrent = self.gate.torrent(&info_hash)?;
         let counts = self.swarms.scrape(&torrent.info_hash);
@@ -356,35 +338,34 @@ impl Tracker {
         })
     }
 
-    /// Takes out the peers that have been silent for too long (T3).
+    /// Removes peers that have been silent too long (T3).
     pub fn expire_peers(&self) {
         let now = self.now();
         let rules = self.expiry_rules(now);
         let mut departed = Vec::new();
         self.swarms.expire(now, &rules, |departure| departed.push(departure));
         self.counters.peers_expired.add(departed.len() as u64);
-        self.write_down_departed(&departed, Cause::Timeout);
+        self.record_departures(&departed, Cause::Timeout);
     }
 
-    /// The rules for those who may have been told of a longer interval.
+    /// With the longer silence limit of peers that were told a longer interval.
     pub(crate) fn expiry_rules(&self, now: UnixTime) -> Rules {
         let rules = self.live.load().rules();
-        Rules { silence_max: rules.silence_max.max(self.promised.lock().at(now)), ..rules }
+        Rules { silence_max: rules.silence_max.max(self.previous_silence.lock().at(now)), ..rules }
     }
 
-    /// How long peers may be silent that were told other intervals.
     pub(crate) fn silence_limit(&self) -> SilenceLimit {
         let live = self.live.load();
         SilenceLimit { interval: live.announce_interval, grace: live.peer_grace }
     }
 
-    /// Sees to it that whoever is no longer allowed leaves the swarms. See [`Tracker::evict_ordered`].
+    /// Carried out by [`Tracker::evict_ordered`].
     pub fn order_eviction(&self, eviction: Eviction) {
         self.evictions.order(eviction);
     }
 
-    /// Carries out the evictions ordered since the last time, all in one pass, and those of the time before again: an
-    /// announce that had passed the gate just before the change may have come in behind the first pass.
+    /// Carries out new eviction orders in one pass over the peers, and those of the previous pass again: an announce
+    /// may have passed the gate just before the change.
     pub fn evict_ordered(&self) {
         let Some(ordered) = self.evictions.take_due() else {
             return;
@@ -397,22 +378,22 @@ impl Tracker {
             }
         }
         if !ordered.users.is_empty() || ordered.clients {
-            let is_out = |user, peer_id: &PeerId| {
+            let is_evicted = |user, peer_id: &PeerId| {
                 ordered.users.contains(&user) && !self.gate.is_enabled(user, now)
                     || ordered.clients && !self.gate.allows_client(peer_id)
             };
-            self.swarms.remove_peers(is_out, |departure| departed.push(departure));
+            self.swarms.remove_peers(is_evicted, |departure| departed.push(departure));
         }
         if ordered.ports {
             let is_banned = |port| !self.gate.allows_port(port);
             self.swarms.remove_peers_on_ports(is_banned, |departure| departed.push(departure));
         }
         self.counters.peers_evicted.add(departed.len() as u64);
-        self.write_down_departed(&departed, Cause::Removal);
+        self.record_departures(&departed, Cause::Removal);
     }
 
-    /// Counts an accepted announce and makes its event.
-    fn count(
+    /// Updates the counters and builds the event of an accepted announce.
+    fn traffic_event(
         &self,
         request: &Request,
         admission: &Admission,
@@ -445,7 +426,7 @@ impl Tracker {
             uploaded_delta: outcome.uploaded_delta,
             downloaded_delta: outcome.downloaded_delta,
             left: request.left,
-            event: event_of_weight(request.event, outcome),
+            event: recorded_event(request.event, outcome),
             at: self.date_of(now),
             steady: now,
             since_last: outcome.since_last,
@@ -461,21 +442,21 @@ impl Tracker {
         }
     }
 
-    /// A leecher that has everything when it stops has completed the torrent and stopped: two entries, of which the first
-    /// has all that was moved. Where the queue has no room for two, it counts as a seeder's.
-    fn write_down_completion(&self, stopped: &mut TrafficEvent) {
-        let Some(place) = Place::reserve(&*self.sink) else { return };
+    /// A leecher that stops with nothing left has completed and stopped: two entries, the first with all deltas. If
+    /// the queue has room for one only, `completed` is omitted.
+    fn record_completion(&self, stopped: &mut TrafficEvent) {
+        let Some(slot) = QueueSlot::reserve(&*self.sink) else { return };
         let completed = TrafficEvent { event: AnnounceEvent::Completed, ..*stopped };
-        Unwritten::new(place, completed, false).write(None);
+        UnrecordedEvent::new(slot, completed, false).record(None);
         (stopped.uploaded_delta, stopped.downloaded_delta, stopped.since_last) = (0, 0, Seconds(0));
         stopped.uncredited_upload = 0;
     }
 
-    /// A peer that left without a word is an event too: `stopped`, with nothing moved.
-    fn write_down_departed(&self, departed: &[Departure], cause: Cause) {
+    /// Expired and evicted peers are recorded as `stopped`, without deltas.
+    fn record_departures(&self, departed: &[Departure], cause: Cause) {
         let (live, now) = (self.live.load(), self.now());
         for departure in departed {
-            // A timeout happened when the silence became too long. A later announce is later in the journal, too.
+            // The moment at which the peer expired; a later announce is also later in the journal.
             let steady = match cause {
                 Cause::Timeout => {
                     let usual = self.expiry_rules(now).silence_max;
@@ -483,8 +464,9 @@ impl Tracker {
                 }
                 Cause::Announce | Cause::Removal => now,
             };
-            // As long as the announces before it count, so must its end.
-            let told_interval = Seconds(departure.silence_max.0.saturating_sub(live.peer_grace.0));
+            // With the interval that the peer was told, so that views expire the departure and the announces before
+            // it alike.
+            let peer_interval = Seconds(departure.silence_max.0.saturating_sub(live.peer_grace.0));
             let event = TrafficEvent {
                 passkey: self.gate.passkey_of(departure.user),
                 user: departure.user,
@@ -500,7 +482,7 @@ impl Tracker {
                 at: self.date_of(steady),
                 steady,
                 since_last: steady.since(departure.last_announce),
-                interval: live.announce_interval.max(told_interval),
+                interval: live.announce_interval.max(peer_interval),
                 min_interval: live.min_announce_interval,
                 node: self.node,
                 session: departure.session,
@@ -511,18 +493,18 @@ impl Tracker {
                 uncredited_upload: 0,
             };
             traffic::log(&event);
-            self.sink.record_patiently(&event);
+            self.sink.record_blocking(&event);
         }
     }
 }
 
-fn answer(counts: SwarmCounts, terms: &Terms, warning: Option<&'static str>) -> Answer {
+fn answer(counts: SwarmCounts, terms: &AnnounceTerms, warning: Option<&'static str>) -> Answer {
     Answer { counts, interval: terms.interval, min_interval: terms.min_interval, warning }
 }
 
-/// A `completed` that was sent again, or by a client that never leeched, is a plain announce, and one that completes the
-/// download without saying so is a `completed`: each completion counts once (J8).
-fn event_of_weight(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
+/// A repeated `completed`, or one of a client that never leeched, is recorded as a regular announce; a first announce
+/// with nothing left is recorded as `completed`: each completion counts once (J8).
+fn recorded_event(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
     match event {
         AnnounceEvent::Completed if !outcome.completed => AnnounceEvent::None,
         AnnounceEvent::None | AnnounceEvent::Started if outcome.completed => AnnounceEvent::Completed,
@@ -530,14 +512,15 @@ fn event_of_weight(event: AnnounceEvent, outcome: &Outcome) -> AnnounceEvent {
     }
 }
 
-/// Runs are numbered from the present millisecond of steady time on, so that a restarted tracker does not repeat numbers.
+/// Runs are numbered from the current millisecond of steady time, so that a restarted tracker does not repeat
+/// numbers.
 fn first_run(clock: &dyn Clock) -> RunId {
     RunId(clock.steady_ms() as u32)
 }
 
-/// A known user's `stopped` is not refused for its torrent or its client, which may have been removed or forbidden
-/// since: there is nothing left to stop, and some clients repeat a refused one for ever.
-fn is_goodbye(request: &Request, refusal: Refusal) -> bool {
+/// A known user's `stopped` is not refused because its torrent or client was removed or forbidden since: there is
+/// nothing left to stop, and some clients repeat a refused one forever.
+fn is_ignorable_stop(request: &Request, refusal: Refusal) -> bool {
     request.event == AnnounceEvent::Stopped
         && matches!(refusal, Refusal::UnknownTorrent | Refusal::TorrentDisabled | Refusal::ClientNotAllowed)
 }

@@ -1,52 +1,44 @@
-//! The one type whose text a client is told. Everything else that goes wrong is logged, not told.
+//! The only type whose text is sent to clients. Internal errors are logged instead.
 
 use access::Refusal;
 use swarm::AnnounceError;
 use wire::http::{QueryError, RetryIn};
 use wire::udp::PacketError;
 
-/// Why a request is not answered with what it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// The query or path cannot be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The packet cannot be read.
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// Nobody is named.
     #[error("no passkey: use the announce URL that your site gives you, with the passkey in it")]
     NoPasskey,
-    /// Nobody is named over UDP, where most clients never say.
+    /// Most clients send no path over UDP.
     #[error(
         "no passkey: your client does not send the URL's path over UDP (BEP 41); use the http:// announce URL"
     )]
     NoPasskeyOverUdp,
-    /// Who is named may not do this.
     #[error(transparent)]
     Access(#[from] Refusal),
-    /// The swarm does not take it.
     #[error(transparent)]
     Swarm(#[from] AnnounceError),
     /// UDP scrapes carry no passkey; only addresses that announced are answered.
     #[error("announce first: scrapes over UDP are answered to addresses with an accepted announce")]
     ScrapeBeforeAnnounce,
-    /// There is no room to write the announce down, so it is not taken.
-    #[error("the tracker cannot write announces down at the moment; your client will try again")]
+    /// The queue into the journal is full, so the announce is refused before anything changes.
+    #[error("the tracker cannot store announces at the moment; your client will try again")]
     JournalFull,
-    /// The announce was taken, but is not stored yet. What it said is not lost; sent again, it counts once.
+    /// The announce was accepted, but not stored within the timeout. It is not lost; repeated, it counts once.
     #[error("the tracker could not store your announce in time; your client will try again")]
     NotStoredInTime,
-    /// The user announces too often, from wherever.
     #[error("too many announces of your account; your client will try again")]
     TooManyAnnounces,
-    /// The address asks too often.
     #[error("too many requests from your address; slow down")]
     Flood,
 }
 
 impl Rejection {
-    /// The name under which it is counted.
+    /// Label of the refusal counter.
     pub fn label(&self) -> &'static str {
         match self {
             Rejection::Query(error) => error.label(),
@@ -66,7 +58,7 @@ impl Rejection {
         }
     }
 
-    /// When to try again (BEP 31). A passkey or torrent may be registered in a minute; a forbidden client stays forbidden.
+    /// `retry in` (BEP 31). A passkey or torrent may be registered in a minute; a forbidden client stays forbidden.
     pub fn retry_in(&self) -> Option<RetryIn> {
         match self {
             Rejection::Query(_) | Rejection::Packet(_) => None,
@@ -75,7 +67,7 @@ impl Rejection {
             Rejection::Access(
                 Refusal::UnknownPasskey | Refusal::CannotCheck | Refusal::CannotCheckTorrent,
             ) => Some(RetryIn::Minutes(1)),
-            // Another port may be chosen at any moment.
+            // The user may choose another port at any time.
             Rejection::Access(Refusal::PortBanned) => Some(RetryIn::Minutes(5)),
             Rejection::Access(Refusal::UnknownTorrent) => Some(RetryIn::Minutes(5)),
             Rejection::Access(_) => Some(RetryIn::Minutes(30)),

@@ -1,58 +1,46 @@
-//! What goes into the pipeline, and what comes out.
+//! Input and output of the announce pipeline.
 
 use std::net::IpAddr;
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId, Seconds};
 use swarm::{Families, SwarmCounts};
 
-use crate::traffic::Unwritten;
+use crate::traffic::UnrecordedEvent;
 
-/// An announce as a listener heard it, before anyone has judged it.
+/// A parsed announce, not yet checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Who says so.
     pub passkey: Passkey,
-    /// The torrent.
     pub info_hash: InfoHash,
-    /// The client.
     pub peer_id: PeerId,
-    /// Its key.
     pub key: ClientKey,
-    /// Where it is: behind proxies, what these say.
+    /// The client's address; behind a trusted proxy, the forwarded one.
     pub ip: IpAddr,
-    /// Where it listens.
     pub port: u16,
-    /// Its running total.
+    /// Total since the client's `started`, in bytes.
     pub uploaded: u64,
-    /// Its running total.
+    /// Total since the client's `started`, in bytes.
     pub downloaded: u64,
-    /// What it still wants.
+    /// Bytes left to download.
     pub left: Option<u64>,
-    /// Why it announces.
     pub event: AnnounceEvent,
-    /// How many peers it asks for.
     pub numwant: Option<u32>,
-    /// Which addresses the reply has room for.
+    /// Address families that the reply has room for.
     pub families: Families,
 }
 
-/// What an accepted announce is told, besides the peers.
+/// The reply to an accepted announce, without the peers.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
-    /// The swarm.
     pub counts: SwarmCounts,
-    /// When to come back.
     pub interval: Seconds,
-    /// When to come back at the soonest.
     pub min_interval: Seconds,
-    /// A word of warning.
+    /// `warning message` of the reply.
     pub warning: Option<&'static str>,
 }
 
-/// An accepted announce.
 pub struct Accepted<'t> {
-    /// What the client is told.
     pub answer: Answer,
-    /// What has to be written down; none for a goodbye that changed nothing.
-    pub unwritten: Option<Unwritten<'t>>,
+    /// None for a `stopped` that changed nothing.
+    pub unrecorded: Option<UnrecordedEvent<'t>>,
 }

@@ -1,7 +1,6 @@
-//! Risk events that the tracker reports (J8): what it sees in swarms and addresses, and the ledger cannot.
+//! Risk events that only the tracker can detect, from swarms and addresses (J8).
 //!
-//! Reports only: nothing here refuses an announce. Rates are judged and reported by the ledger, which knows what was
-//! credited.
+//! Nothing here refuses an announce. The ledger reports implausible rates, because it knows what was credited.
 
 use domain::{RateCeiling, RiskEvent, RiskKind, Seconds, TorrentId, TrafficEvent, UnixTime};
 use journal::risk::RiskThrottle;
@@ -10,24 +9,21 @@ use swarm::{Announce, Outcome};
 use crate::limits::SharedAddresses;
 use crate::traffic::TrafficSink;
 
-/// From this many peer ids of one user on one torrent within an hour on, the user is reported. A user who starts a few
-/// clients a few times needs fewer.
+/// Peer ids of one user on one torrent within an hour. A user who restarts a few clients a few times stays below.
 const PEER_IDS_REPORTED: u8 = 15;
 
-/// Only the ledger's risks are about a rate.
+/// Only risks reported by the ledger have a ceiling.
 const NO_CEILING: RateCeiling = RateCeiling { bytes_per_s: 0 };
 
-/// What is remembered to report risks.
 #[derive(Debug, Default)]
-pub struct Risks {
+pub struct RiskReporter {
     pub(crate) throttle: RiskThrottle,
     pub(crate) addresses: SharedAddresses,
 }
 
-impl Risks {
-    /// Reports what is suspicious about an accepted announce. `address_users` is how many users share its address, where
-    /// that is news.
-    pub(crate) fn judge(
+impl RiskReporter {
+    /// `address_users`: the number of users that share the address, if that is to be reported now.
+    pub(crate) fn report_announce(
         &self,
         event: &TrafficEvent,
         outcome: &Outcome,
@@ -50,8 +46,7 @@ impl Risks {
         }
     }
 
-    /// Reports a user whose announce was refused for too many peer ids.
-    pub(crate) fn refused_peer_id(
+    pub(crate) fn report_refused_peer_id(
         &self,
         announce: &Announce,
         torrent: TorrentId,
@@ -86,7 +81,6 @@ impl Risks {
     }
 }
 
-/// A risk with the figures of the announce it is about.
 fn risk_of(kind: RiskKind, event: &TrafficEvent) -> RiskEvent {
     RiskEvent {
         kind,

@@ -1,4 +1,4 @@
-//! Starts the listeners, reloads, drains.
+//! Starts the listeners, reloads settings, drains.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -9,43 +9,35 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::ending::{Ending, Orders, Phase, Valve};
+use crate::accept_gate::{AcceptGate, ListenerState, Phase, ShutdownMode};
+use crate::bound_sockets::BoundSockets;
 use crate::housekeeping;
 use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
 use crate::pipeline::Tracker;
-use crate::ports::Ports;
 use crate::secrets::Secrets;
 use crate::settings::{LiveSettings, Settings};
 use crate::udp::{self, ConnectionIds};
 
-/// Why the tracker does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// An address is taken, or not ours.
     #[error("cannot listen on {address} ({protocol}): {}", explain_bind(.reason))]
     Bind {
-        /// Where.
         address: SocketAddr,
         /// `HTTP`, `HTTPS` or `UDP`.
         protocol: &'static str,
-        /// Why.
         reason: io::Error,
     },
-    /// HTTPS addresses are set, but no certificate.
     #[error(
         "https addresses are set, but no certificate: set tracker.tls_cert_file and tracker.tls_key_file"
     )]
     NoCertificate,
-    /// The certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The system gives no threads or no runtime.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// Why an address cannot be used, and what to do.
 pub fn explain_bind(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -59,44 +51,40 @@ pub fn explain_bind(error: &io::Error) -> String {
     }
 }
 
-/// Where the tracker really listens, port 0 resolved.
+/// Bound addresses, port 0 resolved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// Plain HTTP.
     pub http: Vec<SocketAddr>,
-    /// HTTPS.
     pub https: Vec<SocketAddr>,
-    /// UDP.
     pub udp: Vec<SocketAddr>,
 }
 
-/// A tracker that runs.
 pub struct Running {
     tracker: Arc<Tracker>,
     addresses: Addresses,
     certificate: Option<Arc<Certificate>>,
     ids: ConnectionIds,
-    valve: Valve,
+    accept_gate: AcceptGate,
     threads: Vec<JoinHandle<()>>,
     housekeeping: JoinHandle<()>,
     drain_timeout: Duration,
 }
 
-/// A tracker that has everything but its sockets.
+/// A tracker without sockets.
 pub struct Prepared {
     tracker: Arc<Tracker>,
     certificate: Option<Arc<Certificate>>,
     drain_timeout: Duration,
 }
 
-/// Opens all sockets, then starts all threads: a port that is taken leaves nothing half started.
+/// All sockets are bound before any thread starts, so a taken port leaves nothing half started.
 pub fn start(settings: &Settings, tracker: Arc<Tracker>, secrets: &Secrets) -> Result<Running, StartError> {
     let prepared = Prepared::new(settings, tracker)?;
-    prepared.start(Ports::open(settings)?, secrets.connection_ids())
+    prepared.start(BoundSockets::open(settings)?, secrets.connection_ids())
 }
 
 impl Prepared {
-    /// Reads the certificate; opens and starts nothing.
+    /// Reads the certificate; binds and starts nothing.
     pub fn new(settings: &Settings, tracker: Arc<Tracker>) -> Result<Prepared, StartError> {
         let certificate = match &settings.tls {
             Some(files) => Some(Arc::new(Certificate::load(files)?)),
@@ -106,59 +94,63 @@ impl Prepared {
         Ok(Prepared { tracker, certificate, drain_timeout: settings.drain_timeout })
     }
 
-    /// The certificate that it will show over HTTPS.
     pub fn certificate(&self) -> Option<&Arc<Certificate>> {
         self.certificate.as_ref()
     }
 
-    /// The tracker itself.
     pub fn tracker(&self) -> &Arc<Tracker> {
         &self.tracker
     }
 
-    /// Starts all threads. Connection ids that others gave under the same secret are good here, too.
-    pub fn start(self, ports: Ports, ids: ConnectionIds) -> Result<Running, StartError> {
+    /// `ids` may come from another process: connection ids issued under the same secret stay valid.
+    pub fn start(self, ports: BoundSockets, ids: ConnectionIds) -> Result<Running, StartError> {
         let Prepared { tracker, certificate, drain_timeout } = self;
         let addresses = ports.addresses()?;
-        let orders = Arc::new(Orders::default());
-        let (tell, phase) = watch::channel(Phase::Serve);
+        let listener_state = Arc::new(ListenerState::default());
+        let (phase_sender, phase) = watch::channel(Phase::Serve);
         let http_server = HttpServer {
             tracker: Arc::clone(&tracker),
             connections: Arc::clone(tracker.connections()),
             phase,
-            orders: Arc::clone(&orders),
+            listener_state: Arc::clone(&listener_state),
             drain_timeout,
             accept_failures: Arc::default(),
         };
         let listeners = ports.count();
         let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;
         for socket in ports.udp.into_iter().flatten() {
-            threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&orders))?);
+            threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&listener_state))?);
         }
         let housekeeping =
-            housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&orders))?;
-        let valve = Valve { orders, tell, listeners };
-        Ok(Running { tracker, addresses, certificate, ids, valve, threads, housekeeping, drain_timeout })
+            housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&listener_state))?;
+        let accept_gate = AcceptGate { listener_state, phase_sender, listeners };
+        Ok(Running {
+            tracker,
+            addresses,
+            certificate,
+            ids,
+            accept_gate,
+            threads,
+            housekeeping,
+            drain_timeout,
+        })
     }
 }
 
 impl Running {
-    /// Where it listens.
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
     }
 
-    /// The certificate that it shows over HTTPS.
     pub fn certificate(&self) -> Option<&Arc<Certificate>> {
         self.certificate.as_ref()
     }
 
-    /// The tracker itself.
     pub fn tracker(&self) -> &Arc<Tracker> {
         &self.tracker
     }
 
-    /// Takes over what may change while the server runs, and reads the certificate files again.
+    /// Applies live settings and reads the certificate files again.
     pub fn reload(&self, live: LiveSettings) {
         self.tracker.set_live(live);
         if let Some(certificate) = &self.certificate {
@@ -166,22 +158,20 @@ impl Running {
         }
     }
 
-    /// Keeps what comes waiting in the sockets, for a while.
-    pub fn valve(&self) -> &Valve {
-        &self.valve
+    pub fn accept_gate(&self) -> &AcceptGate {
+        &self.accept_gate
     }
 
-    /// Gives and checks connection ids over UDP.
     pub fn connection_ids(&self) -> ConnectionIds {
         self.ids
     }
 
     /// Stops accepting, answers what has arrived, and ends within the drain timeout.
     ///
-    /// Where another process serves the same sockets ([`Ending::HandOver`]), what waits in them is left to it, and
-    /// connections that are kept alive are closed with their next answer: whoever is just sending is answered.
-    pub fn drain(self, ending: Ending) {
-        self.valve.end(ending);
+    /// With [`ShutdownMode::HandOver`], what is queued in the sockets is left to the other process, and keep-alive
+    /// connections are closed with their next reply.
+    pub fn drain(self, mode: ShutdownMode) {
+        self.accept_gate.shut_down(mode);
         self.housekeeping.thread().unpark();
         let threads: Vec<JoinHandle<()>> = self.threads.into_iter().chain([self.housekeeping]).collect();
         join_within(threads, self.drain_timeout + Duration::from_secs(1));
@@ -189,7 +179,7 @@ impl Running {
     }
 }
 
-/// Waits for the threads, but not for ever: what hangs is left behind when the process ends.
+/// Threads that do not end in time are abandoned.
 fn join_within(threads: Vec<JoinHandle<()>>, timeout: Duration) {
     let (done, all_done) = std::sync::mpsc::channel();
     let joiner = thread::Builder::new().name("drain".into()).spawn(move || {
@@ -199,11 +189,11 @@ fn join_within(threads: Vec<JoinHandle<()>>, timeout: Duration) {
         let _ = done.send(());
     });
     if joiner.is_err() || all_done.recv_timeout(timeout).is_err() {
-        warn!("not everything was drained in time");
+        warn!("drain timeout: some requests were not answered");
     }
 }
 
-/// One thread a worker, which serves that worker's listener of every address.
+/// One thread per worker, each with its own listener of every address.
 fn start_http(
     http: Vec<Vec<TcpListener>>,
     https: Vec<Vec<TcpListener>>,

@@ -1,4 +1,4 @@
-//! Everything that can be set, as plain values; the binary makes them from its configuration.
+//! Settings of the tracker as plain values, made from the configuration by the binary.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,31 +8,26 @@ use domain::{AnnounceEvent, RateCeiling, Seconds};
 use ipnet::IpNet;
 use swarm::Rules;
 
-/// A user who starts five clients once in ten minutes needs no more.
+/// Enough for five clients restarted every ten minutes.
 pub const PEER_IDS_PER_HOUR_MAX: u8 = 30;
 
-/// What is settled at the start.
+/// Fixed at the start.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to listen for HTTP.
     pub http_addresses: Vec<SocketAddr>,
-    /// Where to listen for HTTPS; needs `tls`.
+    /// Need `tls`.
     pub https_addresses: Vec<SocketAddr>,
-    /// Where to listen for UDP.
     pub udp_addresses: Vec<SocketAddr>,
-    /// The certificate, if HTTPS is served.
     pub tls: Option<TlsFiles>,
-    /// Threads for each of HTTP and UDP.
+    /// Threads for HTTP, and as many per UDP address.
     pub workers: usize,
-    /// Whether other processes may listen on the same addresses (`SO_REUSEPORT`); the system spreads the load.
+    /// Whether other processes may bind the same addresses (`SO_REUSEPORT`); the kernel spreads the load.
     pub share_ports: bool,
-    /// How long draining may take.
     pub drain_timeout: Duration,
-    /// What may change while the server runs.
+    /// Replaced as a whole on reload.
     pub live: LiveSettings,
 }
 
-/// Where the certificate and its key are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// PEM, the server's certificate first.
@@ -41,58 +36,50 @@ pub struct TlsFiles {
     pub private_key: PathBuf,
 }
 
-/// What may change while the server runs.
+/// Replaced as a whole on reload.
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
-    /// What clients are told.
     pub announce_interval: Seconds,
-    /// What clients are told, and held to.
+    /// Sent to clients and enforced.
     pub min_announce_interval: Seconds,
-    /// How long a peer may be silent beyond the interval.
+    /// Extra time before a silent peer expires.
     pub peer_grace: Seconds,
-    /// What clients on a torrent that awaits approval are told instead, if it is shorter.
+    /// Replaces both intervals on pending torrents, where it is shorter.
     pub pending_interval: Seconds,
-    /// How many peers are given to who does not say how many they want.
+    /// Peers returned without `numwant`.
     pub numwant_default: usize,
-    /// How many peers are given at most.
     pub numwant_max: usize,
-    /// How many clients a user may run on one torrent.
+    /// Peers of one user on one torrent.
     pub clients_per_user_max: u8,
-    /// How many torrents a user may leech at once, where the site says nothing about this user; none means any number.
+    /// Torrents a user may leech at once, unless set for the user; none: no limit.
     pub leeches_per_user_max: Option<u32>,
-    /// How many peers may leech a torrent at once, where the site says nothing about this torrent; none means any
-    /// number.
+    /// Leechers of a torrent, unless set for the torrent; none: no limit.
     pub leeches_per_torrent_max: Option<u32>,
-    /// The highest rate at which counters are believed to grow (J8).
+    /// Highest plausible rate of one peer (J8).
     pub ceiling: RateCeiling,
-    /// How many peer ids a user may use on one torrent within an hour; zero means any number.
+    /// Peer ids of a user on one torrent within an hour; zero: no limit.
     pub peer_ids_per_hour_max: u8,
-    /// Whether upload is credited that was claimed while no other user leeched.
+    /// Whether upload counts that was claimed while no other user leeched.
     pub credit_upload_without_leechers: bool,
-    /// Which announces are answered only once they are stored.
+    /// Which replies wait until the event is stored.
     pub acknowledge: Acknowledge,
-    /// How long such an announce may wait.
     pub acknowledge_timeout: Duration,
-    /// Proxies that are believed about the address of a client.
+    /// Proxies whose forwarded client address is used.
     pub proxies: ProxySettings,
-    /// Bounds.
     pub limits: LimitSettings,
 }
 
-/// Which announces are answered only once they are stored.
+/// Which replies wait until the event is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acknowledge {
-    /// Those with `started`, `completed` or `stopped`: what a later announce would not tell again.
+    /// Announces with an event: no later announce repeats it.
     #[default]
     Events,
-    /// All.
     All,
-    /// None.
     None,
 }
 
 impl Acknowledge {
-    /// Whether an announce with this event is.
     pub fn waits_for(self, event: AnnounceEvent) -> bool {
         match self {
             Acknowledge::Events => event != AnnounceEvent::None,
@@ -102,18 +89,17 @@ impl Acknowledge {
     }
 }
 
-/// Proxies that are believed about the address of a client.
+/// Proxies whose forwarded client address is used.
 #[derive(Clone, Debug, Default)]
 pub struct ProxySettings {
-    /// Where they are.
     pub trusted: Vec<IpNet>,
-    /// Names of the headers they write, in lower case, most trusted first.
+    /// In lower case, most trusted first.
     pub forwarded_headers: Vec<String>,
-    /// Whether they start each connection with the PROXY protocol.
+    /// Whether each of their connections starts with a PROXY header.
     pub proxy_protocol: bool,
 }
 
-/// Bounds on what strangers can take.
+/// Limits on what one address or one user can consume.
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
     /// Open HTTP connections.
@@ -137,7 +123,6 @@ pub struct LimitSettings {
 }
 
 impl LiveSettings {
-    /// What the swarms go by.
     pub fn rules(&self) -> Rules {
         Rules {
             silence_max: self.announce_interval + self.peer_grace,
@@ -149,12 +134,11 @@ impl LiveSettings {
         }
     }
 
-    /// Whether a user has used too many peer ids on a torrent within an hour.
     pub(crate) fn is_over_peer_ids(&self, peer_ids: u8) -> bool {
         self.peer_ids_per_hour_max > 0 && peer_ids > self.peer_ids_per_hour_max
     }
 
-    /// How many peers someone gets who asks for `numwant`.
+    /// Peers to return for a `numwant`.
     pub fn wanted(&self, numwant: Option<u32>) -> usize {
         let wanted = numwant.map_or(self.numwant_default, |n| usize::try_from(n).unwrap_or(usize::MAX));
         wanted.min(self.numwant_max)

@@ -1,16 +1,17 @@
 //! The swarms in a file, so that the next start has them at once and reads less of the journal.
 //!
-//! The file begins with a head: what it is (8 bytes), the version of its form (4), when it was written in milliseconds
-//! of steady time (8), and the journal's entry up to which everything is in it (8 and 8). Then the shards, each with its length before
-//! it (4 bytes), and a length of `0xffffffff` behind the last. At the end stands SipHash-1-3 over all before it (8
-//! bytes). All numbers are little-endian. What a shard is: [`swarm::copy`].
+//! The file starts with a header: magic (8 bytes), format version (4), time of writing in milliseconds of steady time
+//! (8), and the id of the last journal entry that it covers (8 and 8). The shards follow, each behind its length (4
+//! bytes), then the length `0xffffffff`, then SipHash-1-3 over everything before it (8 bytes). All numbers are
+//! little-endian. The format of a shard is in [`swarm::copy`].
 //!
 //! # Guarantees
 //!
-//! - The file is whole or not there: it is written under another name, brought to the disk, and renamed.
-//! - Announces go on meanwhile; each shard waits only for its own copy.
-//! - Everything up to the cursor is in the file, and reading again from there harms nothing.
-//! - A file that is damaged, of another form or too old is put aside, never a reason not to start.
+//! - The file is complete or absent: it is written under another name, synced and renamed.
+//! - Announces continue meanwhile; each shard is locked only while it is copied.
+//! - Every entry up to the cursor is in the file; entries behind it may be in it too, and applying them again is
+//!   harmless.
+//! - A damaged, foreign or outdated file is renamed and never prevents a start.
 
 mod file;
 
@@ -28,69 +29,52 @@ use crate::pipeline::Tracker;
 use domain::counted;
 use file::{Head, Reader, Writer};
 
-/// How far ahead of this machine's clock a snapshot may be dated.
+/// Longest time that a snapshot may be ahead of this node's steady time.
 const AHEAD_S_MAX: u64 = 600;
 
-/// The name of the file, in the data folder.
+/// In the data folder.
 pub const FILE_NAME: &str = "swarms.snapshot";
-/// What a file that cannot be used is renamed to, beside it.
-const ASIDE_SUFFIX: &str = "unusable";
-/// A file that was never finished is cleared away once it is this old: another process may be at work on a younger one.
-const UNFINISHED_MAX: Duration = Duration::from_secs(600);
+/// Extension of a renamed, unusable file.
+const UNUSABLE_EXTENSION: &str = "unusable";
+/// Age at which an unfinished file is removed: a younger one may belong to another process.
+const UNFINISHED_AGE_MAX: Duration = Duration::from_secs(600);
 
-/// Why there is no snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The file cannot be read or written.
     #[error("{path}: {reason}", path = path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: io::Error,
-    },
-    /// The file is not what was written.
+    Io { path: PathBuf, reason: io::Error },
+    /// Checksum or structure is wrong.
     #[error("the file is damaged")]
     Damaged,
-    /// Another program, or another version of this one, wrote the file.
-    #[error("the file is of another form")]
+    /// Written by another program or another version.
+    #[error("the file has another format")]
     Foreign,
-    /// The file was written later than now, by the steady time of this node: the record of that time was lost.
+    /// Later than this node's steady time, whose record was lost.
     #[error("the file is {} ahead of this node's time", counted(*seconds, "second"))]
-    Ahead {
-        /// How far.
-        seconds: u64,
-    },
-    /// Whoever is in it has been silent for too long.
+    Ahead { seconds: u64 },
+    /// Every peer in it has expired.
     #[error("the file is {} old, longer than a peer may be silent", counted(*seconds, "second"))]
-    TooOld {
-        /// How old it is.
-        seconds: u64,
-    },
+    TooOld { seconds: u64 },
 }
 
-/// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The length of the file.
     pub bytes: u64,
 }
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// What was brought back.
+pub struct LoadedSnapshot {
     pub restored: Restored,
-    /// Everything up to this entry is in the swarms.
+    /// All entries up to this one are in the swarms.
     pub cursor: EntryId,
 }
 
-/// Writes the swarms to the file. Takes its time: not for a thread that serves others.
+/// Blocking, and takes seconds: not for a thread that serves requests.
 pub fn write(path: &Path, tracker: &Tracker) -> Result<Written, SnapshotError> {
     let unfinished = unfinished_name(path);
     let written = write_to(&unfinished, tracker).and_then(|written| {
         fs::rename(&unfinished, path)?;
-        // The new name itself has to reach the disk, too.
+        // Syncs the rename itself.
         if let Some(folder) = path.parent() {
             File::open(folder)?.sync_all()?;
         }
@@ -103,35 +87,35 @@ pub fn write(path: &Path, tracker: &Tracker) -> Result<Written, SnapshotError> {
 }
 
 fn write_to(path: &Path, tracker: &Tracker) -> io::Result<Written> {
-    // First the cursor, then the swarms: what is learnt meanwhile is in them, and is read again.
+    // The cursor first: entries applied meanwhile are in the swarms, and are read again.
     let head = Head { saved_ms: tracker.now_ms(), cursor: tracker.counters().replication.cursor() };
     let mut writer = Writer::create(path, &head)?;
     tracker.swarms().copy(|shard| writer.write_shard(shard))?;
     Ok(Written { bytes: writer.finish()? })
 }
 
-/// Brings the swarms back that the file holds; none if there is no file, or none that can be used. That one is put aside.
-pub fn read(path: &Path, tracker: &Tracker) -> Option<Found> {
+/// None without a usable file; an unusable one is renamed.
+pub fn read(path: &Path, tracker: &Tracker) -> Option<LoadedSnapshot> {
     clear_unfinished(path, tracker.wall_ms());
     let reason = match try_read(path, tracker) {
         Ok(found) => return Some(found),
         Err(SnapshotError::Io { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => return None,
         Err(reason) => reason,
     };
-    let aside = path.with_extension(ASIDE_SUFFIX);
-    let put_aside = fs::rename(path, &aside).is_ok();
+    let unusable = path.with_extension(UNUSABLE_EXTENSION);
+    let is_renamed = fs::rename(path, &unusable).is_ok();
     warn!(
         %reason,
         file = %path.display(),
-        aside = put_aside.then(|| aside.display().to_string()),
-        "the snapshot of the swarms cannot be used; peers come back from the journal and by their announces"
+        renamed_to = is_renamed.then(|| unusable.display().to_string()),
+        "swarm snapshot is unusable; peers are restored from the journal and by their announces"
     );
     None
 }
 
-fn try_read(path: &Path, tracker: &Tracker) -> Result<Found, SnapshotError> {
+fn try_read(path: &Path, tracker: &Tracker) -> Result<LoadedSnapshot, SnapshotError> {
     let explain = |reason: io::Error| SnapshotError::Io { path: path.to_owned(), reason };
-    // Nothing of a file is believed before all of it has been read once.
+    // The checksum is verified before anything is applied.
     let head = file::verify(path).map_err(explain)??;
     let rules = tracker.expiry_rules(tracker.now());
     let ahead_s = head.saved_ms.saturating_sub(tracker.now_ms()) / 1_000;
@@ -147,7 +131,7 @@ fn try_read(path: &Path, tracker: &Tracker) -> Result<Found, SnapshotError> {
     while let Some(shard) = reader.next_shard().map_err(explain)? {
         let one = tracker
             .swarms()
-            .restore(shard, &rules, |info_hash, user| evict_if_out(tracker, info_hash, user))
+            .restore(shard, &rules, |info_hash, user| evict_if_not_admitted(tracker, info_hash, user))
             .map_err(|_| SnapshotError::Damaged)?;
         restored.swarms += one.swarms;
         restored.peers += one.peers;
@@ -157,11 +141,11 @@ fn try_read(path: &Path, tracker: &Tracker) -> Result<Found, SnapshotError> {
         tracker.order_eviction(Eviction::ForbiddenClients);
         tracker.order_eviction(Eviction::BannedPorts);
     }
-    Ok(Found { restored, cursor: head.cursor })
+    Ok(LoadedSnapshot { restored, cursor: head.cursor })
 }
 
-/// Whoever was removed while nobody served leaves as if it had happened now, so that it is written down.
-fn evict_if_out(tracker: &Tracker, info_hash: &domain::InfoHash, user: domain::UserId) {
+/// Peers whose user or torrent was removed while no server ran are evicted now, so that their end is recorded.
+fn evict_if_not_admitted(tracker: &Tracker, info_hash: &domain::InfoHash, user: domain::UserId) {
     let gate = tracker.gate();
     if !gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
         tracker.order_eviction(Eviction::Torrent(*info_hash));
@@ -171,18 +155,18 @@ fn evict_if_out(tracker: &Tracker, info_hash: &domain::InfoHash, user: domain::U
     }
 }
 
-/// Of this process: two may write at once while one takes over from the other.
+/// Contains the process id: two processes may write during a take-over.
 fn unfinished_name(path: &Path) -> PathBuf {
     path.with_extension(format!("unfinished-{}", std::process::id()))
 }
 
-/// Clears away what a crash left behind.
+/// Removes what a crash left behind.
 fn clear_unfinished(path: &Path, now_ms: u64) {
     let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
     for entry in entries.flatten() {
         let is_unfinished = entry.path().file_stem() == path.file_stem()
             && entry.path().extension().is_some_and(|end| end.to_string_lossy().starts_with("unfinished-"));
-        if is_unfinished && age_of(&entry, now_ms).is_some_and(|age| age > UNFINISHED_MAX) {
+        if is_unfinished && age_of(&entry, now_ms).is_some_and(|age| age > UNFINISHED_AGE_MAX) {
             let _ = fs::remove_file(entry.path());
         }
     }

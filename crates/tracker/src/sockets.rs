@@ -1,4 +1,4 @@
-//! Sockets that several threads share: each thread has its own, the system spreads the load (`SO_REUSEPORT`).
+//! Listening sockets, one per thread; `SO_REUSEPORT` spreads the load.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// Room for bursts of packets; the system may grant less.
+/// Absorbs bursts of packets; the kernel may grant less.
 const UDP_BUFFER_BYTES: usize = 8 << 20;
-/// How often a thread that waits for packets looks whether it should stop.
+/// Read timeout, after which a UDP thread checks whether to stop.
 const UDP_WAKE_UP: Duration = Duration::from_millis(100);
 
-/// "Address family not supported", which std has no name for.
+/// std has no name for it.
 const NO_SUCH_FAMILY: i32 = libc::EAFNOSUPPORT;
 
-/// Whether an address cannot be had only because the machine has no IPv6 at all.
+/// Whether binding failed only because the machine has no IPv6.
 pub fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
     let any_machine_has_it = address.ip().is_loopback() || address.ip().is_unspecified();
     let is_missing =
@@ -24,8 +23,8 @@ pub fn is_missing_ipv6(address: SocketAddr, error: &io::Error) -> bool {
     address.is_ipv6() && any_machine_has_it && is_missing
 }
 
-/// One TCP listener for each of `count` threads, all at the same address. Port 0 takes a free one. A port that another
-/// process has is refused, unless it is to be shared.
+/// `count` TCP listeners on one address. Port 0 takes a free port. Unless `shared`, a port that another process has
+/// is an error.
 pub fn listen_tcp(address: SocketAddr, count: usize, shared: bool) -> io::Result<Vec<TcpListener>> {
     if !shared {
         refuse_taken_port(address, Type::STREAM, Protocol::TCP)?;
@@ -42,7 +41,7 @@ pub fn listen_tcp(address: SocketAddr, count: usize, shared: bool) -> io::Result
     })
 }
 
-/// One UDP socket for each of `count` threads, all at the same address; likewise. Reads wake up now and then.
+/// Like [`listen_tcp`]; reads time out after [`UDP_WAKE_UP`].
 pub fn listen_udp(address: SocketAddr, count: usize, shared: bool) -> io::Result<Vec<UdpSocket>> {
     if !shared {
         refuse_taken_port(address, Type::DGRAM, Protocol::UDP)?;
@@ -50,7 +49,7 @@ pub fn listen_udp(address: SocketAddr, count: usize, shared: bool) -> io::Result
     each_at_same_port(address, count, |address| {
         let socket = open(address, Type::DGRAM, Protocol::UDP)?;
         socket.set_reuse_port(true)?;
-        // A smaller buffer only means that a burst loses packets sooner; clients repeat them.
+        // With a smaller buffer a burst loses packets sooner; clients repeat them.
         let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES);
         let _ = socket.set_send_buffer_size(UDP_BUFFER_BYTES);
         socket.bind(&SockAddr::from(address))?;
@@ -63,18 +62,18 @@ pub fn listen_udp(address: SocketAddr, count: usize, shared: bool) -> io::Result
 fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     if address.is_ipv6() {
-        // IPv4 has its own listener: otherwise one address would be two depending on the system.
+        // IPv4 has its own listener. Otherwise dual-stack behaviour would depend on the system.
         socket.set_only_v6(true)?;
     }
     Ok(socket)
 }
 
-/// With `SO_REUSEPORT` a second server of the same user would quietly take half of the requests; without it, binding
-/// says that the port is taken.
+/// With `SO_REUSEPORT` a second server of the same user would silently receive half of the requests. Binding without
+/// it reports the conflict.
 fn refuse_taken_port(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()> {
     let socket = open(address, kind, protocol)?;
     if kind == Type::STREAM {
-        // Connections of an earlier run that are not quite gone do not count.
+        // Connections in TIME_WAIT do not count.
         socket.set_reuse_address(true)?;
     }
     socket.bind(&SockAddr::from(address))

@@ -1,8 +1,7 @@
-//! On which terms an accepted announce is answered: how soon the client may and should come back, whether it is given
-//! peers, and how many may leech.
+//! How an accepted announce is answered: intervals, whether peers are returned, leech slots.
 //!
-//! A torrent that awaits approval is announced like any other, and every announce is written down; but its clients are
-//! told to come back soon, and nobody is given anybody, until it is approved.
+//! A pending torrent is announced like any other, and every announce is recorded; but its clients get a short
+//! interval and no peers until it is approved.
 
 use access::Admission;
 use domain::{Seconds, UnixTime};
@@ -10,34 +9,30 @@ use swarm::{Rules, SlotLimits};
 
 use crate::settings::LiveSettings;
 
-/// What applies to one announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// When the client is told to come back.
+pub(crate) struct AnnounceTerms {
     pub(crate) interval: Seconds,
-    /// When it may come back at the soonest, as it is told.
+    /// `min interval` of the reply.
     pub(crate) min_interval: Seconds,
-    /// When it must not have come back before, to be given peers.
-    pub(crate) patience: Seconds,
-    /// Whether it is given peers.
+    /// An announce sooner than this after the previous one gets no peers.
+    pub(crate) peer_list_interval: Seconds,
     pub(crate) gives_peers: bool,
-    /// How many may leech at once.
     pub(crate) slots: SlotLimits,
 }
 
-impl Terms {
-    pub(crate) fn of(admission: &Admission, live: &LiveSettings, now: UnixTime) -> Terms {
+impl AnnounceTerms {
+    pub(crate) fn of(admission: &Admission, live: &LiveSettings, now: UnixTime) -> AnnounceTerms {
         let is_pending = admission.approval.is_pending();
         let soonest =
             |seconds: Seconds| if is_pending { seconds.min(live.pending_interval) } else { seconds };
-        // Who last came while the torrent awaited approval was told to come back soon. So patience is counted from the
-        // approval on: the first announce behind it is given peers, however early it comes.
+        // Clients that announced while the torrent was pending were told a short interval. Counting from the
+        // approval, their first announce after it gets peers, however early it comes.
         let since_approval = admission.approval.since().map_or(Seconds(u32::MAX), |then| now.since(then));
         let min_interval = soonest(live.min_announce_interval);
-        Terms {
+        AnnounceTerms {
             interval: soonest(live.announce_interval),
             min_interval,
-            patience: min_interval.min(since_approval),
+            peer_list_interval: min_interval.min(since_approval),
             gives_peers: !is_pending,
             slots: SlotLimits {
                 of_user: admission.user_slots.limit(live.leeches_per_user_max),
@@ -46,19 +41,18 @@ impl Terms {
         }
     }
 
-    /// What an announce that nobody is let in for is told: the usual.
-    pub(crate) fn usual(live: &LiveSettings) -> Terms {
-        Terms {
+    /// For a `stopped` of a client that is not admitted.
+    pub(crate) fn standard(live: &LiveSettings) -> AnnounceTerms {
+        AnnounceTerms {
             interval: live.announce_interval,
             min_interval: live.min_announce_interval,
-            patience: live.min_announce_interval,
+            peer_list_interval: live.min_announce_interval,
             gives_peers: true,
             slots: SlotLimits::default(),
         }
     }
 
-    /// What the swarms go by.
     pub(crate) fn rules(&self, live: &LiveSettings) -> Rules {
-        Rules { min_interval: self.patience, ..live.rules() }
+        Rules { min_interval: self.peer_list_interval, ..live.rules() }
     }
 }

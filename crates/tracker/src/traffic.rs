@@ -1,38 +1,37 @@
-//! Where traffic events go.
+//! The sink of traffic events.
 //!
-//! A place is reserved before an announce changes anything, so that an accepted announce can always be written down.
+//! A queue slot is reserved before an announce changes anything, so that an accepted announce can always be recorded.
 
 mod journal;
 
 use domain::{RiskEvent, TrafficEvent};
 use tracing::debug;
 
-/// Called once an event is stored (true), or will not be (false). May be called on any thread; must not wait.
+/// Called with true once the event is stored, with false if it will not be. May run on any thread; must not block.
 pub type OnStored = Box<dyn FnOnce(bool) + Send>;
 
-/// Takes what the tracker has to say about each accepted announce and each peer that vanished.
+/// Receives one event per accepted announce and per departed peer.
 ///
-/// Called on the announce path: an implementer queues, counts or drops, but never waits, except in
-/// [`TrafficSink::record_patiently`].
+/// Called on the announce path: implementations queue, count or drop, but never block, except in
+/// [`TrafficSink::record_blocking`].
 pub trait TrafficSink: Send + Sync {
-    /// Keeps a place for one event; false if there is none to give.
+    /// Reserves a slot for one event; false if none is free.
     fn reserve(&self) -> bool;
 
-    /// Gives a place back that was not needed.
+    /// Releases an unused slot.
     fn release(&self);
 
-    /// Takes an event for which a place was reserved.
+    /// Uses a reserved slot.
     fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>);
 
-    /// Takes an event for which no place was reserved, and waits for one: for the housekeeping thread only.
-    fn record_patiently(&self, event: &TrafficEvent);
+    /// Waits for a free slot; for the housekeeping thread only.
+    fn record_blocking(&self, event: &TrafficEvent);
 
-    /// Takes a claim that nobody can believe. Throttled by the caller; may be dropped, but is then counted.
+    /// Throttled by the caller. May be dropped, but is then counted.
     fn report(&self, risk: &RiskEvent);
 }
 
-/// Writes each event to the log, at level `debug` under the target `traffic`; costs next to nothing while
-/// that is off.
+/// Logs at level `debug`, target `traffic`; nearly free while that is off.
 pub fn log(event: &TrafficEvent) {
     debug!(
         target: "traffic",
@@ -60,14 +59,14 @@ pub fn log(event: &TrafficEvent) {
     );
 }
 
-/// A place at a sink that has been reserved; given back when it goes unused.
-pub(crate) struct Place<'s>(Option<&'s dyn TrafficSink>);
+/// A reserved slot; released on drop if unused.
+pub(crate) struct QueueSlot<'s>(Option<&'s dyn TrafficSink>);
 
-impl<'s> Place<'s> {
-    /// Reserves one; none if the sink is full.
+impl<'s> QueueSlot<'s> {
+    /// None if the sink is full.
     pub(crate) fn reserve(sink: &'s dyn TrafficSink) -> Option<Self> {
-        // Not `then_some`: a place that was made and is not needed gives back what was never reserved.
-        sink.reserve().then(|| Place(Some(sink)))
+        // Not `then_some`: it would build, then drop, a slot that was never reserved.
+        sink.reserve().then(|| QueueSlot(Some(sink)))
     }
 
     fn fill(mut self, event: &TrafficEvent, on_stored: Option<OnStored>) {
@@ -77,7 +76,7 @@ impl<'s> Place<'s> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         if let Some(sink) = self.0.take() {
             sink.release();
@@ -85,40 +84,39 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The event of an accepted announce, which has yet to be written down.
-#[must_use = "an accepted announce has to be written down"]
-pub struct Unwritten<'s> {
-    place: Option<Place<'s>>,
+/// The event of an accepted announce that is not recorded yet.
+#[must_use = "an accepted announce must be recorded"]
+pub struct UnrecordedEvent<'s> {
+    slot: Option<QueueSlot<'s>>,
     event: TrafficEvent,
     is_awaited: bool,
 }
 
-impl<'s> Unwritten<'s> {
-    pub(crate) fn new(place: Place<'s>, event: TrafficEvent, is_awaited: bool) -> Self {
-        Unwritten { place: Some(place), event, is_awaited }
+impl<'s> UnrecordedEvent<'s> {
+    pub(crate) fn new(slot: QueueSlot<'s>, event: TrafficEvent, is_awaited: bool) -> Self {
+        UnrecordedEvent { slot: Some(slot), event, is_awaited }
     }
 
-    /// Whether the client may be answered only once the event is stored.
+    /// Whether the reply must wait until the event is stored.
     pub fn is_awaited(&self) -> bool {
         self.is_awaited
     }
 
-    /// Writes it down.
-    pub fn write(mut self, on_stored: Option<OnStored>) {
-        self.write_once(on_stored);
+    pub fn record(mut self, on_stored: Option<OnStored>) {
+        self.record_once(on_stored);
     }
 
-    fn write_once(&mut self, on_stored: Option<OnStored>) {
-        if let Some(place) = self.place.take() {
+    fn record_once(&mut self, on_stored: Option<OnStored>) {
+        if let Some(slot) = self.slot.take() {
             log(&self.event);
-            place.fill(&self.event, on_stored);
+            slot.fill(&self.event, on_stored);
         }
     }
 }
 
-impl Drop for Unwritten<'_> {
-    /// The swarm has changed already: whatever went wrong since, the event is not lost.
+impl Drop for UnrecordedEvent<'_> {
+    /// The swarm has changed already, so the event is recorded even after a panic or a closed connection.
     fn drop(&mut self) {
-        self.write_once(None);
+        self.record_once(None);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! # Layout
 //!
-//! - `batch`: many packets a system call; the only unsafe code of the project
-//! - [`connection_id`]: ids that need no memory
-//! - `packet`: one packet → the bytes of its answer
-//! - `repeated_errors`: clients that repeat what was refused are told a few times only
+//! - `batch`: many packets per system call; the only unsafe code of the project
+//! - [`connection_id`]: stateless connection ids
+//! - `packet`: one packet → the bytes of its reply
+//! - `repeated_errors`: limits error replies to clients that repeat a refused packet
 //!
-//! Before a connection id has been shown to be genuine, no reply is longer than a `connect` reply (16 bytes): a forged
-//! sender address gains an attacker nothing.
+//! Until a connection id is verified, no reply is longer than a `connect` reply (16 bytes), so a forged sender
+//! address gives no amplification.
 
 mod batch;
 pub mod connection_id;
@@ -24,14 +24,14 @@ use tracing::{error, warn};
 
 pub use connection_id::ConnectionIds;
 
-use crate::ending::{Ending, Orders, Phase};
+use crate::accept_gate::{ListenerState, Phase, ShutdownMode};
 use crate::pipeline::Tracker;
 use batch::Batch;
 
-/// More than the system queues for a socket, so that an end comes however fast packets do.
-const LAST_BATCHES_MAX: usize = 1024;
+/// More than the kernel queues for a socket, so that draining ends even under load.
+const DRAIN_BATCHES_MAX: usize = 1024;
 
-/// How long to wait after an error, so that one that does not pass is not repeated a million times a second.
+/// Keeps a persistent error from spinning the thread.
 const ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts the thread that serves one socket.
@@ -39,43 +39,48 @@ pub(crate) fn start(
     socket: UdpSocket,
     tracker: Arc<Tracker>,
     ids: ConnectionIds,
-    orders: Arc<Orders>,
+    listener_state: Arc<ListenerState>,
 ) -> std::io::Result<JoinHandle<()>> {
     let socket = Arc::new(socket);
-    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &orders))
+    thread::Builder::new().name("udp".into()).spawn(move || serve(&socket, &tracker, ids, &listener_state))
 }
 
-/// Answers packets until told to stop, then those that are queued by then, unless they are somebody else's.
-fn serve(socket: &Arc<UdpSocket>, tracker: &Arc<Tracker>, ids: ConnectionIds, orders: &Orders) {
+/// Answers packets until shutdown, then those queued by then, unless another process inherits the socket.
+fn serve(
+    socket: &Arc<UdpSocket>,
+    tracker: &Arc<Tracker>,
+    ids: ConnectionIds,
+    listener_state: &ListenerState,
+) {
     let mut batch = Batch::new();
     let mut answerer = packet::Answerer::new(tracker, ids, Arc::clone(socket));
-    let ending = loop {
-        match orders.phase() {
+    let mode = loop {
+        match listener_state.phase() {
             Phase::Serve => {}
-            Phase::StandStill => {
-                orders.stand_still();
+            Phase::Paused => {
+                listener_state.wait_while_paused();
                 continue;
             }
-            Phase::End(ending) => break ending,
+            Phase::ShuttingDown(mode) => break mode,
         }
         if let Err(reason) = answer_batch(socket, &mut batch, &mut answerer, tracker) {
-            return error!(%reason, "a UDP socket is no longer usable");
+            return error!(%reason, "UDP socket failed; this thread stops");
         }
     };
-    if ending == Ending::HandOver {
-        // The other process waits on the same socket: what is set on it here would hold there, too.
+    if mode == ShutdownMode::HandOver {
+        // The other process reads the same socket: options set here would apply there too.
         return;
     }
-    // A busy tracker always has a packet on the way: nothing is waited for any more.
+    // Only what is queued is answered: a busy tracker would otherwise always receive another packet.
     if socket.set_nonblocking(true).is_err() {
         return;
     }
-    for _ in 0..LAST_BATCHES_MAX {
+    for _ in 0..DRAIN_BATCHES_MAX {
         let Ok(1..) = answer_batch(socket, &mut batch, &mut answerer, tracker) else { return };
     }
 }
 
-/// Takes the packets that are there, waiting as long as the socket is set to, and answers them; returns how many.
+/// Receives and answers one batch, within the socket's read timeout; returns its size.
 fn answer_batch(
     socket: &UdpSocket,
     batch: &mut Batch,
@@ -90,8 +95,8 @@ fn answer_batch(
             tracker.counters().replies_unsent.add(unsent as u64);
             Ok(received)
         }
-        Err(reason) if is_passing(&reason) => {
-            warn!(%reason, "packets could not be received");
+        Err(reason) if is_retryable(&reason) => {
+            warn!(%reason, "receiving UDP packets failed; retrying");
             thread::sleep(ERROR_PAUSE);
             Ok(0)
         }
@@ -99,8 +104,8 @@ fn answer_batch(
     }
 }
 
-/// Whether receiving can go on. An unreachable client of an earlier reply shows up here too.
-fn is_passing(reason: &std::io::Error) -> bool {
+/// False if the socket itself is unusable. An unreachable client of an earlier reply also shows up as an error here.
+fn is_retryable(reason: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     !matches!(reason.kind(), ErrorKind::InvalidInput | ErrorKind::NotConnected)
         && reason.raw_os_error() != Some(libc::EBADF)

@@ -85,14 +85,14 @@ fn every_announce_waits_with_ack_all_and_none_with_ack_none() {
 }
 
 #[test]
-fn an_event_that_is_not_stored_in_time_is_told_to_come_back() {
+fn an_event_not_stored_in_time_gets_retry_in() {
     let tracker = start_live(|live| live.acknowledge_timeout = Duration::from_millis(20));
     tracker.recorder.hold();
     let reply = tracker.ask(1, &leecher(1).with_event(AnnounceEvent::Started));
     assert!(reply.failure_reason.unwrap().contains("could not store"));
     assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)));
     assert_eq!(tracker.refused("not_stored_in_time"), 1);
-    // The connection goes on, also for what was sent behind it.
+    // The connection continues, also for pipelined requests.
     tracker.recorder.store_held();
     assert_eq!(tracker.announce(1, &leecher(1).with_event(AnnounceEvent::Started)).failure_reason, None);
 }
@@ -102,12 +102,12 @@ fn j1_what_cannot_be_written_down_is_not_taken() {
     let tracker = start();
     tracker.recorder.set_full(true);
     let reply = tracker.ask(1, &seeder(1));
-    assert!(reply.failure_reason.unwrap().contains("cannot write announces down"));
+    assert!(reply.failure_reason.unwrap().contains("cannot store announces"));
     assert_eq!(reply.retry_in, Some(RetryIn::Minutes(1)));
     assert_eq!(tracker.scrape(&TORRENT), SwarmCounts::default(), "nothing has changed");
     assert_eq!(tracker.refused("journal_full"), 1);
     let refusal = tracker.udp_v4().announce(&seeder(1), &format!("/{}/announce", passkey(1))).unwrap_err();
-    assert!(refusal.contains("cannot write announces down"), "{refusal}");
+    assert!(refusal.contains("cannot store announces"), "{refusal}");
     assert_eq!(tracker.recorder.places_in_use(), 0, "what was never given is not given back");
     tracker.recorder.set_full(false);
     tracker.announce(1, &seeder(1));

@@ -1,4 +1,4 @@
-//! Starting on ports that are taken, and ending: what has arrived is answered, and it does not take long.
+//! Starting on ports that are taken, and mode: what has arrived is answered, and it does not take long.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -19,7 +19,7 @@ use tracker::settings::Settings;
 /// Far longer than anything here takes that is not held up.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A tracker that is patient with everybody, so that only draining ends connections.
+/// A tracker with long timeouts, so that only draining ends connections.
 fn start_patient(drain_timeout: Duration) -> TestTracker {
     let mut options = Options { drain_timeout, ..Options::default() };
     (options.live.limits.header_timeout, options.live.limits.idle_timeout) = (LONG, LONG);
@@ -235,7 +235,7 @@ fn a_taken_port_is_named_and_nothing_is_left_half_started() {
 }
 
 #[test]
-fn an_address_of_another_machine_is_said_to_be_so() {
+fn an_address_of_another_machine_is_explained() {
     let elsewhere: SocketAddr = "192.0.2.1:6969".parse().unwrap();
     let settings = Settings { udp_addresses: vec![elsewhere], ..settings_of(Options::default()) };
     let text = try_start(&settings).err().expect("that is not ours").to_string();

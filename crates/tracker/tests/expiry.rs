@@ -1,4 +1,4 @@
-//! Peers that leave without a word: silent ones (T3), and those of users and torrents that are taken away.
+//! Expired peers (T3), and evicted peers of removed users and torrents.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "expiry/clock_steps.rs"]
@@ -16,7 +16,7 @@ use testkit::{Announce, SwarmCounts, eventually, eventually_equal};
 use tracker::Eviction;
 use tracker::settings::LiveSettings;
 
-/// What the tracker tells by default: interval 1800, and 600 of grace.
+/// Defaults: interval 1800 s, grace 600 s.
 const SILENCE_MAX_S: u32 = 2400;
 
 fn user(id: u64) -> UserId {
@@ -39,7 +39,7 @@ fn departures(tracker: &TestTracker, count: usize) -> Vec<TrafficEvent> {
     })
 }
 
-/// Nothing is credited to anybody who left without a word, and everything else is as last heard.
+/// An expired peer's `stopped` has no deltas, and its other fields as last announced.
 #[track_caller]
 fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
     let expected = TrafficEvent {
@@ -57,7 +57,7 @@ fn assert_departed(event: &TrafficEvent, last: &TrafficEvent, cause: Cause) {
 }
 
 #[test]
-fn t3_silent_peers_are_gone_after_interval_and_grace() {
+fn t3_silent_peers_expire_after_interval_and_grace() {
     let tracker = start();
     tracker.announce(1, &seeder(1));
     tracker.ask_v6(2, &leecher(2));
@@ -122,7 +122,7 @@ fn t3_what_is_written_down_is_a_stop_with_nothing_moved() {
 }
 
 #[test]
-fn t3_a_stop_that_was_said_is_not_said_again() {
+fn t3_a_stop_is_recorded_once() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.announce(1, &stopped(&leecher(1)));
@@ -145,7 +145,7 @@ fn t3_a_user_with_a_new_passkey_expires_under_it() {
 }
 
 #[test]
-fn t3_who_comes_back_after_expiry_starts_from_where_the_counters_are() {
+fn t3_a_peer_that_returns_after_expiry_starts_from_its_current_counters() {
     let tracker = start();
     tracker.announce(1, &leecher(1).with_totals(500, 0, 5));
     tracker.pass(SILENCE_MAX_S);
@@ -194,7 +194,7 @@ fn the_peers_of_a_removed_user_leave_all_swarms() {
     assert_eq!(tracker.tracker().counters().peers_expired.get(), 0, "they did not fall silent");
 }
 
-/// The lists go by passkey: whoever is removed must still leave them.
+/// The lists are by passkey: a removed user must still leave them.
 #[test]
 fn the_departure_of_a_removed_user_is_written_down_with_the_last_passkey() {
     let tracker = start();
@@ -205,7 +205,7 @@ fn the_departure_of_a_removed_user_is_written_down_with_the_last_passkey() {
     assert_eq!((event.passkey, event.user, event.cause), (Some(passkey(1)), user(1), Cause::Removal));
 }
 
-/// They come back when they were told to, and what they moved until then is credited.
+/// They announce at their interval, and the traffic until then is credited.
 #[test]
 fn t3_a_shorter_interval_spares_peers_that_were_promised_a_longer_one() {
     let tracker = start();
@@ -223,7 +223,7 @@ fn t3_a_shorter_interval_spares_peers_that_were_promised_a_longer_one() {
 }
 
 #[test]
-fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
+fn peers_of_a_forbidden_client_are_evicted_and_may_send_stopped() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     let other = Announce { peer_id: PeerId(*b"-qB4500-abcdefghijkl"), ..leecher(2) };
@@ -233,7 +233,7 @@ fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
     let departed = departures(&tracker, 1);
     assert_eq!((departed.len(), departed[0].user, departed[0].cause), (1, user(1), Cause::Removal));
     assert!(tracker.ask(1, &leecher(1)).failure_reason.is_some());
-    // Some clients repeat a goodbye that fails for ever.
+    // Some clients repeat a refused `stopped` forever.
     let goodbye = leecher(1).with_event(AnnounceEvent::Stopped);
     tracker.announce(1, &goodbye);
     tracker.announce(1, &Announce { info_hash: UNKNOWN_TORRENT, ..goodbye });
@@ -242,7 +242,7 @@ fn the_peers_of_a_forbidden_client_leave_and_may_say_goodbye() {
 
 /// An order that was overtaken by a change of mind is not carried out.
 #[test]
-fn who_is_allowed_again_stays() {
+fn a_user_admitted_again_is_not_evicted() {
     let tracker = start();
     tracker.announce(1, &leecher(1));
     tracker.tracker().order_eviction(Eviction::User(user(1)));

@@ -33,7 +33,8 @@ fn fuzz_proxy_header() {
     });
 }
 
-/// Over a real connection: whatever is sent, the server answers in HTTP or says nothing, closes, and counts nobody.
+/// Over a real connection: for any input the server replies in HTTP or not at all, closes, and keeps no connection
+/// counted.
 #[test]
 fn fuzz_http_connection() {
     let tracker = start();

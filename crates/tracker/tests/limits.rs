@@ -1,4 +1,4 @@
-//! What strangers can take, and what they are told who take more: floods, connections, slow and bad requests.
+//! Limits on floods, connections, slow and malformed requests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "limits/members.rs"]
@@ -97,7 +97,7 @@ fn a_flood_over_udp_is_met_with_silence_while_others_are_served() {
 
 /// Anybody can write another's address on a packet: what is not proven is limited, but not at the other's expense.
 #[test]
-fn packets_without_a_genuine_id_are_limited_and_lock_nobody_out() {
+fn packets_without_a_valid_id_are_limited_and_lock_out_no_address() {
     let tracker = start_limited(|limits| allow_burst(limits, 10));
     let udp = tracker.udp_v4();
     let stale = announce_packet(99, 1, &leecher(1), &format!("/{}/announce", passkey(1)));
@@ -112,7 +112,7 @@ fn packets_without_a_genuine_id_are_limited_and_lock_nobody_out() {
     tracker.announce(1, &leecher(1));
 }
 
-/// One address has one bucket, whatever it speaks.
+/// One bucket per address, for all protocols.
 #[test]
 fn http_and_udp_share_the_limit() {
     let tracker = start_limited(|limits| allow_burst(limits, 2));
@@ -124,7 +124,7 @@ fn http_and_udp_share_the_limit() {
 /// Connects, asks as a client does, and reads why it may not.
 #[track_caller]
 fn turned_away(mut connection: RawHttp) {
-    // The server may have hung up by then, which does not take back what it said.
+    // The server may have closed the connection by then; its reply is still readable.
     let _ = connection.try_send(format!("GET {} HTTP/1.1\r\n\r\n", target(9)).as_bytes());
     let reply = connection.read_reply();
     assert_eq!((reply.status(), reply.header("connection")), (503, Some("close")));
@@ -135,7 +135,7 @@ fn turned_away(mut connection: RawHttp) {
 }
 
 #[test]
-fn connections_in_total_are_limited_and_a_place_comes_back_after_a_close() {
+fn total_connections_are_limited_and_a_close_releases_a_permit() {
     let tracker = start_limited(|limits| limits.connections_max = 2);
     let mut first = tracker.connect();
     let mut second = RawHttp::connect(tracker.http_v6());
@@ -201,7 +201,7 @@ fn a_slow_head_on_a_connection_that_was_idle_is_cut_off_in_the_time_of_a_head() 
     let tracker = start_limited(|limits| limits.header_timeout = SOON);
     let mut connection = tracker.connect();
     assert_eq!(connection.get(&target(1)).status(), 200);
-    // Somebody who connects and says nothing is cut off when the time of a head has passed.
+    // A client that connects and sends nothing is closed after the header timeout.
     assert!(tracker.connect().read_to_close().is_empty());
     connection.send(b"GET /announce");
     assert!(failure(&mut connection, 408).contains("in time"));
@@ -218,7 +218,7 @@ fn a_slow_head_behind_a_whole_one_is_cut_off_and_the_whole_one_answered() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_without_a_word() {
+fn an_idle_connection_is_closed_silently() {
     let tracker = start_limited(|limits| limits.idle_timeout = SOON);
     let mut connection = tracker.connect();
     for _ in 0..3 {

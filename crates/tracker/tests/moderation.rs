@@ -17,13 +17,13 @@ fn on(torrent: InfoHash, announce: Announce) -> Announce {
     Announce { info_hash: torrent, ..announce }
 }
 
-/// Says what the site says about user 1.
+/// Sets the rows of user 1.
 fn give_slots(tracker: &TestTracker, leech_slots: LeechSlots) {
     let terms = UserAccess { passkey: passkey(1), enabled: true, is_external: false, leech_slots };
     tracker.gate.put_user_access(UserId::new(1).unwrap(), terms);
 }
 
-/// Says what the site says about the torrent.
+/// Sets the row of the torrent.
 fn put_torrent(tracker: &TestTracker, approved: bool, leech_slots: LeechSlots) {
     let terms =
         TorrentAccess { info_hash: TORRENT, info_hash_v2: None, enabled: true, approved, leech_slots };
@@ -41,7 +41,7 @@ fn assert_refused(tracker: &TestTracker, user: u64, announce: &Announce, reason:
 }
 
 #[test]
-fn who_leeches_as_much_as_allowed_is_told_the_limit_over_http_and_udp() {
+fn a_user_at_the_leech_limit_gets_the_reason_over_http_and_udp() {
     let tracker = start_live(|live| live.leeches_per_user_max = Some(1));
     tracker.announce(1, &leecher(1));
     let second = on(OTHER_TORRENT, leecher(2));
@@ -91,7 +91,7 @@ fn limits_of_one_user_or_torrent_come_before_those_of_all_and_change_live() {
     assert_eq!(tracker.refused("torrent_full"), 2);
 }
 
-/// A slot comes back with a goodbye, with silence, and when the site turns somebody out.
+/// A slot is released by `stopped`, by expiry, and by an eviction.
 #[test]
 fn t3_a_slot_comes_back_with_silence_and_eviction() {
     let tracker = start_live(|live| live.leeches_per_user_max = Some(1));
@@ -162,7 +162,7 @@ fn a_torrent_that_awaits_approval_is_announced_soon_again_and_gives_no_peers() {
     assert_eq!((udp.interval, udp.peers.len()), (60, 0));
     assert_eq!(tracker.scrape(&TORRENT).complete, 1);
 
-    // Approved: whoever comes next is given peers, however soon, and told the usual.
+    // Approved: the next announce gets peers, however soon, and the normal intervals.
     tracker.pass(3);
     put_torrent(&tracker, true, LeechSlots::DEFAULT);
     tracker.pass(2);
@@ -173,7 +173,7 @@ fn a_torrent_that_awaits_approval_is_announced_soon_again_and_gives_no_peers() {
     let reply = tracker.announce(2, &leecher(2).with_totals(0, 5, 95));
     assert!(reply.warning_message.is_some(), "from then on patience is asked for");
     assert_eq!(reply.peers, Some(vec![]));
-    // And back: the seeders stay, nobody is handed out.
+    // And back: the seeders stay, but no peers are returned.
     put_torrent(&tracker, false, LeechSlots::DEFAULT);
     assert_eq!(tracker.announce(4, &leecher(4)).peers, Some(vec![]));
     assert_eq!(tracker.scrape(&TORRENT).complete, 1);
@@ -191,7 +191,7 @@ fn the_short_interval_is_never_longer_than_the_usual_one() {
 }
 
 #[test]
-fn a_banned_port_is_refused_but_may_say_goodbye() {
+fn a_banned_port_is_refused_but_stopped_is_accepted() {
     let tracker = start();
     let port = leecher(1).port;
     tracker.announce(1, &leecher(1));

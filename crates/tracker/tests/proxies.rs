@@ -1,4 +1,4 @@
-//! Behind proxies: whose address it is, who is believed, and what becomes of headers that are not right.
+//! Proxies: client addresses, trust, and malformed headers.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -72,7 +72,7 @@ fn ask_with(tracker: &TestTracker, headers: &str) -> HttpReply {
 }
 
 #[test]
-fn the_proxy_protocol_tells_the_address_in_both_versions() {
+fn the_proxy_protocol_gives_the_address_in_both_versions() {
     let tracker = start_live(expect_proxy_protocol);
     for (header, ip) in [
         (b"PROXY TCP4 192.0.2.1 10.0.0.1 5678 80\r\n".to_vec(), "192.0.2.1"),
@@ -95,7 +95,7 @@ fn the_proxy_protocol_tells_the_address_in_both_versions() {
 }
 
 #[test]
-fn a_proxy_that_speaks_for_itself_is_seen_where_it_is() {
+fn a_proxys_own_requests_have_its_own_address() {
     let tracker = start_live(expect_proxy_protocol);
     let mut local = header_v2("192.0.2.4:5678");
     local[12] = 0x20;
@@ -199,7 +199,7 @@ fn a_proxy_header_that_is_never_finished_is_cut_off() {
 }
 
 #[test]
-fn strangers_are_taken_as_plain_connections_and_may_not_send_a_proxy_header() {
+fn untrusted_senders_are_plain_connections_and_may_not_send_a_proxy_header() {
     let tracker = start_live(expect_proxy_protocol);
     let mut connection = connect_from(STRANGER, tracker.http_v4());
     connection.send(&request(1, "X-Forwarded-For: 192.0.2.7\r\n"));
@@ -282,7 +282,7 @@ fn an_address_that_cannot_be_read_is_refused_and_counted() {
 }
 
 #[test]
-fn headers_of_strangers_are_ignored() {
+fn forwarded_headers_of_untrusted_senders_are_ignored() {
     let tracker = believe_headers(&["x-forwarded-for", "forwarded", "cf-connecting-ip"]);
     let forged = "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nCF-Connecting-IP: 6.6.6.6\r\n";
     let mut connection = connect_from(STRANGER, tracker.http_v4());
@@ -305,9 +305,9 @@ fn ip_in_the_query_is_accepted_only_through_a_trusted_proxy() {
     assert_eq!(ask(RawHttp::connect(tracker.http_v6()), ""), "192.0.2.7");
 }
 
-/// Whoever is behind a proxy that tells their address is not the proxy, and is not believed like it.
+/// A client behind a proxy is not trusted like the proxy.
 #[test]
-fn ip_in_the_query_of_somebody_behind_a_proxy_is_ignored() {
+fn ip_in_the_query_of_a_client_behind_a_proxy_is_ignored() {
     let tracker = believe_headers(&["x-forwarded-for"]);
     let elsewhere = leecher(1).with_extra("&ip=198.51.100.1").target(&passkey(1));
     let mut connection = tracker.connect();

@@ -67,7 +67,7 @@ fn t1_v2_hashes_of_32_bytes_are_truncated() {
 }
 
 #[test]
-fn paused_empty_and_unknown_events_are_plain_announces() {
+fn paused_empty_and_unknown_events_are_regular_announces() {
     let tracker = start();
     for event in ["paused", "", "dancing"] {
         tracker.announce(1, &leecher(1).with_extra(&format!("&event={event}")));
@@ -76,9 +76,9 @@ fn paused_empty_and_unknown_events_are_plain_announces() {
 }
 
 #[test]
-fn l5_a_client_first_heard_with_nothing_left_cannot_complete() {
+fn l5_a_client_first_seen_with_nothing_left_cannot_complete() {
     let tracker = start();
-    // WebTorrent says both whenever it starts as a seeder.
+    // WebTorrent sends both when it starts as a seeder.
     for client in 1..4 {
         tracker.announce(1, &seeder(client).with_event(Started));
         tracker.announce(1, &seeder(client).with_event(Completed));
@@ -104,7 +104,7 @@ fn l5_a_user_who_seeds_already_completes_by_downloading_only() {
 }
 
 #[test]
-fn l5_a_leecher_that_has_everything_has_completed_whether_or_not_it_says_so() {
+fn l5_a_leecher_with_nothing_left_has_completed_with_or_without_the_event() {
     let tracker = start();
     let events = || tracker.events().iter().map(|event| event.event).collect::<Vec<_>>();
     tracker.announce(1, &leecher(1));
@@ -129,7 +129,7 @@ fn l5_a_leecher_that_stops_with_nothing_left_has_completed_and_stopped() {
     assert_eq!((counts.complete, counts.downloaded), (0, 1));
 }
 
-/// WebTorrent has cleared its counters when it says `stopped`.
+/// WebTorrent has reset its counters when it sends `stopped`.
 #[test]
 fn l4_the_time_until_a_stopped_with_cleared_counters_counts() {
     let tracker = start();
@@ -192,7 +192,7 @@ fn the_key_links_addresses_and_peer_ids_of_one_client() {
 }
 
 #[test]
-fn ip_is_ignored_unless_a_trusted_proxy_says_it() {
+fn ip_is_ignored_unless_a_trusted_proxy_sends_it() {
     let tracker = start();
     let elsewhere = leecher(1).with_extra("&ip=192.0.2.7");
     let reply = tracker.announce(1, &elsewhere);

@@ -75,7 +75,7 @@ fn a_replaced_certificate_is_shown_to_the_next_client_without_a_restart() {
     assert_eq!(reply.status(), 200, "open connections go on");
 }
 
-/// Nobody tells the tracker: it looks by itself every few seconds.
+/// The tracker checks the files itself every few seconds.
 #[test]
 fn a_replaced_certificate_is_noticed() {
     let authority = Authority::new();
@@ -125,7 +125,7 @@ fn a_broken_new_certificate_leaves_the_old_one_in_place() {
 }
 
 #[test]
-fn a_client_that_does_not_trust_the_certificate_hurts_nobody() {
+fn a_failed_tls_handshake_does_not_affect_other_clients() {
     let authority = Authority::new();
     let tracker = start_tls(authority.install().0);
     let server = tracker.https_v4();
@@ -149,7 +149,7 @@ fn plain_http_at_the_tls_port_is_turned_away_and_counted() {
 }
 
 #[test]
-fn tls_at_the_plain_port_is_turned_away_and_counted() {
+fn tls_at_the_plain_port_is_refused_and_counted() {
     let authority = Authority::new();
     let tracker = start_tls(authority.install().0);
     let stream = TcpStream::connect(tracker.http_v4()).unwrap();
@@ -179,7 +179,7 @@ fn a_handshake_that_is_never_finished_is_cut_off() {
 }
 
 #[test]
-fn a_certificate_that_is_not_usable_is_said_at_the_start() {
+fn an_unusable_certificate_stops_the_start() {
     let authority = Authority::new();
     let (files, good) = authority.install();
     let missing = TlsFiles { private_key: "/nowhere/key.pem".into(), ..files.clone() };

@@ -1,4 +1,4 @@
-//! UDP: BEP 15 and BEP 41 over real sockets, and what strangers get.
+//! UDP: BEP 15 and BEP 41 over real sockets, and unverified senders.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
@@ -47,7 +47,7 @@ fn t1_the_passkey_may_stand_anywhere_in_the_url() {
 }
 
 #[test]
-fn t2_refusals_are_error_packets_that_say_why() {
+fn t2_refusals_are_error_packets_with_a_reason() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let refusal = udp.announce(&leecher(1), "").unwrap_err();
@@ -65,7 +65,7 @@ fn t2_refusals_are_error_packets_that_say_why() {
 
 /// lftp sends the packet again as soon as it is refused.
 #[test]
-fn an_error_is_told_a_few_times_to_a_client_that_repeats_its_packet() {
+fn repeated_errors_are_suppressed_for_a_client_that_repeats_its_packet() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let connection = udp.connect();
@@ -79,7 +79,7 @@ fn an_error_is_told_a_few_times_to_a_client_that_repeats_its_packet() {
     // What comes next on this socket is the answer about another torrent, and none of the 45.
     let reply = udp.exchange(&announce_packet(connection, 51, &leecher(1), &path(1)));
     assert_eq!((&reply[..4], &reply[4..8]), (&1_u32.to_be_bytes()[..], &51_u32.to_be_bytes()[..]));
-    assert_eq!(tracker.tracker().counters().errors_untold.get(), 45);
+    assert_eq!(tracker.tracker().counters().errors_suppressed.get(), 45);
     tracker.pass(10);
     let reply = udp.exchange(&announce_packet(connection, 52, &unknown, &path(1)));
     assert_eq!(reply[..4], 3_u32.to_be_bytes(), "an error packet");
@@ -115,9 +115,9 @@ fn connection_ids_go_stale_and_the_error_is_no_longer_than_a_connect_reply() {
     assert_eq!(tracker.refused("stale_connection_id"), 1);
 }
 
-/// Whatever a stranger sends, it is not answered with more than a connect reply, nor with more than it sent.
+/// An unverified sender never gets more than a connect reply, nor more than it sent.
 #[test]
-fn strangers_cannot_make_the_tracker_send_much() {
+fn unverified_senders_get_no_amplification() {
     let tracker = start();
     let mut scrape = request_head(99, 2, 1);
     scrape.extend([1; 20 * 74]);
@@ -149,7 +149,7 @@ fn strangers_cannot_make_the_tracker_send_much() {
 }
 
 #[test]
-fn malformed_packets_with_a_genuine_id_are_told_what_is_wrong() {
+fn malformed_packets_with_a_valid_id_get_an_error() {
     let tracker = start();
     let mut udp = tracker.udp_v4();
     let connection = udp.connect();
@@ -162,7 +162,7 @@ fn malformed_packets_with_a_genuine_id_are_told_what_is_wrong() {
     for packet in [cut_off, bad_option, bad_scrape, request_head(connection, 9, 7)] {
         let reply = udp.exchange(&packet);
         assert_eq!(reply[..4], 3_u32.to_be_bytes());
-        assert!(reply.len() > 8, "says what is wrong");
+        assert!(reply.len() > 8, "an error with a reason");
     }
     for reason in ["short_announce", "truncated_option", "bad_hash_list", "unknown_action"] {
         assert_eq!(tracker.refused(reason), 1, "{reason}");

@@ -135,8 +135,8 @@ pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) ->
         replies: 1,
         example: format!("{halt:?}"),
     })?;
-    if let Some(unwritten) = accepted.unwritten {
-        unwritten.write(None);
+    if let Some(unrecorded) = accepted.unrecorded {
+        unrecorded.record(None);
     }
     Ok(())
 }

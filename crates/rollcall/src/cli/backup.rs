@@ -4,30 +4,27 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Behind the help of `rollcall backup`.
 pub const BACKUP_HELP: &str = "\
-One file with everything that the database holds (users, torrents, accounts, friendships, keys), whatever its kind, and
-the journal of the data folder. The server may run meanwhile: the file shows one moment. It holds every passkey, and only
-its owner may read it. Not in it: Redis, the audit trail, certificates.
+One file with the whole database (users, torrents, accounts, friendships, keys), whatever its kind, and the journal of
+the data folder. The server may run: the file is a consistent snapshot. It contains every passkey and is readable by its
+owner only. Not included: Redis, the audit trail, certificates.
 
 Examples:
   rollcall backup --data /var/lib/rollcall rollcall-2026-01-31.backup
   rollcall backup --json /srv/backups/$(date +%F).backup";
 
-/// Behind the help of `rollcall restore`.
 pub const RESTORE_HELP: &str = "\
-Needs a database without users, torrents and accounts, and a data folder without a journal: move old ones away first. A
-backup of an older version, and a plain copy of rollcall.db, are brought up to date. The kind of database may be another
-than that of the backup. Where anything is wrong, nothing is changed.
+The database must have no users, torrents or accounts, and the data folder no journal: move old ones away first.
+Backups of older versions, and plain copies of rollcall.db, are migrated. The database may be of another kind than that
+of the backup. On any error, nothing is changed.
 
 Examples:
   rollcall restore --data /var/lib/rollcall rollcall-2026-01-31.backup
   rollcall restore --set database.url=postgres://rollcall@localhost/rollcall rollcall-2026-01-31.backup";
 
-/// Behind the help of `rollcall migrate`.
 pub const MIGRATE_HELP: &str = "\
-Copies everything from the database in use into another one, which must be empty, reads it again and compares. Stop the
-server first, on every machine. The database in use stays as it is; set database.url to the new one afterwards.
+Copies everything from the current database to an empty one, reads it back and compares. Stop the server first, on
+every machine. The current database is not changed; set database.url to the new one afterwards.
 
 Examples:
   rollcall migrate --to postgres://rollcall:PASSWORD@localhost/rollcall
@@ -36,7 +33,7 @@ Examples:
 /// `rollcall backup …`, `rollcall restore …`
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// The backup
+    /// The backup file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 /// `rollcall key …`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A key is sent with each request to the API, as X-API-Key. What it may do:
-  verify   ask whether a passkey is good, as trackers do
+A key is sent with each API request, as X-API-Key. Scopes:
+  verify   verify passkeys, as trackers do
   read     read everything but secrets; not verify
   admin    everything
 
@@ -16,13 +16,13 @@ Examples:
   rollcall key create --name statistics --scope read --scope verify --json
   rollcall key revoke 1f0c3a5b")]
 pub enum KeyCommand {
-    /// Make a key; prints it, this once
+    /// Create a key and print it; it is shown only once
     Create(KeyCreateArgs),
-    /// List all keys: their names, what they may do, when they were used last
+    /// List all keys: names, scopes, last use
     List,
-    /// Make a key stop working, within a second
+    /// Revoke a key; takes effect within a second
     Revoke {
-        /// The key's id: the first digits behind rck_, or what "key list" shows
+        /// The key's id: the first digits after rck_, as shown by "key list"
         #[arg(value_name = "ID")]
         id: KeyId,
     },
@@ -31,10 +31,10 @@ pub enum KeyCommand {
 /// `rollcall key create …`
 #[derive(Debug, Args)]
 pub struct KeyCreateArgs {
-    /// Who or what will use it
+    /// A name for its use
     #[arg(long, value_name = "NAME")]
     pub name: String,
-    /// What it may do: verify, read or admin (repeatable)
+    /// Scope: verify, read or admin (repeatable)
     #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',')]
     pub scope: Vec<Scope>,
 }

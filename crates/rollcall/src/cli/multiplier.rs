@@ -4,27 +4,27 @@ use clap::{Args, Subcommand};
 use domain::{TorrentId, UserId};
 use ledger::Percent;
 
-use crate::when::When;
+use crate::moment::Moment;
 
 /// `rollcall multiplier …`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Raw figures stay what they are; multipliers change only what is credited. Of several in force, the most generous
-counts in each direction.
+Multipliers change only credited bytes, not raw ones. If several apply, the most generous one counts for each
+direction.
 
 Examples:
   rollcall multiplier add --download 0 --note \"free weekend\" --until 48h
   rollcall multiplier add --torrent 12 --download 50
   rollcall multiplier add --user 7 --upload 200")]
 pub enum MultiplierCommand {
-    /// Add one: for the whole site, or for one torrent or user
+    /// Add a multiplier: for the whole site, or for one torrent or user
     Add(MultiplierAddArgs),
-    /// List all
+    /// List all multipliers
     List,
-    /// End one; it stays in the list with its end, so that what it did can be explained
+    /// End a multiplier; it stays in the list with its end
     #[command(alias = "end")]
     Remove {
-        /// Its number
+        /// Its id
         #[arg(value_name = "N")]
         id: u64,
     },
@@ -39,20 +39,20 @@ pub struct MultiplierAddArgs {
     /// Only for this user
     #[arg(long, value_name = "ID")]
     pub user: Option<UserId>,
-    /// How much of what is uploaded counts, in percent
+    /// Percentage of uploaded bytes that is credited
     #[arg(long, value_name = "PERCENT", default_value = "100")]
     pub upload: Percent,
-    /// How much of what is downloaded counts, in percent
+    /// Percentage of downloaded bytes that is credited
     #[arg(long, value_name = "PERCENT", default_value = "100")]
     pub download: Percent,
-    /// From when on: a time from now such as 2h, a date (2026-12-24, 2026-12-24T18:00, both UTC), or seconds since 1970;
-    /// from now on if left out
+    /// Start: a duration from now such as 2h, a date (2026-12-24, 2026-12-24T18:00, both UTC), or seconds since 1970;
+    /// now if omitted
     #[arg(long, value_name = "WHEN")]
-    pub from: Option<When>,
-    /// Until when, likewise: 48h, 7d, 2026-12-31; until it is ended if left out
+    pub from: Option<Moment>,
+    /// End, likewise: 48h, 7d, 2026-12-31; open-ended if omitted
     #[arg(long, value_name = "WHEN")]
-    pub until: Option<When>,
-    /// Why, for people
+    pub until: Option<Moment>,
+    /// A note
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,
 }

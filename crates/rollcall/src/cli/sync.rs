@@ -2,26 +2,24 @@
 
 use clap::Args;
 
-/// What the help of all three ends with.
 pub const HELP: &str = "\
-Only keys that differ are written, also over those that the site wrote. A running server with the role mirror keeps the
-copies by itself, and leaves the site's own keys alone. Disabled ones have no key. docs/redis.md describes the keys.
+Only keys that differ are written, including keys that the site wrote. A running server with the role mirror keeps the
+copies current and does not change the site's own keys. Disabled rows have no key. docs/redis.md describes the keys.
 
 Examples:
   rollcall torrent sync --dry-run    how many keys would change
-  rollcall torrent sync              write those that are missing or wrong
-  rollcall torrent sync --flush      and remove those that the database knows nothing of, the site's own included";
+  rollcall torrent sync              write missing and different keys
+  rollcall torrent sync --flush      and remove keys without a row in the database, including the site's own";
 
-/// How keys are loaded.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct SyncArgs {
-    /// Remove keys of which the database knows nothing
+    /// Remove keys that have no row in the database
     #[arg(long)]
     pub flush: bool,
-    /// Change nothing, and say what would be done
+    /// Change nothing; print what would be done
     #[arg(long)]
     pub dry_run: bool,
-    /// With --flush, remove all keys where the database has nothing at all
+    /// With --flush, remove all keys if the database is empty
     #[arg(long, requires = "flush")]
     pub allow_empty: bool,
 }

@@ -3,12 +3,11 @@
 use clap::Args;
 use domain::UserId;
 
-/// Behind the help of `rollcall token`.
 pub const HELP: &str = "\
-Prints the token alone, or more about it with --json. A token lets whoever has it connect as this user until it runs
-out: your site makes one for each of its members when they open a page, with the secret gateway.token_hmac_secret and
-sub = the user's number as a text. Without that setting, the secret is the one that \"rollcall serve\" made in the data
-folder (gateway.secret). Each token made here is recorded in the audit trail, without the token.
+Prints the token only; --json adds details. A token allows connecting as this user until it expires. In production your
+site issues one when a member opens a page, signed with gateway.token_hmac_secret, with sub = the user's id as a string.
+Without that setting, the secret is the one that \"rollcall serve\" generated in the data folder (gateway.secret). Each
+token created here is recorded in the audit trail, without the token itself.
 
 Examples:
   rollcall token 7
@@ -18,13 +17,13 @@ Examples:
 /// `rollcall token …`
 #[derive(Debug, Args)]
 pub struct TokenArgs {
-    /// The user's number
+    /// The user's id
     #[arg(value_name = "USER")]
     pub user: UserId,
-    /// How many seconds it is good for
+    /// Lifetime in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
     pub ttl: u32,
-    /// Make one that lets the user enter this room, where gateway.room_access is "token"; not one to connect with
+    /// Create a token for entering this room, where gateway.room_access is "token"; it cannot be used to connect
     #[arg(long, value_name = "NAME")]
     pub room: Option<String>,
 }

@@ -7,29 +7,29 @@ use domain::{Passkey, TorrentId, UserId};
 use super::sync;
 
 const SLOTS_HELP_USER: &str = "\
-A user takes a slot for each torrent that any of their clients leeches, and gives it back when it is complete, stopped
-or silent for too long. \"default\" is limits.leeches_per_user_max of the configuration. Who leeches more already goes on;
-nothing more is begun.
+A user occupies one slot for each torrent that any of their clients leeches, until it is complete, stopped or expired.
+\"default\" is limits.leeches_per_user_max of the configuration. Current downloads continue; no new ones start above
+the limit.
 
 Examples:
   rollcall user set 7 --leech-slots 3
   rollcall user set 7 --leech-slots default
   rollcall user set 7 --name Ada
-  rollcall user set 7 --name \"\"               no name any more";
+  rollcall user set 7 --name \"\"               remove the name";
 
 /// `rollcall user …`
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
-    /// Let a user announce; prints the passkey
+    /// Add a user and print the passkey
     #[command(after_help = "\
 Examples:
   rollcall user add --id 7
   rollcall user add --id 7 --passkey 0123456789abcdef0123456789abcdef --json")]
     Add {
-        /// The user's number on your site; the next free one if left out
+        /// The user's id on your site; the next free one if omitted
         #[arg(long, value_name = "N")]
         id: Option<UserId>,
-        /// The passkey to give; a random one of 32 digits if left out
+        /// The passkey; 32 random digits if omitted
         #[arg(long, value_name = "HEX")]
         passkey: Option<Passkey>,
         /// A display name, up to 100 characters
@@ -42,9 +42,9 @@ Examples:
         #[arg(long)]
         show_passkeys: bool,
     },
-    /// Show a user, with the passkey in full, and what they moved
+    /// Show a user with the full passkey and totals
     Show {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
@@ -54,48 +54,48 @@ Examples:
     Leeching(ActiveArgs),
     /// List a user's account on each torrent
     Torrents {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
-    /// Say why a user's figures are what they are: what each client brought, and the announces that are still recorded
+    /// Explain a user's figures: totals of each client, and the announces that are still recorded
     #[command(after_help = WHY_HELP)]
     Why(WhyArgs),
-    /// List the torrents that a user took and did not seed for long enough
+    /// List a user's hit-and-runs: torrents downloaded and not seeded long enough
     HitAndRuns {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
-    /// Remove a user; the passkey stops working
+    /// Remove a user; the passkey becomes invalid
     Remove {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
-    /// Let a disabled user announce again
+    /// Enable a disabled user
     Enable {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
-    /// Refuse a user's announces, but keep the user and the passkey
+    /// Disable a user: announces are refused; the passkey is kept
     Disable {
-        /// The user's number
+        /// The user's id
         #[arg(value_name = "ID")]
         id: UserId,
     },
-    /// Name a user; limit how many torrents they may leech at once
+    /// Set a user's name or leech slots
     #[command(after_help = SLOTS_HELP_USER)]
     Set(UserSetArgs),
-    /// Load the keys of users who may announce into Redis (t:user:*), for programs that read them
+    /// Write the keys of enabled users to Redis (t:user:*), for other programs
     #[command(after_help = sync::HELP)]
     Sync(sync::SyncArgs),
 }
 
 const WHY_HELP: &str = "\
-What the page \"Why\" of the dashboard shows. The journal keeps announces for journal.keep_s after they were counted; what
-is older is in the figures and clients alone.
+The same as the page \"Why\" of the dashboard. The journal keeps announces for journal.keep_s after they were applied;
+older ones are only in the totals.
 
 Examples:
   rollcall user why 7
@@ -104,7 +104,7 @@ Examples:
 /// `rollcall user why …`
 #[derive(Debug, Args)]
 pub struct WhyArgs {
-    /// The user's number
+    /// The user's id
     #[arg(value_name = "ID")]
     pub id: UserId,
     /// Only on this torrent
@@ -118,10 +118,10 @@ pub struct WhyArgs {
 /// `rollcall user set …`
 #[derive(Debug, Args)]
 pub struct UserSetArgs {
-    /// The user's number
+    /// The user's id
     #[arg(value_name = "ID")]
     pub id: UserId,
-    /// How many torrents they may leech at once; 0 for none, so that they can only seed
+    /// Torrents the user may leech at once; 0 allows seeding only
     #[arg(long, value_name = "N|default|unlimited", required_unless_present = "name")]
     pub leech_slots: Option<LeechSlots>,
     /// The display name, up to 100 characters; "" removes it
@@ -132,7 +132,7 @@ pub struct UserSetArgs {
 /// `rollcall user seeding …` and `rollcall user leeching …`
 #[derive(Debug, Args)]
 pub struct ActiveArgs {
-    /// The user's number
+    /// The user's id
     #[arg(value_name = "ID")]
     pub id: UserId,
     /// At most this many

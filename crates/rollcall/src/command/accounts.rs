@@ -1,4 +1,4 @@
-//! What the ledger and the lists say, as commands show it.
+//! Output of accounts and activity lists.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use ledger::{Account, AccountKey, Directory, Figures, HitAndRunStatus, Ledger, L
 use serde_json::{Map, Value as Json, json};
 use views::{ActiveTorrent, Activity, Page};
 
-use super::Desk;
-use crate::backends;
+use super::CommandContext;
 use crate::cli::ActiveArgs;
 use crate::output::{self, Table, yes_or_no};
+use crate::wiring::stores;
 
-/// Commands only read: nobody has to be looked up.
-struct Nobody;
+/// For reading only: no user or torrent is looked up.
+struct EmptyDirectory;
 
-impl Directory for Nobody {
+impl Directory for EmptyDirectory {
     fn user_of(&self, _: &Passkey) -> Option<UserId> {
         None
     }
@@ -26,19 +26,18 @@ impl Directory for Nobody {
     }
 }
 
-impl Desk {
-    /// Opens the accounts, to read them.
+impl CommandContext {
+    /// For reading.
     pub async fn open_ledger(&self) -> anyhow::Result<Ledger> {
-        backends::open_ledger(&self.config, &self.data, Arc::new(Nobody), Arc::new(LogRisks)).await
+        stores::open_ledger(&self.config, &self.data, Arc::new(EmptyDirectory), Arc::new(LogRisks)).await
     }
 
-    /// Opens the lists of who seeds and who leeches.
     pub async fn open_activity(&self) -> anyhow::Result<Activity> {
-        Ok(backends::open_activity(&self.config, &self.data).await?.store)
+        Ok(stores::open_activity(&self.config, &self.data).await?.store)
     }
 }
 
-/// Figures as JSON. Amounts are decimal strings: they outgrow the numbers of most readers (L2).
+/// Amounts are decimal strings: they exceed the numbers of most JSON parsers (L2).
 pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
     let seconds = |at: Option<UnixTime>| at.map(|at| at.0);
     let json = json!({
@@ -59,12 +58,10 @@ pub fn json_of_figures(figures: &Figures) -> Map<String, Json> {
     }
 }
 
-/// The ratio, as commands show it.
 pub fn ratio_text(figures: &Figures) -> String {
     figures.ratio().map_or_else(|| "none yet".to_owned(), |ratio| format!("{ratio:.3}"))
 }
 
-/// Adds figures to what is shown of a user or a torrent.
 pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields {
     let credited = |raw: u128, credited: u128| match raw == credited {
         true => output::bytes(raw),
@@ -83,18 +80,20 @@ pub fn with_figures(fields: output::Fields, figures: &Figures) -> output::Fields
         .with("last seen", last_seen)
 }
 
-/// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// Of what is seeded.
     Seeding,
-    /// Of what is leeched.
     Leeching,
 }
 
-/// Shows a list of a user, newest first.
-pub async fn show_list(desk: &Desk, passkey: &Passkey, args: &ActiveArgs, list: List) -> anyhow::Result<()> {
-    let activity = desk.open_activity().await?;
+/// Newest first.
+pub async fn show_list(
+    context: &CommandContext,
+    passkey: &Passkey,
+    args: &ActiveArgs,
+    list: List,
+) -> anyhow::Result<()> {
+    let activity = context.open_activity().await?;
     let mut torrents: Vec<ActiveTorrent> = Vec::new();
     let mut page = Page::first(args.limit as usize);
     loop {
@@ -123,12 +122,11 @@ pub async fn show_list(desk: &Desk, passkey: &Passkey, args: &ActiveArgs, list: 
         .iter()
         .map(|torrent| json!({ "infohash": torrent.info_hash.to_string(), "last_announce": torrent.at.0 }))
         .collect();
-    Ok(desk.output.show(&json!({ "count": count, "torrents": listed }), &table)?)
+    Ok(context.output.show(&json!({ "count": count, "torrents": listed }), &table)?)
 }
 
-/// Shows a user's account on each torrent.
-pub async fn show_accounts(desk: &Desk, user: UserId) -> anyhow::Result<()> {
-    let ledger = desk.open_ledger().await?;
+pub async fn show_accounts(context: &CommandContext, user: UserId) -> anyhow::Result<()> {
+    let ledger = context.open_ledger().await?;
     let mut table =
         Table::new(&["torrent", "uploaded", "downloaded", "seeding", "completed", "seeds now", "client"]);
     let mut accounts = Vec::new();
@@ -153,7 +151,7 @@ pub async fn show_accounts(desk: &Desk, user: UserId) -> anyhow::Result<()> {
             break;
         }
     }
-    Ok(desk.output.show(&json!({ "user": user.get(), "accounts": accounts }), &table)?)
+    Ok(context.output.show(&json!({ "user": user.get(), "accounts": accounts }), &table)?)
 }
 
 fn json_of_account(key: &AccountKey, account: &Account) -> Map<String, Json> {
@@ -171,11 +169,10 @@ fn json_of_account(key: &AccountKey, account: &Account) -> Map<String, Json> {
     fields
 }
 
-/// Shows where a user owes seeding.
-pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> {
-    let ledger = desk.open_ledger().await?;
+pub async fn show_hit_and_runs(context: &CommandContext, user: UserId) -> anyhow::Result<()> {
+    let ledger = context.open_ledger().await?;
     let now = SystemClock.now();
-    let owing = ledger.hit_and_runs(user, &desk.config.hit_and_run_policy()).await?;
+    let owing = ledger.hit_and_runs(user, &context.config.hit_and_run_policy()).await?;
     let mut table = Table::new(&["torrent", "standing", "seeding", "uploaded", "downloaded"]);
     let mut listed = Vec::new();
     for (key, account, standing) in &owing {
@@ -186,7 +183,7 @@ pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> 
             }
             HitAndRunStatus::HitAndRun { since } => (
                 "hit_and_run",
-                format!("hit and run, gone for {}", output::duration(now.since(*since).0.into())),
+                format!("hit and run, absent for {}", output::duration(now.since(*since).0.into())),
             ),
         };
         let figures = &account.figures;
@@ -204,5 +201,5 @@ pub async fn show_hit_and_runs(desk: &Desk, user: UserId) -> anyhow::Result<()> 
         }
         listed.push(Json::from(fields));
     }
-    Ok(desk.output.show(&json!({ "user": user.get(), "hit_and_runs": listed }), &table)?)
+    Ok(context.output.show(&json!({ "user": user.get(), "hit_and_runs": listed }), &table)?)
 }

@@ -1,4 +1,4 @@
-//! `rollcall audit …`: the changes, and the check of their hash chain.
+//! `rollcall audit …`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,23 +7,23 @@ use access::audit::verify::{Place, verify_files, verify_trail};
 use access::audit::{AuditQuery, Entry, LineHash, Verdict, read};
 use serde_json::{Value as Json, json};
 
-use super::Desk;
+use super::CommandContext;
 use crate::cli::audit::{AuditCommand, AuditListArgs};
 use crate::output::{Fields, Table};
 
 /// The exit code of `verify` is its result.
-pub fn run(desk: &Desk, command: AuditCommand) -> anyhow::Result<ExitCode> {
+pub fn run(context: &CommandContext, command: AuditCommand) -> anyhow::Result<ExitCode> {
     match command {
         AuditCommand::List(args) => {
-            list(desk, args)?;
+            list(context, args)?;
             Ok(ExitCode::SUCCESS)
         }
-        AuditCommand::Verify { files, expect_last } => verify(desk, &files, expect_last),
+        AuditCommand::Verify { files, expect_last } => verify(context, &files, expect_last),
     }
 }
 
-fn list(desk: &Desk, args: AuditListArgs) -> anyhow::Result<()> {
-    let path = desk.config.audit_settings(&desk.data).file;
+fn list(context: &CommandContext, args: AuditListArgs) -> anyhow::Result<()> {
+    let path = context.config.audit_settings(&context.data).file;
     let limit = args.limit as usize;
     let mut entries: Vec<Entry> = Vec::new();
     let mut next = args.before;
@@ -48,7 +48,7 @@ fn list(desk: &Desk, args: AuditListArgs) -> anyhow::Result<()> {
             details_of(entry),
         ]);
     }
-    Ok(desk.output.show(&json!({ "entries": entries, "next": next }), &table)?)
+    Ok(context.output.show(&json!({ "entries": entries, "next": next }), &table)?)
 }
 
 fn details_of(entry: &Entry) -> String {
@@ -59,14 +59,18 @@ fn details_of(entry: &Entry) -> String {
     details.collect::<Vec<_>>().join(" ")
 }
 
-fn verify(desk: &Desk, files: &[PathBuf], expect_last: Option<LineHash>) -> anyhow::Result<ExitCode> {
-    let settings = desk.config.audit_settings(&desk.data);
+fn verify(
+    context: &CommandContext,
+    files: &[PathBuf],
+    expect_last: Option<LineHash>,
+) -> anyhow::Result<ExitCode> {
+    let settings = context.config.audit_settings(&context.data);
     let verdict = if files.is_empty() {
         verify_trail(&settings.file, expect_last.as_ref())?
     } else {
         verify_files(files, expect_last.as_ref())?
     };
-    desk.output.show(&json_of(&verdict), &text_of(&verdict))?;
+    context.output.show(&json_of(&verdict), &text_of(&verdict))?;
     Ok(if verdict.fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -89,8 +93,8 @@ fn json_of(verdict: &Verdict) -> Json {
 fn text_of(verdict: &Verdict) -> String {
     let mut fields = Fields::default().with("records", verdict.records);
     if verdict.torn > 0 {
-        fields = fields
-            .with("half-written lines", format!("{}, each reported by the record after it", verdict.torn));
+        fields =
+            fields.with("half-written lines", format!("{}, each noted by the record after it", verdict.torn));
     }
     if let Some(first) = &verdict.first {
         fields = fields.with("first", format!("{} at {}", first.seq, first.at));
@@ -102,12 +106,12 @@ fn text_of(verdict: &Verdict) -> String {
         let last = verdict.last.as_ref().map_or(0, |last| last.seq);
         let after = match last.saturating_sub(anchored) {
             0 => String::new(),
-            count => format!("; removal of the {count} after it would not show"),
+            count => format!("; {count} after it, whose removal would not be detected"),
         };
         fields = fields.with("anchored up to", format!("{anchored}{after}"));
     }
     let answer = match &verdict.fault {
-        None => Fields::default().with("the chain holds", ""),
+        None => Fields::default().with("the chain is intact", ""),
         Some(fault) => Fields::default().with("THE CHAIN IS BROKEN", format!("in {fault}")),
     };
     format!("{fields}{answer}")

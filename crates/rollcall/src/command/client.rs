@@ -5,32 +5,31 @@ use access::redis_source::Kind;
 use access::{AccessError, ClientPrefix, ClientRule, Store};
 use serde_json::{Value as Json, json};
 
-use super::recorded::record;
-use super::{Desk, sync};
+use super::audited::record;
+use super::{CommandContext, sync};
 use crate::cli::ClientCommand;
 use crate::output::{Table, yes_or_no};
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: ClientCommand) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, command: ClientCommand) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     match command {
-        ClientCommand::Sync(args) => sync::run(desk, &store, Kind::Clients, args).await?,
-        ClientCommand::Allow { prefix, name } => put(desk, &store, prefix, name, true).await?,
-        ClientCommand::Forbid { prefix, name } => put(desk, &store, prefix, name, false).await?,
+        ClientCommand::Sync(args) => sync::run(context, &store, Kind::Clients, args).await?,
+        ClientCommand::Allow { prefix, name } => put(context, &store, prefix, name, true).await?,
+        ClientCommand::Forbid { prefix, name } => put(context, &store, prefix, name, false).await?,
         ClientCommand::Remove { prefix } => {
             let record = record("client.remove", Subject::new("client", prefix));
-            desk.recorded(record, store.remove_client(prefix), |record, ()| record).await?;
+            context.audited(record, store.remove_client(prefix), |record, ()| record).await?;
             let json = json!({ "prefix": prefix.to_string(), "removed": true });
-            desk.output.show(&json, &format!("removed client prefix {prefix}\n"))?;
+            context.output.show(&json, &format!("removed client prefix {prefix}\n"))?;
         }
-        ClientCommand::List => list(desk, &store.list_clients().await?)?,
+        ClientCommand::List => list(context, &store.list_clients().await?)?,
     }
     store.close().await;
     Ok(())
 }
 
 async fn put(
-    desk: &Desk,
+    context: &CommandContext,
     store: &Store,
     prefix: ClientPrefix,
     name: Option<String>,
@@ -48,26 +47,26 @@ async fn put(
             false => store.forbid_client(prefix, &name).await,
         }
     };
-    desk.recorded(record, putting, |record, ()| record).await?;
+    context.audited(record, putting, |record, ()| record).await?;
     let rule = ClientRule { prefix, name, allowed };
     let verb = if allowed { "allowed" } else { "forbade" };
-    desk.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids begin with {prefix}\n"))?;
+    context.output.show(&json_of(&rule), &format!("{verb} clients whose peer ids start with {prefix}\n"))?;
     Ok(())
 }
 
-/// Whoever turns a prefix round without a name means the program it already names.
+/// Without a new name, a changed prefix keeps its name.
 async fn present_name(store: &Store, prefix: ClientPrefix) -> Result<String, AccessError> {
     let rules = store.list_clients().await?;
     Ok(rules.into_iter().find(|rule| rule.prefix == prefix).map(|rule| rule.name).unwrap_or_default())
 }
 
-fn list(desk: &Desk, rules: &[ClientRule]) -> std::io::Result<()> {
+fn list(context: &CommandContext, rules: &[ClientRule]) -> std::io::Result<()> {
     let mut table = Table::new(&["prefix", "allowed", "name"]);
     for rule in rules {
         table.add(vec![rule.prefix.to_string(), yes_or_no(rule.allowed).to_owned(), rule.name.clone()]);
     }
     let rules: Vec<Json> = rules.iter().map(json_of).collect();
-    desk.output.show(&json!({ "clients": rules }), &table)
+    context.output.show(&json!({ "clients": rules }), &table)
 }
 
 fn json_of(rule: &ClientRule) -> Json {

@@ -2,21 +2,21 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Desk;
+use super::CommandContext;
 use crate::config::{Config, Difference};
 use crate::output::{Output, Table};
 
-/// `config print`: the defaults, whatever the settings in force say, so that it helps where those are broken.
+/// `config print` prints the defaults, so that it works with an invalid configuration.
 pub fn print(output: Output) -> anyhow::Result<()> {
     let defaults = Config::default();
     output.show(&defaults.to_json(), &defaults.to_annotated_toml())?;
     Ok(())
 }
 
-/// `config check`: what differs. That all of it is valid was found when it was read.
-pub fn check(desk: &Desk) -> anyhow::Result<()> {
-    let differences = desk.config.differences();
-    desk.output.show(&json_of(&differences), &text_of(&differences))?;
+/// `config check` prints the differences; loading has validated the rest.
+pub fn check(context: &CommandContext) -> anyhow::Result<()> {
+    let differences = context.config.differences();
+    context.output.show(&json_of(&differences), &text_of(&differences))?;
     Ok(())
 }
 

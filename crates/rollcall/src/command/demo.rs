@@ -1,26 +1,26 @@
-//! `rollcall demo`: a server with a living world in it, in one process.
+//! `rollcall demo`: a server with simulated peers and users, in one process.
 //!
 //! # Layout
 //!
-//! - [`folder`]: where its data is, and that nothing is left of it
-//! - [`ports`]: where it listens, whatever else runs here
-//! - [`settings`]: intervals short enough that things move
+//! - [`folder`]: its data folder, temporary by default
+//! - [`ports`]: free ports
+//! - [`settings`]: short intervals
 //! - [`fill`]: users, torrents, friendships, a key
-//! - [`oddities`]: an entry that nobody understands, now and then
-//! - [`greeting`]: what is printed
+//! - [`malformed_entries`]: dead letters
+//! - [`startup_message`]: output
 //!
 //! # Guarantees
 //!
-//! - Nothing of an operator's own servers is touched: neither their settings nor their data folder are looked at, and a
-//!   folder that holds anything but a demo is refused, as are settings that name a database or a Redis.
-//! - It ends in order: the world first, then the server, then the folder. Told a second time, at once.
+//! - The operator's own servers are not affected: their settings and data folders are not read, and a folder with
+//!   other content is refused, as are settings of database or Redis.
+//! - Stops in order: simulation, server, folder. A second signal stops it immediately.
 
 mod fill;
 mod folder;
-mod greeting;
-mod oddities;
+mod malformed_entries;
 mod ports;
 mod settings;
+mod startup_message;
 
 use std::time::Duration;
 
@@ -32,78 +32,77 @@ use simulate::{Plan, Simulation, SimulationCounters, Target, TokenIssuer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
-use super::Desk;
-use super::serve::{self, Host};
+use super::CommandContext;
+use super::serve::{self, Embedding};
 use crate::cli::GlobalArgs;
 use crate::cli::demo::DemoArgs;
 use crate::config::{Config, Sources};
 use crate::gateway_secret;
 use crate::output::Output;
-use fill::Filled;
+use fill::DemoData;
 use folder::Folder;
-use greeting::Greeting;
 use ports::Ports;
+use startup_message::StartupMessage;
 
-/// How long the tokens of the demo are good for.
+/// Lifetime of tokens.
 const TOKEN_S: u32 = 7 * 86_400;
 
-/// Settings that would let it write into somebody's own database or Redis.
-const OF_OTHERS: [&str; 2] = ["database.", "redis."];
+/// Sections that could point to an external database or Redis.
+const EXTERNAL_SECTIONS: [&str; 2] = ["database.", "redis."];
 
-/// Runs it.
 pub async fn run(global: GlobalArgs, args: DemoArgs) -> anyhow::Result<()> {
-    let told = listen()?;
+    let stop_requests = listen()?;
     if global.config != std::env::var_os("ROLLCALL_CONFIG").map(Into::into) {
-        bail!("a demo makes its own settings and takes no --config: change single ones with --set");
+        bail!("a demo has its own settings and no --config: change single ones with --set");
     }
     if let Some(named) =
-        global.set.iter().find(|set| OF_OTHERS.iter().any(|section| set.starts_with(section)))
+        global.set.iter().find(|set| EXTERNAL_SECTIONS.iter().any(|section| set.starts_with(section)))
     {
-        bail!("a demo keeps everything in a folder of its own: leave out --set {named}");
+        bail!("a demo uses its own data folder only: omit --set {named}");
     }
     let plan = plan_of(&args);
-    // What stands in the environment is meant for other servers.
+    // The environment is meant for other servers.
     let from_environment = std::env::var_os("ROLLCALL_DATA").map(Into::into);
     let folder = Folder::open(global.data.filter(|data| Some(data) != from_environment.as_ref()), &plan)?;
     let ports = Ports::choose(args.port, args.tracker_port)?;
     let flags = settings::of(&args, &ports).into_iter().chain(global.set).collect();
     let config = Sources::new(None, std::iter::empty(), flags).load()?;
     let output = Output::new(global.json);
-    let desk = || Desk { config: config.clone(), data: folder.path().to_owned(), output };
+    let context = || CommandContext { config: config.clone(), data: folder.path().to_owned(), output };
     let secret = gateway_secret::for_server(&config, folder.path())?
-        .context("gateway.token_public_key_file: a demo needs to make tokens by itself")?;
+        .context("gateway.token_public_key_file: a demo must issue tokens itself")?;
     let tokens = tokens_of(&config, secret);
-    let filled = fill::fill(&desk(), &plan).await?;
+    let filled = fill::fill(&context(), &plan).await?;
 
     let (stop_server, stopped) = watch::channel(false);
     let (ready, is_ready) = oneshot::channel();
-    let serving = serve::run_for(Host { stop: stopped, ready }, desk());
-    let living = async {
-        let scene = Scene { args, plan, ports: &ports, filled: &filled, folder: &folder };
-        let lived = scene.live(desk(), is_ready, tokens, told.clone()).await;
-        // Whatever happened: without its world the server has nothing to do.
+    let serving = serve::run_embedded(Embedding { stop: stopped, ready }, context());
+    let simulating = async {
+        let demo = DemoRun { args, plan, ports: &ports, filled: &filled, folder: &folder };
+        let simulated = demo.run(context(), is_ready, tokens, stop_requests.clone()).await;
+        // In any case, the server stops with the simulation.
         let _ = stop_server.send(true);
-        lived
+        simulated
     };
-    let mut impatient = told.clone();
-    let (served, lived) = tokio::select! {
-        both = async { tokio::join!(serving, living) } => both,
-        _ = impatient.wait_for(|times| *times > 1) => (Ok(()), Ok(None)),
+    let mut second_request = stop_requests.clone();
+    let (served, simulated) = tokio::select! {
+        both = async { tokio::join!(serving, simulating) } => both,
+        _ = second_request.wait_for(|times| *times > 1) => (Ok(()), Ok(None)),
     };
     folder.close()?;
     served?;
-    if let Some(tally) = lived? {
-        greeting::say_goodbye(&tally);
+    if let Some(counters) = simulated? {
+        startup_message::print_summary(&counters);
     }
     Ok(())
 }
 
-/// How often it was told to end, by Ctrl-C, SIGTERM or a terminal that was closed.
+/// Counts stop requests: Ctrl-C, SIGTERM, SIGHUP.
 fn listen() -> anyhow::Result<watch::Receiver<u32>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for signals")?;
-    let (times, told) = watch::channel(0);
+    let (times, stop_requests) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             tokio::select! {
@@ -114,7 +113,7 @@ fn listen() -> anyhow::Result<watch::Receiver<u32>> {
             times.send_modify(|times| *times += 1);
         }
     });
-    Ok(told)
+    Ok(stop_requests)
 }
 
 fn plan_of(args: &DemoArgs) -> Plan {
@@ -128,7 +127,7 @@ fn plan_of(args: &DemoArgs) -> Plan {
     }
 }
 
-/// Makes tokens as a site would.
+/// As the site would issue them.
 fn tokens_of(config: &Config, secret: String) -> TokenIssuer {
     let audience = config.gateway.token_audience.as_str().unwrap_or_default().to_owned();
     let issuer = config.gateway.token_issuer.as_str().unwrap_or_default().to_owned();
@@ -141,53 +140,53 @@ fn tokens_of(config: &Config, secret: String) -> TokenIssuer {
     })
 }
 
-struct Scene<'a> {
+struct DemoRun<'a> {
     args: DemoArgs,
     plan: Plan,
     ports: &'a Ports,
-    filled: &'a Filled,
+    filled: &'a DemoData,
     folder: &'a Folder,
 }
 
-impl Scene<'_> {
-    /// Lets the world live from when the server serves until it is told to end; none if the server never served.
-    async fn live(
+impl DemoRun<'_> {
+    /// Runs the simulation from when the server serves until a stop request; none if the server never served.
+    async fn run(
         &self,
-        desk: Desk,
+        context: CommandContext,
         is_ready: oneshot::Receiver<()>,
         tokens: TokenIssuer,
-        mut told: watch::Receiver<u32>,
+        mut stop_requests: watch::Receiver<u32>,
     ) -> anyhow::Result<Option<SimulationCounters>> {
-        let is_on = tokio::select! {
+        let is_serving = tokio::select! {
             ready = is_ready => ready.is_ok(),
-            _ = told.wait_for(|times| *times > 0) => false,
+            _ = stop_requests.wait_for(|times| *times > 0) => false,
         };
-        if !is_on {
+        if !is_serving {
             return Ok(None);
         }
-        let member_token = tokens(simulate::catalogue::user_id(1)).context("no token could be made")?;
-        let greeting = Greeting {
+        let member_token = tokens(simulate::catalogue::user_id(1)).context("cannot create a token")?;
+        let message = StartupMessage {
             plan: &self.plan,
             ports: self.ports,
             key: &self.filled.key,
             member_token: &member_token,
             folder: self.folder,
         };
-        desk.output.show(&greeting.json(), &greeting)?;
-        let surroundings = Target { addresses: self.ports.places(), tokens };
-        let (stop_world, ended) = start_world(self.plan, surroundings)?;
+        context.output.show(&message.json(), &message)?;
+        let target = Target { addresses: self.ports.server_addresses(), tokens };
+        let (stop_simulation, ended) = start_simulation(self.plan, target)?;
         tokio::select! {
             () = after(self.args.for_s) => {}
-            _ = told.wait_for(|times| *times > 0) => {}
-            () = oddities::keep_odd(&desk, &self.plan) => {}
+            _ = stop_requests.wait_for(|times| *times > 0) => {}
+            () = malformed_entries::write_periodically(&context, &self.plan) => {}
         }
-        drop(stop_world);
-        let tally = ended.await.context("the world ended early")?;
-        Ok(Some(tally))
+        drop(stop_simulation);
+        let counters = ended.await.context("the simulation ended early")?;
+        Ok(Some(counters))
     }
 }
 
-/// Ready after so many seconds, or never.
+/// Never without a limit.
 async fn after(seconds: Option<u32>) {
     match seconds {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds.into())).await,
@@ -195,22 +194,25 @@ async fn after(seconds: Option<u32>) {
     }
 }
 
-/// A thread of its own, so that neither waits for the other. It ends when what is returned first is dropped.
-fn start_world(
+/// On its own thread, so that server and simulation do not delay each other. It stops when the sender is dropped.
+fn start_simulation(
     plan: Plan,
-    surroundings: Target,
+    target: Target,
 ) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<SimulationCounters>)> {
     let (stop, stopped) = oneshot::channel::<()>();
     let (end, ended) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("cannot start the runtime of the world")?;
-    let live = move || {
-        let mut world = Simulation::new(&plan, surroundings);
-        let tally = runtime.block_on(world.run_until(async { drop(stopped.await) }));
-        let _ = end.send(tally);
+        .context("cannot start the runtime of the simulation")?;
+    let simulate = move || {
+        let mut simulation = Simulation::new(&plan, target);
+        let counters = runtime.block_on(simulation.run_until(async { drop(stopped.await) }));
+        let _ = end.send(counters);
     };
-    std::thread::Builder::new().name("world".to_owned()).spawn(live).context("cannot start a thread")?;
+    std::thread::Builder::new()
+        .name("simulation".to_owned())
+        .spawn(simulate)
+        .context("cannot start a thread")?;
     Ok((stop, ended))
 }

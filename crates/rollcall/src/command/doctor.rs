@@ -1,21 +1,21 @@
-//! `rollcall doctor`: looks at everything the server stands on, and says what is wrong and how to mend it.
+//! `rollcall doctor`: checks everything that the server depends on, and prints a remedy for each problem.
 //!
 //! # Layout
 //!
-//! - [`finding`]: what a check found, how bad it is, and what mends it
-//! - one file for each check; [`redis`] has several
+//! - [`finding`]: results: severity, finding, remedy
+//! - one file per check; [`redis`] has several
 //!
 //! # Guarantees
 //!
-//! - It changes nothing: no file, no table and no key is made, written or brought up to date. (SQLite may fold a log that
-//!   a killed server left behind into its file, as it does for every reader; what is stored stays the same.)
-//! - It works while the server runs and while it does not.
-//! - Every check has a deadline. What hangs is a finding, not a doctor that hangs.
+//! - It changes nothing: no file, table or key is created, written or migrated. (SQLite may merge the write-ahead log
+//!   of a killed server into its file, as for every reader; the content stays the same.)
+//! - It works with and without a running server.
+//! - Every check has a deadline; a hanging dependency is a finding.
 //! - No password, key or passkey is printed.
 //!
 //! # Deliberately absent
 //!
-//! Mending: the operator does that, with the command or the setting that stands beside the finding.
+//! Repairs: the operator makes them, with the command or setting printed beside the finding.
 
 mod certificates;
 mod clock;
@@ -23,9 +23,9 @@ mod data_folder;
 mod database;
 mod exposure;
 pub mod finding;
+mod gateway;
 mod journal;
 mod limits;
-mod people;
 mod ports;
 mod redis;
 
@@ -42,19 +42,17 @@ use crate::output::Output;
 use crate::recorded_settings;
 use finding::{Findings, Report};
 
-/// How long one check may take.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-/// What checks look at.
+/// Input of the checks.
 #[derive(Clone, Debug)]
-struct Patient {
+struct Target {
     config: Config,
     data: PathBuf,
-    /// Whether a server uses the data folder right now.
     is_running: bool,
 }
 
-/// Runs it. Exit code 1 if there is a problem.
+/// Exit code 1 if there is a problem.
 pub async fn run(global: GlobalArgs) -> anyhow::Result<ExitCode> {
     let output = Output::new(global.json);
     let mut report = Report::default();
@@ -62,59 +60,59 @@ pub async fn run(global: GlobalArgs) -> anyhow::Result<ExitCode> {
     let sources = Sources::new(global.config, std::env::vars_os(), global.set);
     match recorded_settings::load(sources, &data) {
         Ok(config) => {
-            report.add(of_settings(&config));
+            report.add(valid_settings(&config));
             let is_running = node::is_taken(&data);
-            examine(Patient { config, data, is_running }, &mut report).await;
+            run_checks(Target { config, data, is_running }, &mut report).await;
         }
-        Err(error) => report.add(of_broken_settings(error)),
+        Err(error) => report.add(invalid_settings(error)),
     }
     output.show(&report.to_json(), &report)?;
     Ok(if report.has_problems() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn of_settings(config: &Config) -> Findings {
+fn valid_settings(config: &Config) -> Findings {
     let mut findings = Findings::of("configuration");
     let file = match config.file() {
         Some(path) => path.display().to_string(),
         None => "no file".to_owned(),
     };
     let changed = config.differences().len();
-    findings.ok(format!("{file}, valid; settings that are not at their defaults: {changed}"));
+    findings.ok(format!("{file}, valid; settings that differ from their defaults: {changed}"));
     findings
 }
 
-fn of_broken_settings(error: anyhow::Error) -> Findings {
+fn invalid_settings(error: anyhow::Error) -> Findings {
     let mut findings = Findings::of("configuration");
     findings.problem(
         crate::one_line(&error),
-        "correct it, then: rollcall config check; nothing else is looked at until then",
+        "correct it, then: rollcall config check; nothing else is checked until then",
     );
     findings
 }
 
-/// All checks at once, told in a fixed order.
-async fn examine(patient: Patient, report: &mut Report) {
-    let patient = &patient;
+/// Concurrently; reported in a fixed order.
+async fn run_checks(target: Target, report: &mut Report) {
+    let target = &target;
     let (data, limits, ports, certificates) = tokio::join!(
-        on_a_thread("data folder", patient, data_folder::check),
-        on_a_thread("file limits", patient, limits::check),
-        on_a_thread("ports", patient, ports::check),
-        on_a_thread("certificates", patient, certificates::check),
+        run_on_thread("data folder", target, data_folder::check),
+        run_on_thread("file limits", target, limits::check),
+        run_on_thread("ports", target, ports::check),
+        run_on_thread("certificates", target, certificates::check),
     );
-    let (people, clock, redis, database, journal) = tokio::join!(
-        on_a_thread(people::NAME, patient, people::check),
-        on_a_thread("clock", patient, clock::check),
-        in_time("redis", redis::check(patient)),
-        in_time("database", database::check(patient)),
-        in_time("journal", journal::check(patient)),
+    let (gateway, clock, redis, database, journal) = tokio::join!(
+        run_on_thread(gateway::NAME, target, gateway::check),
+        run_on_thread("clock", target, clock::check),
+        with_deadline("redis", redis::check(target)),
+        with_deadline("database", database::check(target)),
+        with_deadline("journal", journal::check(target)),
     );
     let all = [
         data,
         limits,
         ports,
         certificates,
-        exposure::check(patient),
-        people,
+        exposure::check(target),
+        gateway,
         clock,
         redis,
         database,
@@ -125,32 +123,31 @@ async fn examine(patient: Patient, report: &mut Report) {
     }
 }
 
-/// A check that waits for others, cut off at the deadline.
-async fn in_time(name: &'static str, check: impl Future<Output = Findings>) -> Findings {
-    tokio::time::timeout(DEADLINE, check).await.unwrap_or_else(|_| too_slow(name))
+async fn with_deadline(name: &'static str, check: impl Future<Output = Findings>) -> Findings {
+    tokio::time::timeout(DEADLINE, check).await.unwrap_or_else(|_| timed_out(name))
 }
 
-/// A check that asks the system, which may hang (a disk that is away). On a thread of its own, since the runtime would
-/// wait for its own threads at the end.
-async fn on_a_thread(name: &'static str, patient: &Patient, check: fn(&Patient) -> Findings) -> Findings {
+/// For checks that call the system, which may hang (an unreachable disk). Not on the runtime, which would wait for
+/// its own threads at the end.
+async fn run_on_thread(name: &'static str, target: &Target, check: fn(&Target) -> Findings) -> Findings {
     let (send, receive) = oneshot::channel();
-    let patient = patient.clone();
+    let target = target.clone();
     std::thread::spawn(move || {
-        let _ = send.send(check(&patient));
+        let _ = send.send(check(&target));
     });
-    let fallen = || {
+    let panicked = || {
         let mut findings = Findings::of(name);
-        findings.problem("the check itself failed", "report this as a fault of rollcall");
+        findings.problem("the check itself failed", "report this as a bug of rollcall");
         findings
     };
-    in_time(name, async { receive.await.unwrap_or_else(|_| fallen()) }).await
+    with_deadline(name, async { receive.await.unwrap_or_else(|_| panicked()) }).await
 }
 
-fn too_slow(name: &'static str) -> Findings {
+fn timed_out(name: &'static str) -> Findings {
     let mut findings = Findings::of(name);
     findings.problem(
-        format!("no result within {} s: something it asks hangs", DEADLINE.as_secs()),
-        "check that it runs and that no firewall swallows what is sent to it, then run rollcall doctor again",
+        format!("no result within {} s: a dependency does not respond", DEADLINE.as_secs()),
+        "check that it runs and that no firewall drops packets to it, then run rollcall doctor again",
     );
     findings
 }

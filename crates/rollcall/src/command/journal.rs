@@ -12,31 +12,28 @@ use journal::rewind::requeue_skipped;
 use journal::{EntryId, GroupStatus, Journal, Lane, LaneStatus, Notes, Skipped};
 use serde_json::{Map, Value as Json, json};
 
-use super::Desk;
-use super::recorded::record;
+use super::CommandContext;
+use super::audited::record;
 use crate::cli::{JournalCommand, ViewName};
 use crate::config::Config;
 use domain::counted;
 
 use crate::output::{self, Fields, Table};
 
-/// How long rates are measured.
 const MEASURED: Duration = Duration::from_secs(1);
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: JournalCommand) -> anyhow::Result<()> {
-    let journal = desk.open_journal().await?;
+pub async fn run(context: &CommandContext, command: JournalCommand) -> anyhow::Result<()> {
+    let journal = context.open_journal().await?;
     match command {
-        JournalCommand::Status => status(desk, &*journal).await,
-        JournalCommand::Pause { view } => pause(desk, &*journal, view).await,
-        JournalCommand::Resume { view } => resume(desk, &*journal, view).await,
-        JournalCommand::Rewind { view, from_start: _ } => rewind(desk, &*journal, view).await,
-        JournalCommand::Risks { limit } => risks(desk, &*journal, limit).await,
+        JournalCommand::Status => status(context, &*journal).await,
+        JournalCommand::Pause { view } => pause(context, &*journal, view).await,
+        JournalCommand::Resume { view } => resume(context, &*journal, view).await,
+        JournalCommand::Rewind { view, from_start: _ } => rewind(context, &*journal, view).await,
+        JournalCommand::Risks { limit } => risks(context, &*journal, limit).await,
     }
 }
 
 impl ViewName {
-    /// As the view calls itself.
     pub const fn name(self) -> &'static str {
         match self {
             ViewName::Ledger => "ledger",
@@ -47,7 +44,6 @@ impl ViewName {
 }
 
 impl Config {
-    /// The consumer group of a view.
     fn group_of(&self, view: ViewName) -> &str {
         match view {
             ViewName::Ledger => self.ledger.group.as_str(),
@@ -57,23 +53,23 @@ impl Config {
     }
 
     fn dead_after(&self) -> Duration {
-        crate::engine::DEAD_AFTER
+        crate::wiring::background::DEAD_AFTER
     }
 }
 
-/// Returns once the pause holds (J10).
-async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
-    let (name, dead_after) = (view.name(), desk.config.dead_after());
-    let paused = PausedView { name, group: desk.config.group_of(view), dead_after };
+/// Returns once every process has confirmed the pause (J10).
+async fn pause(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+    let (name, dead_after) = (view.name(), context.config.dead_after());
+    let paused = PausedView { name, group: context.config.group_of(view), dead_after };
     let token = format!("{}.{}", SystemClock.now_ms(), std::process::id());
-    // Whoever is still silent then is dead.
+    // A process that has not confirmed by then is dead.
     let pausing = pause::pause(journal, paused, &token, dead_after + MEASURED);
     let record = record("journal.pause", Subject::new("view", name));
-    let tell = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
+    let details = |record: Record, unconfirmed: &BTreeSet<String>| match unconfirmed.is_empty() {
         true => record,
         false => record.with("unconfirmed", unconfirmed.iter().cloned().collect::<Vec<_>>()),
     };
-    let unconfirmed = desk.recorded(record, pausing, tell).await?;
+    let unconfirmed = context.audited(record, pausing, details).await?;
     if !unconfirmed.is_empty() {
         let processes = unconfirmed.into_iter().collect::<Vec<_>>().join(", ");
         bail!(
@@ -81,32 +77,32 @@ async fn pause(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Re
         );
     }
     let text = format!("{name} is paused: its entries wait in the journal\n");
-    Ok(desk.output.show(&json!({ "view": name, "paused": true }), &text)?)
+    Ok(context.output.show(&json!({ "view": name, "paused": true }), &text)?)
 }
 
-async fn resume(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+async fn resume(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
     let record = record("journal.resume", Subject::new("view", name));
-    desk.recorded(record, pause::resume(journal, name), |record, ()| record).await?;
-    Ok(desk.output.show(&json!({ "view": name, "paused": false }), &format!("{name} goes on\n"))?)
+    context.audited(record, pause::resume(journal, name), |record, ()| record).await?;
+    Ok(context.output.show(&json!({ "view": name, "paused": false }), &format!("{name} is resumed\n"))?)
 }
 
-/// Takes what was skipped (J11).
-async fn rewind(desk: &Desk, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
+/// Applies skipped entries (J11).
+async fn rewind(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
-    ensure!(view != ViewName::Mirror, "the mirror shows what is now: old entries say nothing about that");
+    ensure!(view != ViewName::Mirror, "the mirror shows the current state, which old entries do not change");
     let record = record("journal.rewind", Subject::new("view", name));
-    let group = desk.config.group_of(view);
+    let group = context.config.group_of(view);
     let rewinding = async {
         let taken = requeue_skipped(journal, group).await?;
         taken.with_context(|| format!("{name} has skipped no entries: rollcall journal status"))
     };
-    let taken = desk.recorded(record, rewinding, |record, count| record.with("count", *count)).await?;
-    let text = format!("{name} takes {} that it had skipped\n", counted(taken, "entry"));
-    Ok(desk.output.show(&json!({ "view": name, "taken": taken }), &text)?)
+    let taken = context.audited(record, rewinding, |record, count| record.with("count", *count)).await?;
+    let text = format!("{name} applies {} that it had skipped\n", counted(taken, "entry"));
+    Ok(context.output.show(&json!({ "view": name, "taken": taken }), &text)?)
 }
 
-/// What the journal looks like, at two moments.
+/// Two readings of the journal, for rates.
 struct Status {
     first: LaneStatus,
     traffic: LaneStatus,
@@ -114,17 +110,17 @@ struct Status {
     dead: u64,
     failed: u64,
     risks: u64,
-    /// By the names of groups; those that have everything are not there.
+    /// By group; groups without lag are absent.
     oldest_unacknowledged: BTreeMap<String, EntryId>,
     paused: BTreeSet<String>,
     notes: Notes,
-    /// Consumers of other programs in groups of ours, by group.
+    /// Foreign consumers in our groups, by group.
     foreign: BTreeMap<String, Vec<String>>,
     now_ms: u64,
     length_alarm: u64,
 }
 
-async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
+async fn status(context: &CommandContext, journal: &dyn Journal) -> anyhow::Result<()> {
     let first = journal.status(Lane::Traffic).await?;
     let watch = Stopwatch::start();
     tokio::time::sleep(MEASURED).await;
@@ -132,9 +128,9 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
     let mut oldest_unacknowledged = BTreeMap::new();
     let mut foreign = BTreeMap::new();
     for group in &traffic.groups {
-        if view_of(&desk.config, &group.name).is_some() {
+        if view_of(&context.config, &group.name).is_some() {
             let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
-            let names = foreign_consumers(&consumers, desk.config.dead_after()).map(str::to_owned).collect();
+            let names = foreign_consumers(&consumers, context.config.dead_after()).map(str::to_owned).collect();
             foreign.insert(group.name.clone(), names);
         }
         if let Some(id) = journal.oldest_unacknowledged(group).await? {
@@ -153,11 +149,11 @@ async fn status(desk: &Desk, journal: &dyn Journal) -> anyhow::Result<()> {
         notes: journal.notes().await?,
         foreign,
         now_ms: SystemClock.now_ms(),
-        length_alarm: desk.config.journal.length_alarm.into(),
+        length_alarm: context.config.journal.length_alarm.into(),
     };
-    let (fields, table) = (status.lane_fields(), status.group_table(&desk.config));
-    let shown = format!("{fields}\n{table}{}", status.remarks(&desk.config));
-    Ok(desk.output.show(&status.to_json(&desk.config), &shown)?)
+    let (fields, table) = (status.lane_fields(), status.group_table(&context.config));
+    let shown = format!("{fields}\n{table}{}", status.warnings(&context.config));
+    Ok(context.output.show(&status.to_json(&context.config), &shown)?)
 }
 
 impl Status {
@@ -169,7 +165,7 @@ impl Status {
         self.traffic.appended.saturating_sub(self.first.appended) as f64 / self.elapsed_s
     }
 
-    /// Entries a group finished in a second: what came in, less what its lag grew by.
+    /// Entries that a group finished per second: appended minus the growth of its lag.
     fn done_per_s(&self, group: &GroupStatus) -> f64 {
         let lag_before =
             self.first.groups.iter().find(|known| known.name == group.name).map_or(0, GroupStatus::lag);
@@ -178,8 +174,7 @@ impl Status {
         done as f64 / self.elapsed_s
     }
 
-    /// How old the oldest entry is that the group has not finished. What it was given last says nothing about that: on a
-    /// quiet site that was long ago.
+    /// Age of the oldest unfinished entry. Not of the last delivered entry, which is old on a quiet site.
     fn behind_s(&self, group: &GroupStatus) -> f64 {
         let oldest = self.oldest_unacknowledged.get(&group.name);
         oldest.map_or(0.0, |id| self.now_ms.saturating_sub(id.ms) as f64 / 1000.0)
@@ -227,8 +222,8 @@ impl Status {
         table
     }
 
-    /// What an operator should do something about, a line for each.
-    fn remarks(&self, config: &Config) -> String {
+    /// One line per condition that needs action.
+    fn warnings(&self, config: &Config) -> String {
         let mut lines = String::new();
         for group in &self.traffic.groups {
             let Some(view) = view_of(config, &group.name) else { continue };
@@ -236,12 +231,12 @@ impl Status {
                 let skipped = counted(count, "entry");
                 lines += &format!(
                     "{view} has skipped {skipped} older than this installation; \
-                     to take them, within a day: rollcall journal rewind {view} --from-start\n"
+                     to apply them, within a day: rollcall journal rewind {view} --from-start\n"
                 );
             }
             if let Some(names) = self.foreign.get(&group.name).filter(|names| !names.is_empty()) {
                 lines += &format!(
-                    "another program consumes in the group {}, and what it takes is missing from {view}: {}\n",
+                    "another program consumes in the group {}; its entries are missing from {view}: {}\n",
                     group.name,
                     names.join(", ")
                 );
@@ -251,7 +246,7 @@ impl Status {
     }
 
     fn state_of(&self, view: Option<&str>) -> &'static str {
-        if view.is_some_and(|view| self.paused.contains(view)) { "paused" } else { "on" }
+        if view.is_some_and(|view| self.paused.contains(view)) { "paused" } else { "running" }
     }
 
     fn to_json(&self, config: &Config) -> Json {
@@ -293,13 +288,13 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
     if group == config.ledger.group.as_str() {
         return Some(ViewName::Ledger.name());
     }
-    if config.has_layout() && group == views::mirror::GROUP {
+    if config.has_mirror() && group == views::mirror::GROUP {
         return Some(ViewName::Mirror.name());
     }
     (group == views::activity::GROUP).then_some(ViewName::Activity.name())
 }
 
-async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
+async fn risks(context: &CommandContext, journal: &dyn Journal, limit: u32) -> anyhow::Result<()> {
     let stored = journal.list_newest(Lane::Risk, EntryId::MAX, limit as usize).await?;
     let mut table = Table::new(&[
         "entry",
@@ -318,7 +313,7 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         let text =
             |name: &str| String::from_utf8_lossy(risk.fields.get(name).unwrap_or_default()).into_owned();
         let kind = String::from_utf8_lossy(journal::risk::kind_of(&risk.fields)).into_owned();
-        // What is no number is shown as it is.
+        // Non-numeric values are shown unchanged.
         let duration = |name: &str| text(name).parse().map_or_else(|_| text(name), output::duration);
         let bytes = |name: &str| text(name).parse().map_or_else(|_| text(name), output::bytes);
         table.add(vec![
@@ -341,5 +336,5 @@ async fn risks(desk: &Desk, journal: &dyn Journal, limit: u32) -> anyhow::Result
         entry.insert("id".to_owned(), risk.id.to_string().into());
         entries.push(Json::from(entry));
     }
-    Ok(desk.output.show(&json!({ "risks": entries }), &table)?)
+    Ok(context.output.show(&json!({ "risks": entries }), &table)?)
 }

@@ -1,4 +1,4 @@
-//! `rollcall key …`: keys of the API.
+//! `rollcall key …`: API keys.
 
 use access::audit::{Subject, rfc3339};
 use access::{ApiKey, ApiKeys, KeyId, Scopes};
@@ -6,31 +6,30 @@ use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
-use super::Desk;
-use super::recorded::record;
+use super::CommandContext;
+use super::audited::record;
 use crate::cli::key::{KeyCommand, KeyCreateArgs};
 use crate::output::{Fields, Table};
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: KeyCommand) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, command: KeyCommand) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     let keys = ApiKeys::on(&store);
     match command {
-        KeyCommand::Create(args) => create(desk, &keys, args).await?,
-        KeyCommand::List => list(desk, &keys.list().await?)?,
-        KeyCommand::Revoke { id } => revoke(desk, &keys, id).await?,
+        KeyCommand::Create(args) => create(context, &keys, args).await?,
+        KeyCommand::List => list(context, &keys.list().await?)?,
+        KeyCommand::Revoke { id } => revoke(context, &keys, id).await?,
     }
     store.close().await;
     Ok(())
 }
 
-async fn create(desk: &Desk, keys: &ApiKeys, args: KeyCreateArgs) -> anyhow::Result<()> {
+async fn create(context: &CommandContext, keys: &ApiKeys, args: KeyCreateArgs) -> anyhow::Result<()> {
     let scopes: Scopes = args.scope.into_iter().collect();
     let now = SystemClock.now();
     let record =
         record("key.create", Subject::key("")).with("name", &*args.name).with("scopes", scopes.to_string());
     let creating = keys.create(&args.name, scopes, now);
-    let key = desk.recorded(record, creating, |record, key| record.about(Subject::key(key.id))).await?;
+    let key = context.audited(record, creating, |record, key| record.about(Subject::key(key.id))).await?;
     let json = json!({
         "id": key.id.as_str(),
         "name": args.name,
@@ -43,26 +42,28 @@ async fn create(desk: &Desk, keys: &ApiKeys, args: KeyCreateArgs) -> anyhow::Res
         .with("name", &args.name)
         .with("scopes", scopes)
         .with("key", &key.text)
-        .with("", "(shown only now: it cannot be found out again)");
-    Ok(desk.output.show(&json, &fields)?)
+        .with("", "(shown only once; it cannot be read later)");
+    Ok(context.output.show(&json, &fields)?)
 }
 
-async fn revoke(desk: &Desk, keys: &ApiKeys, id: KeyId) -> anyhow::Result<()> {
+async fn revoke(context: &CommandContext, keys: &ApiKeys, id: KeyId) -> anyhow::Result<()> {
     let revoking = keys.revoke(id, SystemClock.now());
     let record = record("key.revoke", Subject::key(id));
     let worked =
-        desk.recorded(record, revoking, |record, worked| record.with("worked_until_now", *worked)).await?;
+        context.audited(record, revoking, |record, worked| record.with("worked_until_now", *worked)).await?;
     let text = match worked {
         true => format!("revoked key {id}\n"),
-        false => format!("key {id} was revoked already\n"),
+        false => format!("key {id} was already revoked\n"),
     };
-    Ok(desk.output.show(&json!({ "id": id.as_str(), "revoked": true, "worked_until_now": worked }), &text)?)
+    Ok(context
+        .output
+        .show(&json!({ "id": id.as_str(), "revoked": true, "worked_until_now": worked }), &text)?)
 }
 
-fn list(desk: &Desk, keys: &[ApiKey]) -> std::io::Result<()> {
+fn list(context: &CommandContext, keys: &[ApiKey]) -> std::io::Result<()> {
     let shown =
         |at: Option<UnixTime>| at.map_or_else(|| "never".to_owned(), |at| rfc3339(u64::from(at.0) * 1000));
-    let mut table = Table::new(&["id", "scopes", "made", "used last", "revoked", "name"]);
+    let mut table = Table::new(&["id", "scopes", "created", "last used", "revoked", "name"]);
     for key in keys {
         table.add(vec![
             key.id.to_string(),
@@ -74,7 +75,7 @@ fn list(desk: &Desk, keys: &[ApiKey]) -> std::io::Result<()> {
         ]);
     }
     let keys: Vec<Json> = keys.iter().map(json_of).collect();
-    desk.output.show(&json!({ "keys": keys }), &table)
+    context.output.show(&json!({ "keys": keys }), &table)
 }
 
 fn json_of(key: &ApiKey) -> Json {

@@ -1,30 +1,29 @@
-//! `rollcall multiplier …`: times in which bytes count more or less than they are.
+//! `rollcall multiplier …`
 
 use access::audit::Subject;
 use domain::clock::{Clock, SystemClock};
 use ledger::{Multiplier, NewMultiplier, Scope};
 use serde_json::{Value as Json, json};
 
-use super::Desk;
-use super::recorded::record;
+use super::CommandContext;
+use super::audited::record;
 use crate::cli::{MultiplierAddArgs, MultiplierCommand};
 use crate::output::{self, Table};
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> {
-    let ledger = desk.open_ledger().await?;
+pub async fn run(context: &CommandContext, command: MultiplierCommand) -> anyhow::Result<()> {
+    let ledger = context.open_ledger().await?;
     match command {
         MultiplierCommand::Add(args) => {
             let record = record("multiplier.add", Subject::new("multiplier", ""));
             let adding = ledger.add_multiplier(terms_of(args));
-            let multiplier = desk
-                .recorded(record, adding, |record, added| {
+            let multiplier = context
+                .audited(record, adding, |record, added| {
                     record.about(Subject::new("multiplier", added.id)).with("terms", json_of(added))
                 })
                 .await?;
-            show(desk, &[multiplier])
+            show(context, &[multiplier])
         }
-        MultiplierCommand::List => show(desk, &ledger.multipliers().await?),
+        MultiplierCommand::List => show(context, &ledger.multipliers().await?),
         MultiplierCommand::Remove { id } => {
             let removing = async {
                 match ledger.end_multiplier(id).await? {
@@ -35,9 +34,9 @@ pub async fn run(desk: &Desk, command: MultiplierCommand) -> anyhow::Result<()> 
                 }
             };
             let record = record("multiplier.remove", Subject::new("multiplier", id));
-            desk.recorded(record, removing, |record, ()| record).await?;
+            context.audited(record, removing, |record, ()| record).await?;
             let text = format!("ended multiplier {id}\n");
-            Ok(desk.output.show(&json!({ "id": id, "removed": true }), &text)?)
+            Ok(context.output.show(&json!({ "id": id, "removed": true }), &text)?)
         }
     }
 }
@@ -59,7 +58,7 @@ fn terms_of(args: MultiplierAddArgs) -> NewMultiplier {
     }
 }
 
-fn show(desk: &Desk, multipliers: &[Multiplier]) -> anyhow::Result<()> {
+fn show(context: &CommandContext, multipliers: &[Multiplier]) -> anyhow::Result<()> {
     let mut table = Table::new(&["id", "for", "upload", "download", "from", "until", "note"]);
     for Multiplier { id, terms } in multipliers {
         table.add(vec![
@@ -73,7 +72,7 @@ fn show(desk: &Desk, multipliers: &[Multiplier]) -> anyhow::Result<()> {
         ]);
     }
     let listed: Vec<Json> = multipliers.iter().map(json_of).collect();
-    Ok(desk.output.show(&json!({ "multipliers": listed }), &table)?)
+    Ok(context.output.show(&json!({ "multipliers": listed }), &table)?)
 }
 
 fn json_of(multiplier: &Multiplier) -> Json {

@@ -1,8 +1,8 @@
-//! `rollcall openapi`: what the API can do. Needs no server, no settings and no data.
+//! `rollcall openapi`: needs no server, settings or data.
 
 use crate::output::Output;
 
-/// Prints the description: in lines, or with `--json` in one.
+/// Indented; on one line with `--json`.
 pub fn run(output: Output) -> anyhow::Result<()> {
     let description = site::app::description();
     let json = description.to_json();

@@ -1,4 +1,4 @@
-//! `rollcall passkey …`: users' own passkeys, and the whitelist.
+//! `rollcall passkey …`: passkeys of users, and the whitelist.
 
 mod refresh;
 
@@ -11,22 +11,26 @@ use anyhow::Context;
 use domain::{Passkey, counted};
 use serde_json::{Value as Json, json};
 
-use super::recorded::record;
-use super::{Desk, user};
-use crate::backends;
+use super::audited::record;
+use super::{CommandContext, user};
 use crate::cli::PasskeyCommand;
-use crate::site_keys_side::site_keys;
+use crate::wiring::gate::redis_source;
+use crate::wiring::stores;
 
-/// Runs it. The exit code of `check` is its answer.
-pub async fn run(desk: &Desk, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
-    let store = desk.open_store().await?;
-    let exit_code = run_on(desk, &store, command).await;
+/// The exit code of `check` is its result.
+pub async fn run(context: &CommandContext, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
+    let store = context.open_store().await?;
+    let exit_code = run_on(context, &store, command).await;
     store.close().await;
     exit_code
 }
 
-async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::Result<ExitCode> {
-    let passkeys = Passkeys::new(backends::open_whitelist(&desk.config, store)?.store, store.clone());
+async fn run_on(
+    context: &CommandContext,
+    store: &Store,
+    command: PasskeyCommand,
+) -> anyhow::Result<ExitCode> {
+    let passkeys = Passkeys::new(stores::open_whitelist(&context.config, store)?.store, store.clone());
     match command {
         PasskeyCommand::Rotate { user, passkey } => {
             let rotating = async {
@@ -34,69 +38,68 @@ async fn run_on(desk: &Desk, store: &Store, command: PasskeyCommand) -> anyhow::
                 user::find(store, user).await
             };
             let record = record("passkey.rotate", Subject::user(Some(user)));
-            user::show(desk, &desk.recorded(record, rotating, user::tell_of).await?)?;
+            user::show(context, &context.audited(record, rotating, user::audit_details).await?)?;
         }
-        PasskeyCommand::Check { passkey } => return check(desk, store, &passkeys, passkey).await,
-        PasskeyCommand::Add { passkeys: given } => add(desk, &passkeys, given).await?,
-        PasskeyCommand::Remove { passkeys: given } => remove(desk, &passkeys, given).await?,
+        PasskeyCommand::Check { passkey } => return check(context, store, &passkeys, passkey).await,
+        PasskeyCommand::Add { passkeys: given } => add(context, &passkeys, given).await?,
+        PasskeyCommand::Remove { passkeys: given } => remove(context, &passkeys, given).await?,
         PasskeyCommand::Count => {
             let count = passkeys.count().await?;
-            desk.output.show(&json!({ "count": count }), &format!("{count}\n"))?;
+            context.output.show(&json!({ "count": count }), &format!("{count}\n"))?;
         }
-        PasskeyCommand::Refresh(args) => refresh::run(desk, &passkeys, &args).await?,
-        PasskeyCommand::Undo => undo(desk, &passkeys).await?,
+        PasskeyCommand::Refresh(args) => refresh::run(context, &passkeys, &args).await?,
+        PasskeyCommand::Undo => undo(context, &passkeys).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn check(
-    desk: &Desk,
+    context: &CommandContext,
     store: &Store,
     passkeys: &Passkeys,
     passkey: Passkey,
 ) -> anyhow::Result<ExitCode> {
     let holder = store.user_by_passkey(&passkey).await?;
     let listed = passkeys.contains(&[passkey]).await.map(|answers| answers.contains(&true));
-    // Where a user of ours has it, the answer does not depend on a Redis that is away.
-    let listed = if holder.as_ref().is_some_and(decides) { listed.ok() } else { Some(listed?) };
-    let has_key = match (&holder, site_keys(&desk.config)?) {
-        (Some(user), _) if decides(user) => false,
+    // For one of our users, the result does not depend on Redis.
+    let listed = if holder.as_ref().is_some_and(is_decided_by_row) { listed.ok() } else { Some(listed?) };
+    let has_key = match (&holder, redis_source(&context.config)?) {
+        (Some(user), _) if is_decided_by_row(user) => false,
         (_, Some(keys)) => keys.user_of(&passkey).await?.is_some(),
         (_, None) => false,
     };
     let verdict = Verdict { passkey, holder, listed, has_key };
-    desk.output.show(&verdict.to_json(), &verdict.text())?;
+    context.output.show(&verdict.to_json(), &verdict.text())?;
     Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the user alone decides: one of ours, or one who is shut out. For others somebody has to vouch.
-fn decides(user: &User) -> bool {
+/// Whether the user's row decides: one of our users, or a disabled one. Others need whitelist or verification.
+fn is_decided_by_row(user: &User) -> bool {
     !user.is_external || !user.enabled
 }
 
-/// What is known of a passkey.
 struct Verdict {
     passkey: Passkey,
     holder: Option<User>,
-    /// Whether it is on the whitelist; none if that cannot be found out.
+    /// None if the whitelist cannot be read.
     listed: Option<bool>,
-    /// Whether the site wrote a key `t:user:<passkey>`. Not asked where a user of ours decides.
+    /// Whether the site wrote a key `t:user:<passkey>`. Not checked if a user of ours decides.
     has_key: bool,
 }
 
 impl Verdict {
-    /// The user who decides, if there is one.
-    fn judge(&self) -> Option<&User> {
-        self.holder.as_ref().filter(|user| decides(user))
+    /// The user whose row decides, if any.
+    fn deciding_user(&self) -> Option<&User> {
+        self.holder.as_ref().filter(|user| is_decided_by_row(user))
     }
 
-    /// A user of ours decides; for everybody else the whitelist or the site's key is enough.
+    /// One of our users decides; for others the whitelist or the site's key is enough.
     fn is_valid(&self) -> bool {
-        self.judge().map_or(self.listed == Some(true) || self.has_key, |user| user.enabled)
+        self.deciding_user().map_or(self.listed == Some(true) || self.has_key, |user| user.enabled)
     }
 
     fn reason(&self) -> Option<&'static str> {
-        match self.judge() {
+        match self.deciding_user() {
             _ if self.is_valid() => None,
             Some(_) => Some("disabled"),
             None => Some("unknown"),
@@ -119,77 +122,76 @@ impl Verdict {
     fn text(&self) -> String {
         let shown = self.passkey.redacted();
         let also = if self.listed == Some(true) { ", and it is on the whitelist" } else { "" };
-        match (self.judge(), self.is_valid()) {
-            (Some(user), true) => format!("passkey {shown} works: user {}{also}\n", user.id),
+        match (self.deciding_user(), self.is_valid()) {
+            (Some(user), true) => format!("passkey {shown} is valid: user {}{also}\n", user.id),
             (Some(user), false) => {
-                format!("passkey {shown} does not work: user {} is disabled{also}\n", user.id)
+                format!("passkey {shown} is not valid: user {} is disabled{also}\n", user.id)
             }
             (None, true) if self.has_key => {
-                format!("passkey {shown} works: the site has a key for it in redis\n")
+                format!("passkey {shown} is valid: the site has a key for it in Redis\n")
             }
-            (None, true) => format!("passkey {shown} works: it is on the whitelist\n"),
+            (None, true) => format!("passkey {shown} is valid: it is on the whitelist\n"),
             (None, false) if self.holder.is_some() => {
                 format!(
-                    "passkey {shown} is not on the whitelist any more; the site's verify endpoint may know it\n"
+                    "passkey {shown} is no longer on the whitelist; the site's verification endpoint may accept it\n"
                 )
             }
             (None, false) => {
-                format!("passkey {shown} does not work: nobody has it, and it is not on the whitelist\n")
+                format!("passkey {shown} is not valid: no user has it, and it is not on the whitelist\n")
             }
         }
     }
 }
 
-async fn add(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+async fn add(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
     let record = record("passkey.add", Subject::whitelist()).about_passkeys(&given);
     let adding = passkeys.add(&given);
-    let added = desk.recorded(record, adding, |record, added| record.with("added", *added)).await?;
+    let added = context.audited(record, adding, |record, added| record.with("added", *added)).await?;
     let unchanged = given.len() as u64 - added;
     let text = match unchanged {
         0 => format!("added {added}\n"),
-        _ => format!("added {added}; {unchanged} on the whitelist already\n"),
+        _ => format!("added {added}; {unchanged} already on the whitelist\n"),
     };
-    Ok(desk.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
+    Ok(context.output.show(&json!({ "added": added, "unchanged": unchanged }), &text)?)
 }
 
-async fn remove(desk: &Desk, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
+async fn remove(context: &CommandContext, passkeys: &Passkeys, given: Vec<Passkey>) -> anyhow::Result<()> {
     let given = without_repeats(given);
     let record = record("passkey.remove", Subject::whitelist()).about_passkeys(&given);
     let removing = passkeys.remove(&given);
-    let removed = desk.recorded(record, removing, |record, removed| record.with("removed", *removed)).await?;
+    let removed =
+        context.audited(record, removing, |record, removed| record.with("removed", *removed)).await?;
     let unchanged = given.len() as u64 - removed;
     let text = match unchanged {
         0 => format!("removed {removed}\n"),
         _ => format!("removed {removed}; {unchanged} not on the whitelist\n"),
     };
-    Ok(desk.output.show(&json!({ "removed": removed, "unchanged": unchanged }), &text)?)
+    Ok(context.output.show(&json!({ "removed": removed, "unchanged": unchanged }), &text)?)
 }
 
-async fn undo(desk: &Desk, passkeys: &Passkeys) -> anyhow::Result<()> {
+async fn undo(context: &CommandContext, passkeys: &Passkeys) -> anyhow::Result<()> {
     let going_back = async {
-        let nothing =
-            "there is nothing to go back to: no refresh has replaced a whitelist with passkeys in it";
+        let nothing = "nothing to undo: no refresh has replaced a whitelist with passkeys in it";
         passkeys.undo().await?.context(nothing)
     };
     let record = record("passkey.undo", Subject::whitelist());
-    let replaced = desk.recorded(record, going_back, tell_of).await?;
-    show_replaced(desk, replaced, "once more goes forth again")
+    let replaced = context.audited(record, going_back, audit_details).await?;
+    show_replaced(context, replaced, "again to redo")
 }
 
-/// What a record says of a whitelist that was replaced.
-fn tell_of(record: Record, replaced: &Replaced) -> Record {
+fn audit_details(record: Record, replaced: &Replaced) -> Record {
     record.with("before", replaced.before).with("after", replaced.after)
 }
 
-/// What the whitelist was and is, and what `rollcall passkey undo` would do.
-fn show_replaced(desk: &Desk, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
+/// `undo` describes what `rollcall passkey undo` would do.
+fn show_replaced(context: &CommandContext, replaced: Replaced, undo: &str) -> anyhow::Result<()> {
     let Replaced { before, after } = replaced;
     let text = format!(
         "the whitelist has {}, before {before} (rollcall passkey undo: {undo})\n",
         counted(after, "passkey")
     );
-    Ok(desk.output.show(&json!({ "before": before, "after": after }), &text)?)
+    Ok(context.output.show(&json!({ "before": before, "after": after }), &text)?)
 }
 
 fn without_repeats(given: Vec<Passkey>) -> Vec<Passkey> {

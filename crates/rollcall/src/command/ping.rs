@@ -1,8 +1,8 @@
-//! `rollcall ping`: asks the running server whether it is alive. For health checks of containers, where there is no
-//! other program to ask with.
+//! `rollcall ping`: checks that the running server responds. For health checks of containers, which have no other
+//! client.
 //!
-//! The site is asked for `/healthz`. Where there is no site, or one that speaks HTTPS, an announce listener is asked for
-//! anything over HTTP; where there is none either, it is enough that somebody accepts the connection.
+//! Requests `/healthz` from the site. Without a site, or with HTTPS, sends any HTTP request to an announce listener;
+//! without one, only connects.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,80 +12,78 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::json;
 
-use super::Desk;
-use super::sandbox::from_here;
+use super::CommandContext;
+use super::sandbox::reachable_address;
 use crate::config::Config;
 
-/// How long connecting, and each answer, may take.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// The first line of an answer.
+/// Of the connection, and of each read and write.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Enough of the status line.
 const FIRST_LINE_BYTES: usize = 15;
 
-/// What to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
-    /// `/healthz`, which must be answered with 200.
+enum Probe {
+    /// `/healthz` must return 200.
     Health,
-    /// Any answer over HTTP will do.
-    Anything,
-    /// It is enough to connect.
+    /// Any HTTP response.
+    AnyHttp,
+    /// A connection is enough.
     Connect,
 }
 
-/// Runs it. Exit code 0 if the server is alive, 1 if not.
-pub fn run(desk: &Desk) -> anyhow::Result<ExitCode> {
-    let (address, question) = whom_to_ask(&desk.config)
-        .context("the server has no listener over TCP: there is nobody to ask; set site.addr")?;
-    let outcome = ask(address, question);
+/// Exit code 0 if the server responds, 1 if not.
+pub fn run(context: &CommandContext) -> anyhow::Result<ExitCode> {
+    let (address, probe) = probe_target(&context.config)
+        .context("the server has no TCP listener to connect to: set site.addr")?;
+    let outcome = send_probe(address, probe);
     let reason = outcome.as_ref().err().map(crate::one_line);
     let text = match &reason {
         None => format!("{address} is alive\n"),
         Some(reason) => format!("{address} is not alive: {reason}\n"),
     };
-    desk.output.show(
+    context.output.show(
         &json!({ "alive": reason.is_none(), "address": address.to_string(), "reason": reason }),
         &text,
     )?;
     Ok(if reason.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn whom_to_ask(config: &Config) -> Option<(SocketAddr, Question)> {
+fn probe_target(config: &Config) -> Option<(SocketAddr, Probe)> {
     let (site, tracker) = (&config.site, &config.tracker);
-    let speaks_tls = site.tls_cert_file.is_some();
-    let asked = |list: &[SocketAddr], question| {
+    let is_tls = site.tls_cert_file.is_some();
+    let first_port = |list: &[SocketAddr], probe| {
         let address = list.iter().find(|address| address.port() != 0)?;
-        Some((from_here(*address), question))
+        Some((reachable_address(*address), probe))
     };
-    None.or_else(|| asked(&site.addr, Question::Health).filter(|_| !speaks_tls))
-        .or_else(|| asked(&tracker.http_addr, Question::Anything))
-        .or_else(|| asked(&site.addr, Question::Connect))
-        .or_else(|| asked(&tracker.https_addr, Question::Connect))
+    None.or_else(|| first_port(&site.addr, Probe::Health).filter(|_| !is_tls))
+        .or_else(|| first_port(&tracker.http_addr, Probe::AnyHttp))
+        .or_else(|| first_port(&site.addr, Probe::Connect))
+        .or_else(|| first_port(&tracker.https_addr, Probe::Connect))
 }
 
-fn ask(address: SocketAddr, question: Question) -> anyhow::Result<()> {
-    let mut stream =
-        TcpStream::connect_timeout(&address, PATIENCE).context("nobody accepts the connection")?;
-    if question == Question::Connect {
+fn send_probe(address: SocketAddr, probe: Probe) -> anyhow::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).context("cannot connect")?;
+    if probe == Probe::Connect {
         return Ok(());
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).context("the question cannot be sent")?;
+    stream.write_all(request.as_bytes()).context("cannot send the request")?;
     let mut line = [0; FIRST_LINE_BYTES];
     let mut filled = 0;
     while filled < line.len() {
-        match stream.read(&mut line[filled..]).context("there is no answer")? {
+        match stream.read(&mut line[filled..]).context("no response")? {
             0 => break,
             count => filled += count,
         }
     }
     let line = String::from_utf8_lossy(&line[..filled]);
     let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1));
-    match (question, status) {
-        (Question::Health, Some("200")) | (Question::Anything, Some(_)) => Ok(()),
-        (_, Some(status)) => anyhow::bail!("it answers with status {status}"),
-        (_, None) => anyhow::bail!("what answers does not speak HTTP"),
+    match (probe, status) {
+        (Probe::Health, Some("200")) | (Probe::AnyHttp, Some(_)) => Ok(()),
+        (_, Some(status)) => anyhow::bail!("status {status}"),
+        (_, None) => anyhow::bail!("the response is not HTTP"),
     }
 }
 
@@ -94,17 +92,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_site_is_asked_first_and_everything_that_listens_can_be() {
+    fn the_site_is_probed_first_then_any_listener() {
         let mut config = Config::default();
-        let whom = |config: &Config| whom_to_ask(config).map(|(address, what)| (address.to_string(), what));
-        assert_eq!(whom(&config), Some(("127.0.0.1:8080".to_owned(), Question::Health)));
+        let target =
+            |config: &Config| probe_target(config).map(|(address, what)| (address.to_string(), what));
+        assert_eq!(target(&config), Some(("127.0.0.1:8080".to_owned(), Probe::Health)));
         config.site.addr = vec!["0.0.0.0:80".parse().unwrap()];
-        assert_eq!(whom(&config), Some(("127.0.0.1:80".to_owned(), Question::Health)));
+        assert_eq!(target(&config), Some(("127.0.0.1:80".to_owned(), Probe::Health)));
         config.site.tls_cert_file = Some("x.pem".into());
-        assert_eq!(whom(&config), Some(("127.0.0.1:6969".to_owned(), Question::Anything)));
+        assert_eq!(target(&config), Some(("127.0.0.1:6969".to_owned(), Probe::AnyHttp)));
         config.tracker.http_addr.clear();
-        assert_eq!(whom(&config), Some(("127.0.0.1:80".to_owned(), Question::Connect)));
+        assert_eq!(target(&config), Some(("127.0.0.1:80".to_owned(), Probe::Connect)));
         config.site.addr.clear();
-        assert_eq!(whom(&config), None);
+        assert_eq!(target(&config), None);
     }
 }

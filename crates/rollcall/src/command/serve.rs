@@ -1,8 +1,7 @@
-//! `rollcall serve`: logs, database, listeners; then signals until the end; then drain.
+//! `rollcall serve`: opens the server, serves until a signal or a take-over, then drains.
 
 mod events;
-mod greeting;
-mod parts;
+mod startup_message;
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,67 +10,67 @@ use anyhow::bail;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
-use tracker::ending::Valve;
+use tracker::accept_gate::AcceptGate;
 use tracker::settings::LiveSettings;
 use tracker::udp::ConnectionIds;
-use tracker::{Ending, Running};
+use tracker::{Running, ShutdownMode};
 
-use super::Desk;
+use super::CommandContext;
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::logging::{self, LogControl};
 use crate::node::Node;
 use crate::recorded_settings;
 use crate::roles::{Role, Roles};
 use crate::service_manager;
-use crate::site_side::ServingSite;
-use crate::take_over::{AllPorts, Goods, Offer, Predecessor};
-use events::{Events, Signals, Told};
-use greeting::{RedisState, Scene};
-use parts::{Front, Opened, Serving};
+use crate::take_over::{InheritedState, Offer, Predecessor, ServerSockets};
+use crate::wiring::background::Background;
+use crate::wiring::server::{Frontend, OpenServer, RunningFrontend};
+use crate::wiring::site::ServingSite;
+use events::{Events, ServerEvent, Signals};
+use startup_message::{RedisState, StartupMessage};
 
-/// On top of what draining may take, for a machine that does much else, too.
-const ENDING_SLACK: Duration = Duration::from_secs(10);
+/// Added to the drain timeouts, for a busy machine.
+const EXIT_SLACK: Duration = Duration::from_secs(10);
 
-/// Whoever runs a server as a part of something else: it says when to stop, and is told when the server serves.
-pub struct Host {
-    /// True once it is to stop.
+/// Controls a server that runs inside another program.
+pub struct Embedding {
+    /// True once the server is to stop.
     pub stop: watch::Receiver<bool>,
-    /// Told when everything serves; dropped if it never does.
+    /// Sent when the server serves; dropped if it never does.
     pub ready: oneshot::Sender<()>,
 }
 
-/// Starts the server and serves until it is told to end, or until another process has taken its place.
+/// Serves until a stop signal, or until another process has taken over.
 ///
-/// Told to stop before it serves, it leaves everything as it is: whoever served before serves on.
-pub async fn run(desk: Desk, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
+/// Stopped before it serves, it leaves a predecessor serving.
+pub async fn run(context: CommandContext, roles: &Roles, take_over: bool) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
-    serve(desk, (roles, take_over), signals, None).await
+    serve(context, (roles, take_over), signals, None).await
 }
 
-/// The same for a host: nothing is printed, and signals are the host's to hear.
-pub async fn run_for(host: Host, desk: Desk) -> anyhow::Result<()> {
-    let signals = Signals::of_host(host.stop);
-    serve(desk, (&Roles::default(), false), signals, Some(host.ready)).await
+/// Prints nothing and handles no signals.
+pub async fn run_embedded(embedding: Embedding, context: CommandContext) -> anyhow::Result<()> {
+    let signals = Signals::embedded(embedding.stop);
+    serve(context, (&Roles::default(), false), signals, Some(embedding.ready)).await
 }
 
 async fn serve(
-    desk: Desk,
+    context: CommandContext,
     (roles, take_over): (&Roles, bool),
     mut signals: Signals,
-    host: Option<oneshot::Sender<()>>,
+    embedding: Option<oneshot::Sender<()>>,
 ) -> anyhow::Result<()> {
-    let Desk { config, data, output } = desk;
+    let CommandContext { config, data, output } = context;
     if roles.include(Role::Gateway) && !roles.include(Role::Site) {
-        bail!("the role gateway needs the role site: people connect through its port");
+        bail!("the role gateway needs the role site: clients connect through its port");
     }
     let tracker = &config.tracker;
     if roles.include(Role::Tracker)
         && [&tracker.http_addr, &tracker.udp_addr, &tracker.https_addr].iter().all(|list| list.is_empty())
     {
         bail!(
-            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: give one an address, or leave the \
-             role tracker out (--roles)"
+            "tracker.http_addr, tracker.udp_addr and tracker.https_addr are all empty: set one of them, or omit the \
+             role tracker (--roles)"
         );
     }
     let log_control = logging::init(&config.log)?;
@@ -79,116 +78,120 @@ async fn serve(
     let opened = tokio::select! {
         biased;
         () = signals.stop() => None,
-        opened = Opened::open(&config, &data, roles, take_over) => Some(opened?),
+        opened = OpenServer::open(&config, &data, roles, take_over) => Some(opened?),
     };
-    let Some(Opened { mut node, mut predecessor, gate, front, mut behind }) = opened else {
-        info!("told to stop before it served");
+    let Some(OpenServer { mut node, mut predecessor, gate, frontend, mut backend }) = opened else {
+        info!("stop requested during startup");
         return Ok(());
     };
-    let mut serving = Serving::default();
-    let is_on = begin(&mut serving, front, &mut predecessor, &mut signals, (&config, roles)).await;
-    if !matches!(is_on, Ok(true)) {
-        // It may have served for a moment; what it heard is stored. The sockets are somebody else's.
-        let ending = if predecessor.is_some() { Ending::HandOver } else { Ending::Drain };
+    let mut running_frontend = RunningFrontend::default();
+    let started =
+        start_serving(&mut running_frontend, frontend, &mut predecessor, &mut signals, (&config, roles))
+            .await;
+    if !matches!(started, Ok(true)) {
+        // It may have served for a moment, so queued events are stored. With a predecessor the sockets are left open.
+        let mode = if predecessor.is_some() { ShutdownMode::HandOver } else { ShutdownMode::Drain };
         drop(predecessor);
-        serving.drain(ending).await;
-        behind.end(&config, false).await;
-        info!("stopped before it took over");
-        return is_on.map(drop);
+        running_frontend.drain(mode).await;
+        backend.stop(&config, false).await;
+        info!("stopped before the take-over");
+        return started.map(drop);
     }
-    // From here on nothing but being told so ends it: nobody else serves.
-    let Serving { running, mut site, mut goods } = serving;
+    // From here on only a stop signal or a take-over ends it: no other process serves.
+    let RunningFrontend { running, mut site, mut successor_state } = running_frontend;
     if let Some(site) = &mut site
-        && let Err(error) = site.make_first_key(&data).await
+        && let Err(error) = site.create_first_key(&data).await
     {
         let reason = crate::one_line(&error);
-        warn!(reason, "the first key was not delivered; \"rollcall key create\" makes another");
+        warn!(reason, "cannot deliver the first key; create one with \"rollcall key create\"");
     }
     let addresses = running.as_ref().map(|running| running.addresses().clone()).unwrap_or_default();
-    let store = &behind.store;
+    let store = &backend.store;
     if let Err(error) = recorded_settings::write(&config, &addresses, &data) {
         let reason = crate::one_line(&error);
         warn!(
             reason,
-            "the settings could not be recorded; commands have to be given the same settings as the server"
+            "cannot record the settings in the data folder; pass the server's settings to commands"
         );
     }
-    let told = match host {
-        Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the host is gone")),
+    let printed = match embedding {
+        Some(ready) => ready.send(()).map_err(|()| anyhow::anyhow!("the embedding program has ended")),
         None => {
-            let redis = RedisState::ask(&config).await.unwrap_or_default();
+            let redis = RedisState::probe(&config).await.unwrap_or_default();
             let (config, site, gate, data) = (&config, site.as_ref(), &*gate, &*data);
-            Scene { config, addresses, site, gate, store, data, redis }.greet(output)
+            StartupMessage { config, addresses, site, gate, store, data, redis }.print(output)
         }
     };
-    if let Err(error) = told {
-        warn!(reason = crate::one_line(&error), "the greeting could not be printed");
+    if let Err(error) = printed {
+        warn!(reason = crate::one_line(&error), "cannot print the startup message");
     }
     info!(users = gate.user_count(), torrents = gate.torrent_count(), "ready");
-    service_manager::tell_ready();
+    service_manager::notify_ready();
 
     let mut events = Events::new(signals, predecessor);
-    let mut folder = Folder::default();
+    let mut folder = DataFolder::default();
     let handed_over = loop {
         match events.next().await {
-            Told::Reload => {
-                reload(&config, running.as_ref(), &behind.engine, &log_control);
+            ServerEvent::Reload => {
+                reload(&config, running.as_ref(), &backend.background, &log_control);
                 site.iter().for_each(ServingSite::reload);
             }
-            Told::Alone { after_another } => {
-                behind.engine.begin_views();
-                site.iter().for_each(|site| site.begin_alone(after_another));
+            ServerEvent::PredecessorEnded { after_another } => {
+                backend.background.start_views();
+                site.iter().for_each(|site| site.start_exclusive(after_another));
             }
-            Told::TryFolder if folder.is_ours(&mut node, &data) => {
-                let valve = running.as_ref().map(|running| running.valve().clone());
-                let offer = goods.take().and_then(|goods| make_offer(&config, &data, goods, valve));
+            ServerEvent::TryDataFolder if folder.is_ours(&mut node, &data) => {
+                let accept_gate = running.as_ref().map(|running| running.accept_gate().clone());
+                let offer = successor_state
+                    .take()
+                    .and_then(|successor_state| make_offer(&config, &data, successor_state, accept_gate));
                 events.has_folder(offer);
             }
-            Told::TryFolder => {}
-            Told::Stop => break None,
-            Told::HandedOver(handed_over) => break Some(handed_over),
+            ServerEvent::TryDataFolder => {}
+            ServerEvent::Stop => break None,
+            ServerEvent::HandedOver(handed_over) => break Some(handed_over),
         }
     };
     info!(handed_over = handed_over.is_some(), "draining");
-    service_manager::tell_stopping();
+    service_manager::notify_stopping();
     let handed_over = match (handed_over, events.offer) {
         (None, Some(offer)) => offer.withdraw().await,
         (handed_over, _) => handed_over,
     };
-    let ending = if handed_over.is_some() { Ending::HandOver } else { Ending::Drain };
-    Serving { running, site, goods }.drain(ending).await;
-    behind.end(&config, handed_over.is_none()).await;
+    let mode = if handed_over.is_some() { ShutdownMode::HandOver } else { ShutdownMode::Drain };
+    RunningFrontend { running, site, successor_state }.drain(mode).await;
+    backend.stop(&config, handed_over.is_none()).await;
     info!("stopped");
-    // In this order: whoever took over takes the folder as soon as it sees that we have ended.
+    // In this order: the successor takes the data folder as soon as the channel is closed.
     drop(node);
     drop(handed_over);
     Ok(())
 }
 
-/// Most systems give a process fewer open files than it may have, for the sake of old programs.
+/// The soft limit is usually below what the process may have.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        warn!(%error, "the limit on open files stays as it is");
+        warn!(%error, "cannot raise the limit on open files");
     }
 }
 
-/// Begins to serve, in the place of the predecessor if there is one. False if it was told to stop before that was done;
-/// then, and if it failed, the predecessor goes on, and what serves already is to be drained.
-async fn begin(
-    serving: &mut Serving,
-    front: Front,
+/// Starts serving, instead of the predecessor if there is one. False if a stop was requested before that; then, and
+/// on error, the predecessor continues, and what already serves must be drained.
+async fn start_serving(
+    running_frontend: &mut RunningFrontend,
+    frontend: Frontend,
     predecessor: &mut Option<Predecessor>,
     signals: &mut Signals,
     (config, roles): (&Config, &Roles),
 ) -> anyhow::Result<bool> {
-    let Front { prepared, site, own_ports } = front;
+    let Frontend { prepared, site, own_sockets } = frontend;
     let claiming = async {
         if let Some(site) = &site {
             site.restore().await?;
         }
-        match own_ports {
+        match own_sockets {
             Some(ports) => Ok((ports, None)),
             None => claim_ports(predecessor, config, roles).await,
         }
@@ -199,58 +202,58 @@ async fn begin(
         claimed = claiming => claimed?,
     };
     let ids = handed_ids.or(prepared.as_ref().map(|(_, ids)| *ids));
-    serving.goods = Some(ports.copies(ids)?);
+    running_frontend.successor_state = Some(ports.duplicates(ids)?);
     if let (Some((prepared, _)), Some(ports), Some(ids)) = (prepared, ports.tracker, ids) {
-        serving.running = Some(prepared.start(ports, ids)?);
+        running_frontend.running = Some(prepared.start(ports, ids)?);
     }
-    serving.site = site.map(|site| site.serve(ports.site)).transpose()?;
+    running_frontend.site = site.map(|site| site.serve(ports.site)).transpose()?;
     if signals.is_stop().await {
         return Ok(false);
     }
-    relieve(predecessor).await?;
+    confirm(predecessor).await?;
     Ok(true)
 }
 
-/// The sockets of the predecessor, and under which connection ids it gave; those of our own if it has ended meanwhile.
+/// The sockets of the predecessor and its connection ids; own sockets if it has ended meanwhile.
 async fn claim_ports(
     predecessor: &mut Option<Predecessor>,
     config: &Config,
     roles: &Roles,
-) -> anyhow::Result<(AllPorts, Option<ConnectionIds>)> {
+) -> anyhow::Result<(ServerSockets, Option<ConnectionIds>)> {
     if let Some(running) = predecessor {
-        if let Some(goods) = running.hand_over().await? {
-            let ids = goods.ids;
-            return Ok((AllPorts::open(config, roles, goods)?, ids));
+        if let Some(inherited) = running.hand_over().await? {
+            let ids = inherited.ids;
+            return Ok((ServerSockets::open(config, roles, inherited)?, ids));
         }
         if !running.has_ended().await {
-            bail!("the running server does not hand over, and serves on: try again");
+            bail!("the running server did not hand over its sockets and continues to serve: try again");
         }
-        info!("the running server ended before it could be taken over from; starting as usual");
+        info!("the running server ended before the take-over; starting normally");
         *predecessor = None;
     }
-    Ok((AllPorts::open(config, roles, Goods::default())?, None))
+    Ok((ServerSockets::open(config, roles, InheritedState::default())?, None))
 }
 
-/// Tells the predecessor, if there is one, that its place is taken. One that is gone is none.
-async fn relieve(predecessor: &mut Option<Predecessor>) -> anyhow::Result<()> {
+/// Confirms the take-over. Clears `predecessor` if it has already ended.
+async fn confirm(predecessor: &mut Option<Predecessor>) -> anyhow::Result<()> {
     if let Some(running) = predecessor
-        && !running.relieve().await
+        && !running.confirm().await
     {
         if !running.has_ended().await {
-            bail!("the running server did not let itself be relieved, and serves on: try again");
+            bail!("the running server did not confirm the take-over and continues to serve: try again");
         }
         *predecessor = None;
     }
     Ok(())
 }
 
-/// Tries to hold the data folder, once the process before this one has ended.
+/// Acquires the data folder once the predecessor has ended; warns once.
 #[derive(Default)]
-struct Folder {
+struct DataFolder {
     has_warned: bool,
 }
 
-impl Folder {
+impl DataFolder {
     fn is_ours(&mut self, node: &mut Node, data: &Path) -> bool {
         let reason = match node.take_folder(data) {
             Ok(true) => return true,
@@ -261,53 +264,59 @@ impl Folder {
             self.has_warned = true;
             warn!(
                 reason,
-                "the data folder cannot be taken; it is tried every second, and until then nobody can take over"
+                "cannot lock the data folder; retrying every second, and no take-over is possible until then"
             );
         }
         false
     }
 }
 
-/// Offers to hand over to the next process.
-fn make_offer(config: &Config, data: &Path, goods: Goods, valve: Option<Valve>) -> Option<Offer> {
-    Offer::open(data, goods, valve, config.ends_within())
+fn make_offer(
+    config: &Config,
+    data: &Path,
+    successor_state: InheritedState,
+    accept_gate: Option<AcceptGate>,
+) -> Option<Offer> {
+    Offer::open(data, successor_state, accept_gate, config.exit_timeout())
         .inspect_err(|error| {
-            warn!(
-                reason = crate::one_line(error),
-                "this server cannot be taken over from (serve --take-over)"
-            );
+            warn!(reason = crate::one_line(error), "cannot offer a take-over (serve --take-over)");
         })
         .ok()
 }
 
 impl Config {
-    /// How long this server may take to end: the site, announces, the journal and the views, one after the other.
-    fn ends_within(&self) -> Duration {
+    /// Longest duration of a shutdown: site, announces, journal and views, one after the other.
+    fn exit_timeout(&self) -> Duration {
         let seconds = 4 * u64::from(self.tracker.drain_timeout_s) + u64::from(self.site.request_timeout_s);
-        Duration::from_secs(seconds) + ENDING_SLACK
+        Duration::from_secs(seconds) + EXIT_SLACK
     }
 }
 
-/// Takes over what can change; a configuration that is not valid changes nothing. What cannot change is told each
-/// time, as long as it differs from what the server was started with.
-fn reload(started_with: &Config, running: Option<&Running>, engine: &Engine, log_control: &LogControl) {
+/// Applies what can change; an invalid configuration changes nothing. Keys that need a restart are logged each time,
+/// as long as they differ.
+fn reload(
+    started_with: &Config,
+    running: Option<&Running>,
+    background: &Background,
+    log_control: &LogControl,
+) {
     let new = match started_with.reload() {
         Ok(new) => new,
         Err(error) => {
             let reason = crate::one_line(&error.into());
-            return error!(reason, "the configuration is not valid; everything stays as it was");
+            return error!(reason, "the configuration is invalid; keeping the current settings");
         }
     };
     for key in started_with.needs_restart(&new) {
         warn!(key, "this setting takes effect only after a restart");
     }
     if let Err(error) = log_control.set_filter(&new.log.level) {
-        error!(reason = crate::one_line(&error), "log.level stays as it was");
+        error!(reason = crate::one_line(&error), "cannot change log.level");
     }
     if let Some(running) = running {
-        // Tracker and ledger judge by the same ceiling, which the ledger keeps from its start.
+        // Tracker and ledger use the same ceiling, and the ledger's is fixed at the start.
         running.reload(LiveSettings { ceiling: started_with.ceiling(), ..new.live_settings() });
     }
-    engine.reload(&new);
+    background.reload(&new);
     info!("configuration reloaded");
 }

@@ -1,4 +1,4 @@
-//! `rollcall torrent|user|client sync`: loads the site's keys in Redis from the database.
+//! `rollcall torrent|user|client sync`: writes the keys of the Redis source from the database.
 
 use access::Store;
 use access::audit::Subject;
@@ -8,16 +8,15 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::Desk;
-use super::recorded::record;
+use super::CommandContext;
+use super::audited::record;
 use crate::cli::sync::SyncArgs;
 use crate::output::{Fields, yes_or_no};
-use crate::site_keys_side::site_keys;
+use crate::wiring::gate::redis_source;
 
-/// Runs it.
-pub async fn run(desk: &Desk, store: &Store, kind: Kind, args: SyncArgs) -> anyhow::Result<()> {
-    let keys = site_keys(&desk.config)?.context(
-        "there is no Redis to load keys into: set redis.url (without Redis, everything is kept in the data folder)",
+pub async fn run(context: &CommandContext, store: &Store, kind: Kind, args: SyncArgs) -> anyhow::Result<()> {
+    let keys = redis_source(&context.config)?.context(
+        "Redis is not configured: set redis.url (without Redis, everything is in the data folder)",
     )?;
     let rows = match kind {
         Kind::Torrents => store.count_torrents().await?,
@@ -34,17 +33,17 @@ pub async fn run(desk: &Desk, store: &Store, kind: Kind, args: SyncArgs) -> anyh
         false => {
             let record =
                 record("site_keys.sync", Subject::new("site_keys", kind.name())).with("flush", args.flush);
-            let tell = |record: access::audit::Record, report: &SyncReport| {
+            let details = |record: access::audit::Record, report: &SyncReport| {
                 record.with("written", report.written).with("removed", report.removed)
             };
-            desk.recorded(record, syncing, tell).await?
+            context.audited(record, syncing, details).await?
         }
     };
     bar.finish_and_clear();
-    show(desk, kind, args, &report)
+    show(context, kind, args, &report)
 }
 
-fn show(desk: &Desk, kind: Kind, args: SyncArgs, report: &SyncReport) -> anyhow::Result<()> {
+fn show(context: &CommandContext, kind: Kind, args: SyncArgs, report: &SyncReport) -> anyhow::Result<()> {
     let json = json!({
         "kind": kind.name(),
         "dry_run": args.dry_run,
@@ -62,5 +61,5 @@ fn show(desk: &Desk, kind: Kind, args: SyncArgs, report: &SyncReport) -> anyhow:
         .with("unchanged", report.unchanged)
         .with("removed", report.removed)
         .with("unknown, left", report.unknown);
-    Ok(desk.output.show(&json, &fields)?)
+    Ok(context.output.show(&json, &fields)?)
 }

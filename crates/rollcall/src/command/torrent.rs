@@ -14,25 +14,23 @@ use domain::{IdError, InfoHash, TorrentId, UserId};
 use serde_json::{Value as Json, json};
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::recorded::record;
-use super::{Desk, PAGE_ROWS, accounts, sync, user};
+use super::audited::record;
+use super::{CommandContext, PAGE_ROWS, accounts, sync, user};
 use crate::announce_url::{AnnounceUrls, BaseUrl};
 use crate::cli::{TorrentAddArgs, TorrentCommand};
 use crate::output::{self, Fields, Table, yes_or_no};
 
-/// A torrent as operators name it: by number or by infohash.
+/// A torrent by id or infohash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TorrentRef {
-    /// By number.
     Id(TorrentId),
-    /// By infohash.
     InfoHash(InfoHash),
 }
 
 impl FromStr for TorrentRef {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
-        // No number has forty digits, so the length tells them apart.
+        // No id has forty digits, so the length decides.
         if text.len() == 40 { text.parse().map(Self::InfoHash) } else { text.parse().map(Self::Id) }
     }
 }
@@ -46,11 +44,10 @@ impl fmt::Display for TorrentRef {
     }
 }
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, command: TorrentCommand) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     match command {
-        TorrentCommand::Sync(args) => sync::run(desk, &store, Kind::Torrents, args).await?,
+        TorrentCommand::Sync(args) => sync::run(context, &store, Kind::Torrents, args).await?,
         TorrentCommand::Add(args) => {
             let is_pending = args.pending;
             let new = read_new(args)?;
@@ -63,37 +60,36 @@ pub async fn run(desk: &Desk, command: TorrentCommand) -> anyhow::Result<()> {
                     false => store.add_torrent(new).await,
                 }
             };
-            let tell = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
-            show(desk, &desk.recorded(record, adding, tell).await?)?;
+            let details = |record: Record, added: &Torrent| record.about(Subject::torrent(Some(added.id)));
+            show(context, &context.audited(record, adding, details).await?)?;
         }
-        TorrentCommand::List => list(desk, &find_all(&store).await?)?,
-        TorrentCommand::Show { torrent } => show_with_accounts(desk, &find(&store, torrent).await?).await?,
-        TorrentCommand::Remove { torrent } => remove(desk, &store, torrent).await?,
-        TorrentCommand::Enable { torrent } => set_enabled(desk, &store, torrent, true).await?,
-        TorrentCommand::Disable { torrent } => set_enabled(desk, &store, torrent, false).await?,
-        TorrentCommand::Approve { torrent } => set_approved(desk, &store, torrent, true).await?,
-        TorrentCommand::Unapprove { torrent } => set_approved(desk, &store, torrent, false).await?,
+        TorrentCommand::List => list(context, &find_all(&store).await?)?,
+        TorrentCommand::Show { torrent } => {
+            show_with_accounts(context, &find(&store, torrent).await?).await?
+        }
+        TorrentCommand::Remove { torrent } => remove(context, &store, torrent).await?,
+        TorrentCommand::Enable { torrent } => set_enabled(context, &store, torrent, true).await?,
+        TorrentCommand::Disable { torrent } => set_enabled(context, &store, torrent, false).await?,
+        TorrentCommand::Approve { torrent } => set_approved(context, &store, torrent, true).await?,
+        TorrentCommand::Unapprove { torrent } => set_approved(context, &store, torrent, false).await?,
         TorrentCommand::Set { torrent, leech_slots } => {
-            set_slots(desk, &store, torrent, leech_slots).await?;
+            set_slots(context, &store, torrent, leech_slots).await?;
         }
-        TorrentCommand::AnnounceUrl { user, base } => announce_url(desk, &store, user, base).await?,
+        TorrentCommand::AnnounceUrl { user, base } => announce_url(context, &store, user, base).await?,
     }
     store.close().await;
     Ok(())
 }
 
-/// What to add, if its name can be taken.
+/// Checks the name.
 fn read_new(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let new = read_any(args)?;
     if new.name.chars().count() > TORRENT_NAME_CHARS_MAX || new.name.contains('\0') {
-        bail!(
-            "a name has at most {TORRENT_NAME_CHARS_MAX} characters, without NUL: give another with --name"
-        );
+        bail!("a name has at most {TORRENT_NAME_CHARS_MAX} characters, without NUL: set another with --name");
     }
     Ok(new)
 }
 
-/// What to add, from the file or from the flags.
 fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     let created_at = SystemClock.now();
     let TorrentAddArgs { file, infohash, id, name, allow_public, .. } = args;
@@ -101,12 +97,12 @@ fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
         let name = name.unwrap_or_default();
         return Ok(NewTorrent { id, info_hash, info_hash_v2: None, name, total_bytes: 0, created_at });
     }
-    let path = file.context("name a .torrent file, or give --infohash and --name")?;
+    let path = file.context("expected a .torrent file, or --infohash and --name")?;
     let metainfo = read_metainfo(&path)?;
     if !metainfo.private && !allow_public {
         bail!(
-            "{} has no private flag, so clients would also find peers past this tracker, uncounted: create it again \
-             as a private torrent (transmission-create --private does), or take it as it is with --allow-public",
+            "{} has no private flag, so clients would also find peers elsewhere, unaccounted: create it again \
+             as a private torrent (transmission-create --private), or add it with --allow-public",
             path.display()
         );
     }
@@ -120,7 +116,7 @@ fn read_any(args: TorrentAddArgs) -> anyhow::Result<NewTorrent> {
     })
 }
 
-/// Reads no more than a torrent file can have, whatever the path leads to.
+/// Bounded, whatever file the path names.
 fn read_metainfo(path: &Path) -> anyhow::Result<Metainfo> {
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
@@ -153,8 +149,8 @@ async fn find_all(store: &Store) -> Result<Vec<Torrent>, AccessError> {
     }
 }
 
-fn show(desk: &Desk, torrent: &Torrent) -> std::io::Result<()> {
-    desk.output.show(&json_of(torrent), &fields_of(torrent))
+fn show(context: &CommandContext, torrent: &Torrent) -> std::io::Result<()> {
+    context.output.show(&json_of(torrent), &fields_of(torrent))
 }
 
 fn fields_of(torrent: &Torrent) -> Fields {
@@ -172,18 +168,18 @@ fn fields_of(torrent: &Torrent) -> Fields {
         .with("leech slots", torrent.leech_slots)
 }
 
-/// A torrent with what was moved of it.
-async fn show_with_accounts(desk: &Desk, torrent: &Torrent) -> anyhow::Result<()> {
-    let figures = desk.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
+/// With its totals.
+async fn show_with_accounts(context: &CommandContext, torrent: &Torrent) -> anyhow::Result<()> {
+    let figures = context.open_ledger().await?.torrent(torrent.id).await?.unwrap_or_default();
     let fields = accounts::with_figures(fields_of(torrent), &figures);
     let mut json = json_of(torrent);
     if let Json::Object(object) = &mut json {
         object.extend(accounts::json_of_figures(&figures));
     }
-    Ok(desk.output.show(&json, &fields)?)
+    Ok(context.output.show(&json, &fields)?)
 }
 
-fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
+fn list(context: &CommandContext, torrents: &[Torrent]) -> std::io::Result<()> {
     let mut table = Table::new(&["id", "enabled", "approved", "infohash", "size", "name"]);
     for torrent in torrents {
         table.add(vec![
@@ -196,57 +192,73 @@ fn list(desk: &Desk, torrents: &[Torrent]) -> std::io::Result<()> {
         ]);
     }
     let torrents: Vec<Json> = torrents.iter().map(json_of).collect();
-    desk.output.show(&json!({ "torrents": torrents }), &table)
+    context.output.show(&json!({ "torrents": torrents }), &table)
 }
 
-async fn remove(desk: &Desk, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
+async fn remove(context: &CommandContext, store: &Store, torrent: TorrentRef) -> anyhow::Result<()> {
     let removing = async {
         let Torrent { id, .. } = find(store, torrent).await?;
         store.remove_torrent(id).await?;
         anyhow::Ok(id)
     };
     let record = record("torrent.remove", Subject::new("torrent", torrent));
-    let id = desk.recorded(record, removing, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
-    desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
+    let id =
+        context.audited(record, removing, |record, id| record.about(Subject::torrent(Some(*id)))).await?;
+    context.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed torrent {id}\n"))?;
     Ok(())
 }
 
-async fn set_enabled(desk: &Desk, store: &Store, torrent: TorrentRef, enabled: bool) -> anyhow::Result<()> {
+async fn set_enabled(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    enabled: bool,
+) -> anyhow::Result<()> {
     let action = if enabled { "torrent.enable" } else { "torrent.disable" };
     let change = TorrentChange { enabled: Some(enabled), ..TorrentChange::default() };
     let record = record(action, Subject::new("torrent", torrent));
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = format!("{} torrent {id}\n", if enabled { "enabled" } else { "disabled" });
-    desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())
 }
 
-async fn set_approved(desk: &Desk, store: &Store, torrent: TorrentRef, approved: bool) -> anyhow::Result<()> {
+async fn set_approved(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    approved: bool,
+) -> anyhow::Result<()> {
     let action = if approved { "torrent.approve" } else { "torrent.unapprove" };
     let change = TorrentChange { approved: Some(approved), ..TorrentChange::default() };
     let record = record(action, Subject::new("torrent", torrent));
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = match approved {
         true => format!("approved torrent {id}\n"),
-        false => format!("torrent {id} awaits approval\n"),
+        false => format!("torrent {id} is pending\n"),
     };
-    desk.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "approved": approved }), &text)?;
     Ok(())
 }
 
-async fn set_slots(desk: &Desk, store: &Store, torrent: TorrentRef, slots: LeechSlots) -> anyhow::Result<()> {
+async fn set_slots(
+    context: &CommandContext,
+    store: &Store,
+    torrent: TorrentRef,
+    slots: LeechSlots,
+) -> anyhow::Result<()> {
     let change = TorrentChange { leech_slots: Some(slots), ..TorrentChange::default() };
     let record = record("torrent.change", Subject::new("torrent", torrent));
     let record = record.with("leech_slots", slots.to_string());
-    let id = make_change(desk, store, torrent, change, record).await?;
+    let id = make_change(context, store, torrent, change, record).await?;
     let text = format!("leech slots of torrent {id}: {slots}\n");
-    desk.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "leech_slots": slots.to_number() }), &text)?;
     Ok(())
 }
 
-/// Changes a torrent and records it. Tells its number.
+/// Returns the torrent's id.
 async fn make_change(
-    desk: &Desk,
+    context: &CommandContext,
     store: &Store,
     torrent: TorrentRef,
     change: TorrentChange,
@@ -257,19 +269,24 @@ async fn make_change(
         store.change_torrent(id, change).await?;
         anyhow::Ok(id)
     };
-    desk.recorded(record, changing, |record, id| record.about(Subject::torrent(Some(*id)))).await
+    context.audited(record, changing, |record, id| record.about(Subject::torrent(Some(*id)))).await
 }
 
-async fn announce_url(desk: &Desk, store: &Store, id: UserId, base: Option<BaseUrl>) -> anyhow::Result<()> {
+async fn announce_url(
+    context: &CommandContext,
+    store: &Store,
+    id: UserId,
+    base: Option<BaseUrl>,
+) -> anyhow::Result<()> {
     let passkey = user::find(store, id).await?.passkey;
-    let tracker = &desk.config.tracker;
+    let tracker = &context.config.tracker;
     let urls = match base {
         Some(base) => AnnounceUrls::of_base(&base, tracker, passkey),
         None => AnnounceUrls::of_listeners(tracker, passkey)?,
     };
     let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
     let json = json!({ "user": id.get(), "https": urls.https, "http": urls.http, "udp": urls.udp });
-    desk.output.show(&json, &lines)?;
+    context.output.show(&json, &lines)?;
     Ok(())
 }
 

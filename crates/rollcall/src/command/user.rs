@@ -8,16 +8,15 @@ use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 
 use super::accounts::{self, List};
-use super::recorded::record;
-use super::{Desk, PAGE_ROWS, sync, why};
+use super::audited::record;
+use super::{CommandContext, PAGE_ROWS, sync, why};
 use crate::cli::{UserCommand, UserSetArgs};
 use crate::output::{Fields, Table, yes_or_no};
 
-/// Runs it.
-pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
-    let store = desk.open_store().await?;
+pub async fn run(context: &CommandContext, command: UserCommand) -> anyhow::Result<()> {
+    let store = context.open_store().await?;
     match command {
-        UserCommand::Sync(args) => sync::run(desk, &store, Kind::Users, args).await?,
+        UserCommand::Sync(args) => sync::run(context, &store, Kind::Users, args).await?,
         UserCommand::Add { id, passkey, name } => {
             let new = NewUser { id, passkey, created_at: SystemClock.now() };
             let adding = async {
@@ -26,41 +25,42 @@ pub async fn run(desk: &Desk, command: UserCommand) -> anyhow::Result<()> {
                     None => store.add_user(new).await,
                 }
             };
-            let user = desk.recorded(record("user.add", Subject::user(id)), adding, tell_of).await?;
-            show(desk, &user)?;
+            let user = context.audited(record("user.add", Subject::user(id)), adding, audit_details).await?;
+            show(context, &user)?;
         }
-        UserCommand::List { show_passkeys } => list(desk, &find_all(&store).await?, show_passkeys)?,
-        UserCommand::Show { id } => show_with_accounts(desk, &find(&store, id).await?).await?,
+        UserCommand::List { show_passkeys } => list(context, &find_all(&store).await?, show_passkeys)?,
+        UserCommand::Show { id } => show_with_accounts(context, &find(&store, id).await?).await?,
         UserCommand::Seeding(args) => {
             let passkey = find(&store, args.id).await?.passkey;
-            accounts::show_list(desk, &passkey, &args, List::Seeding).await?;
+            accounts::show_list(context, &passkey, &args, List::Seeding).await?;
         }
         UserCommand::Leeching(args) => {
             let passkey = find(&store, args.id).await?.passkey;
-            accounts::show_list(desk, &passkey, &args, List::Leeching).await?;
+            accounts::show_list(context, &passkey, &args, List::Leeching).await?;
         }
-        UserCommand::Torrents { id } => accounts::show_accounts(desk, id).await?,
-        UserCommand::Why(args) => why::show(desk, &store, args).await?,
-        UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(desk, id).await?,
+        UserCommand::Torrents { id } => accounts::show_accounts(context, id).await?,
+        UserCommand::Why(args) => why::show(context, &store, args).await?,
+        UserCommand::HitAndRuns { id } => accounts::show_hit_and_runs(context, id).await?,
         UserCommand::Remove { id } => {
             let record = record("user.remove", Subject::user(Some(id)));
-            desk.recorded(record, store.remove_user(id), |record, ()| record).await?;
-            desk.output.show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
+            context.audited(record, store.remove_user(id), |record, ()| record).await?;
+            context
+                .output
+                .show(&json!({ "id": id.get(), "removed": true }), &format!("removed user {id}\n"))?;
         }
-        UserCommand::Enable { id } => set_enabled(desk, &store, id, true).await?,
-        UserCommand::Disable { id } => set_enabled(desk, &store, id, false).await?,
-        UserCommand::Set(args) => set(desk, &store, args).await?,
+        UserCommand::Enable { id } => set_enabled(context, &store, id, true).await?,
+        UserCommand::Disable { id } => set_enabled(context, &store, id, false).await?,
+        UserCommand::Set(args) => set(context, &store, args).await?,
     }
     store.close().await;
     Ok(())
 }
 
-/// What a record says of a user: the number, and a name for the passkey that does not tell it.
-pub fn tell_of(record: Record, user: &User) -> Record {
+/// The user's id, and a hash of the passkey.
+pub fn audit_details(record: Record, user: &User) -> Record {
     record.about(Subject::user(Some(user.id))).with("passkey", passkey_subject_id(&user.passkey))
 }
 
-/// The user with this number, or an error that says there is none.
 pub async fn find(store: &Store, id: UserId) -> Result<User, AccessError> {
     store.user(id).await?.ok_or(AccessError::UnknownUser(id))
 }
@@ -77,15 +77,15 @@ async fn find_all(store: &Store) -> Result<Vec<User>, AccessError> {
     }
 }
 
-/// A user with the passkey in full.
-pub fn show(desk: &Desk, user: &User) -> std::io::Result<()> {
-    desk.output.show(&json_of(user, true), &fields_of(user))
+/// With the full passkey.
+pub fn show(context: &CommandContext, user: &User) -> std::io::Result<()> {
+    context.output.show(&json_of(user, true), &fields_of(user))
 }
 
-/// A user with the passkey in full, with what they moved and what they do right now.
-async fn show_with_accounts(desk: &Desk, user: &User) -> anyhow::Result<()> {
-    let figures = desk.open_ledger().await?.user(user.id).await?.unwrap_or_default();
-    let active = desk.open_activity().await?.counts(&user.passkey).await?;
+/// With the full passkey, totals and current activity.
+async fn show_with_accounts(context: &CommandContext, user: &User) -> anyhow::Result<()> {
+    let figures = context.open_ledger().await?.user(user.id).await?.unwrap_or_default();
+    let active = context.open_activity().await?.counts(&user.passkey).await?;
     let fields = fields_of(user);
     let ratio = figures.ratio();
     let fields = accounts::with_figures(fields, &figures)
@@ -99,7 +99,7 @@ async fn show_with_accounts(desk: &Desk, user: &User) -> anyhow::Result<()> {
         object.insert("seeding".to_owned(), active.seeding.into());
         object.insert("leeching".to_owned(), active.leeching.into());
     }
-    Ok(desk.output.show(&json, &fields)?)
+    Ok(context.output.show(&json, &fields)?)
 }
 
 fn fields_of(user: &User) -> Fields {
@@ -111,12 +111,12 @@ fn fields_of(user: &User) -> Fields {
     fields
         .with("passkey", user.passkey)
         .with("enabled", yes_or_no(user.enabled))
-        .with("adopted", yes_or_no(user.is_external))
+        .with("external", yes_or_no(user.is_external))
         .with("leech slots", user.leech_slots)
 }
 
-fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
-    let mut table = Table::new(&["id", "enabled", "adopted", "passkey", "name"]);
+fn list(context: &CommandContext, users: &[User], show_passkeys: bool) -> std::io::Result<()> {
+    let mut table = Table::new(&["id", "enabled", "external", "passkey", "name"]);
     for user in users {
         table.add(vec![
             user.id.to_string(),
@@ -127,19 +127,24 @@ fn list(desk: &Desk, users: &[User], show_passkeys: bool) -> std::io::Result<()>
         ]);
     }
     let users: Vec<Json> = users.iter().map(|user| json_of(user, show_passkeys)).collect();
-    desk.output.show(&json!({ "users": users }), &table)
+    context.output.show(&json!({ "users": users }), &table)
 }
 
-async fn set_enabled(desk: &Desk, store: &Store, id: UserId, enabled: bool) -> anyhow::Result<()> {
+async fn set_enabled(
+    context: &CommandContext,
+    store: &Store,
+    id: UserId,
+    enabled: bool,
+) -> anyhow::Result<()> {
     let action = if enabled { "user.enable" } else { "user.disable" };
     let record = record(action, Subject::user(Some(id)));
-    desk.recorded(record, store.set_user_enabled(id, enabled), |record, ()| record).await?;
+    context.audited(record, store.set_user_enabled(id, enabled), |record, ()| record).await?;
     let text = format!("{} user {id}\n", if enabled { "enabled" } else { "disabled" });
-    desk.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
+    context.output.show(&json!({ "id": id.get(), "enabled": enabled }), &text)?;
     Ok(())
 }
 
-async fn set(desk: &Desk, store: &Store, args: UserSetArgs) -> anyhow::Result<()> {
+async fn set(context: &CommandContext, store: &Store, args: UserSetArgs) -> anyhow::Result<()> {
     let UserSetArgs { id, leech_slots, name } = args;
     let name = match name.as_deref() {
         Some("") => Some(None),
@@ -161,8 +166,8 @@ async fn set(desk: &Desk, store: &Store, args: UserSetArgs) -> anyhow::Result<()
         text += &format!("name of user {id}: {}\n", shown.unwrap_or("none"));
     }
     let change = UserChange { leech_slots, name, ..UserChange::default() };
-    desk.recorded(record, store.change_user(id, change), |record, ()| record).await?;
-    Ok(desk.output.show(&Json::Object(json), &text)?)
+    context.audited(record, store.change_user(id, change), |record, ()| record).await?;
+    Ok(context.output.show(&Json::Object(json), &text)?)
 }
 
 fn json_of(user: &User, show_passkeys: bool) -> Json {

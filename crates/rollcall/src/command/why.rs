@@ -1,4 +1,4 @@
-//! `rollcall user why`: what made a user's figures, as the page "Why" of the dashboard shows it.
+//! `rollcall user why`: explains a user's figures, like the page "Why" of the dashboard.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,17 +12,17 @@ use ledger::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{Desk, PAGE_ROWS, accounts, user};
+use super::{CommandContext, PAGE_ROWS, accounts, user};
 use crate::cli::WhyArgs;
 use crate::output::{self, Fields, Table};
 
-/// Entries of the journal that one search looks at.
+/// Journal entries scanned by one search.
 const SCANNED_MAX: usize = 1_000_000;
 
-/// Shows the figures, what each client brought, and the announces that the journal still has.
-pub(super) async fn show(desk: &Desk, store: &Store, args: WhyArgs) -> anyhow::Result<()> {
+/// Shows the figures, the totals of each client, and the announces that the journal still has.
+pub(super) async fn show(context: &CommandContext, store: &Store, args: WhyArgs) -> anyhow::Result<()> {
     let user = user::find(store, args.id).await?;
-    let ledger = desk.open_ledger().await?;
+    let ledger = context.open_ledger().await?;
     let figures = figures_of(&ledger, user.id, args.torrent).await?;
     let clients = clients_of(&ledger, user.id, args.torrent).await?;
     let torrent = match args.torrent {
@@ -31,12 +31,12 @@ pub(super) async fn show(desk: &Desk, store: &Store, args: WhyArgs) -> anyhow::R
     };
     let sought = EntryFilter { user: Some(user.id), passkey: Some(user.passkey), torrent, kind: None };
     let bounds = SearchBounds { found_max: args.limit as usize, scanned_max: SCANNED_MAX };
-    let journal = desk.open_journal().await?;
+    let journal = context.open_journal().await?;
     let found = journal.search(Lane::Traffic, EntryId::MAX, &sought, bounds).await?;
     let terms = ledger.past_multipliers().await?;
     let read = found.entries.iter().filter_map(|stored| TrafficEntry::parse(&stored.fields).ok());
-    let entries: Vec<Explained> = read.map(|entry| Explained::of(&terms, user.id, entry)).collect();
-    let text = Shown {
+    let entries: Vec<ExplainedEntry> = read.map(|entry| ExplainedEntry::of(&terms, user.id, entry)).collect();
+    let text = WhyReport {
         names: names_of(store, &clients, &entries, args.torrent).await?,
         user: &user,
         torrent: args.torrent,
@@ -49,14 +49,14 @@ pub(super) async fn show(desk: &Desk, store: &Store, args: WhyArgs) -> anyhow::R
         "user": user.id.get(),
         "torrent": args.torrent.map(TorrentId::get),
         "figures": accounts::json_of_figures(&figures),
-        "clients": clients.iter().map(Brought::to_json).collect::<Vec<_>>(),
-        "entries": entries.iter().map(Explained::to_json).collect::<Vec<_>>(),
+        "clients": clients.iter().map(ClientTotals::to_json).collect::<Vec<_>>(),
+        "entries": entries.iter().map(ExplainedEntry::to_json).collect::<Vec<_>>(),
         "complete": found.next.is_none(),
     });
-    Ok(desk.output.show(&json, &text)?)
+    Ok(context.output.show(&json, &text)?)
 }
 
-/// Of the user on one torrent, or on all.
+/// On one torrent, or on all.
 async fn figures_of(ledger: &Ledger, user: UserId, torrent: Option<TorrentId>) -> anyhow::Result<Figures> {
     let Some(torrent) = torrent else {
         return Ok(ledger.user(user).await?.unwrap_or_default());
@@ -68,34 +68,33 @@ async fn figures_of(ledger: &Ledger, user: UserId, torrent: Option<TorrentId>) -
     Ok(account.figures)
 }
 
-/// What the torrents are called that the text speaks of.
+/// Names of the torrents in the report.
 async fn names_of(
     store: &Store,
-    clients: &[Brought],
-    entries: &[Explained],
+    clients: &[ClientTotals],
+    entries: &[ExplainedEntry],
     torrent: Option<TorrentId>,
 ) -> anyhow::Result<HashMap<TorrentId, String>> {
-    let brought = clients.iter().map(|brought| brought.torrent);
+    let totals = clients.iter().map(|totals| totals.torrent);
     let announced = entries.iter().filter_map(|explained| explained.entry.torrent);
-    let mut ids: Vec<TorrentId> = brought.chain(announced).chain(torrent).collect();
+    let mut ids: Vec<TorrentId> = totals.chain(announced).chain(torrent).collect();
     ids.sort_unstable();
     ids.dedup();
     let torrents = store.torrents_with(&ids).await?;
     Ok(torrents.into_iter().map(|torrent| (torrent.id, torrent.name)).collect())
 }
 
-/// Everything, as text.
-struct Shown<'a> {
+struct WhyReport<'a> {
     names: HashMap<TorrentId, String>,
     user: &'a User,
     torrent: Option<TorrentId>,
     figures: &'a Figures,
-    clients: &'a [Brought],
-    entries: &'a [Explained],
+    clients: &'a [ClientTotals],
+    entries: &'a [ExplainedEntry],
     is_cut: bool,
 }
 
-impl Shown<'_> {
+impl WhyReport<'_> {
     fn name(&self, torrent: Option<TorrentId>) -> String {
         torrent.and_then(|id| self.names.get(&id)).cloned().unwrap_or_default()
     }
@@ -114,8 +113,8 @@ impl Shown<'_> {
 
     fn client_table(&self) -> Table {
         let mut table = Table::new(&["torrent", "client", "state", "uploaded", "downloaded", "name"]);
-        for brought in self.clients {
-            table.add(brought.cells(self.name(Some(brought.torrent))));
+        for totals in self.clients {
+            table.add(totals.cells(self.name(Some(totals.torrent))));
         }
         if self.clients.len() > 1 {
             let sum =
@@ -132,9 +131,9 @@ impl Shown<'_> {
             "torrent",
             "event",
             "uploaded",
-            "counted",
+            "credited",
             "downloaded",
-            "counted",
+            "credited",
             "client",
             "name",
         ];
@@ -146,19 +145,16 @@ impl Shown<'_> {
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for WhyReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let more = if self.is_cut { "; --limit shows more" } else { "" };
         writeln!(
             f,
-            "{}\nwhat each client brought, without multipliers\n{}",
+            "{}\ntotals of each client, without multipliers\n{}",
             self.fields(),
             self.client_table()
         )?;
-        writeln!(
-            f,
-            "announces, newest first, and what counted of each by the multipliers in force then{more}"
-        )?;
+        writeln!(f, "announces, newest first, credited by the multipliers in force at their time{more}")?;
         write!(f, "{}", self.entry_table())
     }
 }
@@ -169,10 +165,10 @@ async fn sought_torrent(store: &Store, id: TorrentId) -> anyhow::Result<TorrentF
     Ok(TorrentFilter { id, info_hashes: hashes.flatten().collect() })
 }
 
-/// What a client brought on a torrent.
-struct Brought {
+/// What one client transferred on a torrent.
+struct ClientTotals {
     torrent: TorrentId,
-    /// Its number and what it does; none for those that are known only as a sum.
+    /// Id and state; none for the sum of all other clients.
     client: Option<(String, &'static str)>,
     moved: Moved,
 }
@@ -182,7 +178,7 @@ async fn clients_of(
     ledger: &Ledger,
     user: UserId,
     torrent: Option<TorrentId>,
-) -> anyhow::Result<Vec<Brought>> {
+) -> anyhow::Result<Vec<ClientTotals>> {
     let torrents = match torrent {
         Some(torrent) => vec![torrent],
         None => {
@@ -194,14 +190,14 @@ async fn clients_of(
     for torrent in torrents {
         let key = AccountKey { user, torrent };
         let Some(explained) = ledger.explain(key, EXPLAINED_CLIENTS_MAX).await? else { continue };
-        all.extend(explained.clients.iter().map(|client| Brought {
+        all.extend(explained.clients.iter().map(|client| ClientTotals {
             torrent,
             client: Some((format!("{:016x}", client.client.0), state_of(client))),
             moved: client.contribution(),
         }));
         let moved = explained.rest;
         if moved.uploaded != 0 || moved.downloaded != 0 {
-            all.push(Brought { torrent, client: None, moved });
+            all.push(ClientTotals { torrent, client: None, moved });
         }
     }
     Ok(all)
@@ -215,7 +211,7 @@ fn state_of(client: &ExplainedClient) -> &'static str {
     }
 }
 
-impl Brought {
+impl ClientTotals {
     fn to_json(&self) -> Json {
         json!({
             "torrent": self.torrent.get(),
@@ -237,7 +233,7 @@ fn signed_bytes(amount: i128) -> String {
     format!("{}{}", if amount < 0 { "-" } else { "" }, output::bytes(amount.unsigned_abs()))
 }
 
-/// What an announce said; `-` for one without an event.
+/// `-` for an announce without an event.
 fn event_of(entry: &TrafficEntry) -> &'static str {
     match (entry.cause, entry.event) {
         (Cause::Timeout | Cause::Removal, _) => entry.cause.name(),
@@ -246,21 +242,20 @@ fn event_of(entry: &TrafficEntry) -> &'static str {
     }
 }
 
-/// An entry, and what of it counted.
-struct Explained {
+struct ExplainedEntry {
     entry: TrafficEntry,
-    /// Uploaded and downloaded; none if that cannot be told.
-    counted: Option<(u64, u64)>,
+    /// Credited upload and download; none if unknown.
+    credited: Option<(u64, u64)>,
 }
 
-impl Explained {
-    fn of(terms: &PastMultipliers, user: UserId, entry: TrafficEntry) -> Explained {
+impl ExplainedEntry {
+    fn of(terms: &PastMultipliers, user: UserId, entry: TrafficEntry) -> ExplainedEntry {
         let moved = terms.plausible(&entry);
         let key = entry.torrent.map(|torrent| AccountKey { user, torrent });
         let in_force = key.and_then(|key| terms.in_force(key, entry.at));
-        let counted =
+        let credited =
             in_force.map(|terms| (terms.uploaded(moved.uploaded), terms.downloaded(moved.downloaded)));
-        Explained { entry, counted }
+        ExplainedEntry { entry, credited }
     }
 
     fn to_json(&self) -> Json {
@@ -273,25 +268,25 @@ impl Explained {
             "cause": entry.cause.name(),
             "uploaded_delta": entry.uploaded_delta.to_string(),
             "downloaded_delta": entry.downloaded_delta.to_string(),
-            "credited_uploaded": self.counted.map(|(uploaded, _)| uploaded.to_string()),
-            "credited_downloaded": self.counted.map(|(_, downloaded)| downloaded.to_string()),
+            "credited_uploaded": self.credited.map(|(uploaded, _)| uploaded.to_string()),
+            "credited_downloaded": self.credited.map(|(_, downloaded)| downloaded.to_string()),
             "client": ledger::client_of(&entry.peer_id),
         })
     }
 
     fn cells(&self, name: String) -> Vec<String> {
         let entry = &self.entry;
-        let counted = |of: fn((u64, u64)) -> u64| {
-            self.counted.map_or_else(|| "unknown".to_owned(), |both| output::bytes(of(both).into()))
+        let credited = |of: fn((u64, u64)) -> u64| {
+            self.credited.map_or_else(|| "unknown".to_owned(), |both| output::bytes(of(both).into()))
         };
         vec![
             output::second(entry.at),
             entry.torrent.map_or_else(|| "-".to_owned(), |torrent| torrent.to_string()),
             event_of(entry).to_owned(),
             output::bytes(entry.uploaded_delta.into()),
-            counted(|both| both.0),
+            credited(|both| both.0),
             output::bytes(entry.downloaded_delta.into()),
-            counted(|both| both.1),
+            credited(|both| both.1),
             ledger::client_of(&entry.peer_id),
             name,
         ]

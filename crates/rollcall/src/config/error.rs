@@ -1,22 +1,18 @@
-//! What can be wrong with a configuration: each says where, what, and what to write instead.
+//! Configuration errors: each names the place, the value and what is expected.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Who set a value.
+/// Where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A line of the configuration file.
     File {
-        /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// From 1.
         line: usize,
     },
-    /// An environment variable.
     Environment {
-        /// The variable.
         name: String,
     },
     /// `--set` on the command line.
@@ -33,77 +29,36 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there or may not be read.
     #[error("cannot read the configuration file {}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file is not TOML.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{origin}: not TOML: {message}")]
-    NotToml {
-        /// Where.
-        origin: Origin,
-        /// What the parser said.
-        message: String,
-    },
-    /// There is no such section.
+    NotToml { origin: Origin, message: String },
     #[error("{origin}: unknown section [{name}], the nearest known one is [{nearest}]")]
-    UnknownSection {
-        /// Where.
-        origin: Origin,
-        /// As written.
-        name: String,
-        /// What was probably meant.
-        nearest: &'static str,
-    },
-    /// There is no such key.
+    UnknownSection { origin: Origin, name: String, nearest: &'static str },
     #[error("{origin}: unknown key {name}, the nearest known one is {nearest}")]
-    UnknownKey {
-        /// Where.
-        origin: Origin,
-        /// As written.
-        name: String,
-        /// What was probably meant.
-        nearest: String,
-    },
-    /// A key stands above the first section, or a section is not one.
+    UnknownKey { origin: Origin, name: String, nearest: String },
+    /// A key above the first section, or a section that is not a table.
     #[error("{origin}: {name} must be a section: write [{name}] and its keys below")]
-    NotASection {
-        /// Where.
-        origin: Origin,
-        /// The section.
-        name: &'static str,
-    },
+    NotASection { origin: Origin, name: &'static str },
     /// `--set` without an equals sign.
     #[error("--set {text}: expected SECTION.KEY=VALUE, such as --set tracker.announce_interval_s=900")]
-    NotAnAssignment {
-        /// As written.
-        text: String,
-    },
-    /// The value is of the wrong kind or out of range.
+    NotAnAssignment { text: String },
     #[error("{origin}: {key} = {value}: expected {expected}")]
     BadValue {
-        /// Where.
         origin: Origin,
-        /// The key, with its section.
+        /// `section.key`.
         key: String,
-        /// As written.
         value: String,
-        /// What may be written.
         expected: String,
     },
-    /// Values that do not fit together.
+    /// Keys that contradict each other.
     #[error("{problem}{}", SetIn(origins))]
-    Unfit {
-        /// Which keys, their values, and what to do.
+    InvalidValue {
+        /// Names the keys, their values and the remedy.
         problem: String,
-        /// Who set these keys; nobody for the ones at their defaults.
+        /// Empty for keys at their defaults.
         origins: Vec<Origin>,
     },
 }

@@ -1,4 +1,4 @@
-//! Kinds of values that only a configuration has: refused where they are read, so that nothing later has to check.
+//! Types of values, validated when parsed.
 
 use std::fmt;
 
@@ -7,19 +7,18 @@ use tracing_subscriber::EnvFilter;
 
 use super::value::{Raw, Value};
 
-/// The name of an HTTP header, in lower case.
+/// In lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderName(String);
 
 impl HeaderName {
-    /// The header's name; none if the text cannot be one.
+    /// None if the text is not a token.
     pub fn new(text: &str) -> Option<Self> {
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         let is_name = !text.is_empty() && text.bytes().all(is_token);
         is_name.then(|| HeaderName(text.to_ascii_lowercase()))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,7 +36,7 @@ impl Value for Vec<HeaderName> {
     }
 }
 
-/// Where the database is; empty for the file in the data folder. Its password is shown to nobody.
+/// Empty for the file in the data folder. Its password is never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
@@ -48,7 +47,6 @@ impl fmt::Debug for DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The URL as it was written, if any was.
     pub fn as_str(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
@@ -80,15 +78,15 @@ impl Value for DatabaseUrl {
     }
 }
 
-/// Which log lines are written: a level, or a filter of `tracing` such as `info,tracker=debug`.
+/// A level, or a `tracing` filter such as `info,tracker=debug`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter(String);
 
 impl LogFilter {
-    /// The filter; none if the text is not one.
+    /// None if the text is not a filter.
     ///
-    /// `tracing` takes a lone word for the name of a module and logs all of it, so that a misspelt level would
-    /// silence everything else: here a lone word is a level.
+    /// `tracing` reads a single word as a module name and enables only that, so a misspelt level would disable all
+    /// other logs: here a single word must be a level.
     pub fn new(text: &str) -> Option<Self> {
         let lone_words_are_levels =
             text.split(',').all(|part| part.contains(['=', '[']) || is_level(part.trim()));
@@ -96,7 +94,6 @@ impl LogFilter {
         is_filter.then(|| LogFilter(text.to_owned()))
     }
 
-    /// The filter, as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -119,22 +116,20 @@ impl Value for LogFilter {
     }
 }
 
-/// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people on a terminal, JSON otherwise.
+    /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// For people.
+    /// Text.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl LogFormat {
     const ALL: [LogFormat; 3] = [LogFormat::Auto, LogFormat::Human, LogFormat::Json];
 
-    /// The name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             LogFormat::Auto => "auto",
@@ -157,13 +152,12 @@ impl Value for LogFormat {
     }
 }
 
-/// Whether this gateway is one of many.
+/// Whether presence is shared with other gateways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Wherever Redis is configured.
+    /// If Redis is configured.
     #[default]
     Auto,
-    /// Never.
     Off,
 }
 
@@ -208,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_databases_that_exist_are_taken() {
+    fn only_supported_databases_are_accepted() {
         let read = |text: &str| DatabaseUrl::read(&Raw::Text(text.to_owned()));
         assert_eq!(read("").unwrap().as_str(), None);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Reading: defaults, then the file, then the environment, then flags. Each overrides the one before.
+//! Loading: defaults, then file, then environment, then flags. Each overrides the one before.
 
 use std::ffi::OsString;
 use std::ops::Not;
@@ -13,12 +13,11 @@ use super::section::Refusal;
 use super::value::Raw;
 use super::{Config, validate};
 
-/// What all our environment variables begin with.
 const PREFIX: &str = "ROLLCALL_";
-/// Variables that are not keys: they stand for the flags `--config` and `--data`.
+/// They stand for the flags `--config` and `--data`.
 const NOT_KEYS: [&str; 2] = ["ROLLCALL_CONFIG", "ROLLCALL_DATA"];
 
-/// Names that sites know from elsewhere (W8), and the keys they stand for. Ours override them.
+/// Variable names of other trackers (W8), and their keys. Ours override them.
 const ALIASES: [(&str, &str, &str); 6] = [
     ("TRACKER_API_KEY", "site", "tracker_api_key"),
     ("TRACKER_STREAM_KEY", "journal", "stream_key"),
@@ -28,22 +27,22 @@ const ALIASES: [(&str, &str, &str); 6] = [
     ("REDIS_PASSWORD", "redis", "password"),
 ];
 
-/// The other names of W8: together they stand for `redis.url`. `REDIS_HOST` is needed, the others have defaults.
+/// The other names of W8: together they are `redis.url`. `REDIS_HOST` is needed, the others have defaults.
 const REDIS_PARTS: [&str; 3] = ["REDIS_HOST", "REDIS_PORT", "REDIS_DB"];
 
-/// Where a configuration comes from; kept with it, so that it can be read again.
+/// Kept with the configuration for a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The file; none means defaults.
+    /// None: defaults.
     pub file: Option<PathBuf>,
-    /// The variables that begin with `ROLLCALL_`, and those of W8.
+    /// Variables starting with `ROLLCALL_`, and those of W8.
     pub environment: Vec<(String, String)>,
-    /// `SECTION.KEY=VALUE`, from the command line.
+    /// `SECTION.KEY=VALUE`.
     pub flags: Vec<String>,
 }
 
 impl Sources {
-    /// The file and flags given, and those of `environment` that are ours.
+    /// Selects our variables from `environment`.
     pub fn new(
         file: Option<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -63,7 +62,6 @@ impl Sources {
         Sources { file, environment: ours, flags }
     }
 
-    /// Reads and checks everything.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let mut config = Config { sources: self.clone(), ..Config::default() };
         if let Some(path) = &self.file {
@@ -79,9 +77,9 @@ impl Sources {
         for assignment in &self.flags {
             apply_flag(&mut config, assignment)?;
         }
-        if let Some(misfit) = validate::find_misfit(&config) {
+        if let Some(misfit) = validate::find_conflict(&config) {
             let origins = misfit.keys.iter().filter_map(|key| config.set_by.get(*key).cloned()).collect();
-            return Err(ConfigError::Unfit { problem: misfit.problem, origins });
+            return Err(ConfigError::InvalidValue { problem: misfit.problem, origins });
         }
         Ok(config)
     }
@@ -107,7 +105,7 @@ fn apply_file(config: &mut Config, path: &Path, text: &str) -> Result<(), Config
     Ok(())
 }
 
-/// The entries of a table from top to bottom, so that the first mistake in the file is the one reported.
+/// From top to bottom, so that the first mistake in the file is reported.
 fn in_file_order<'a>(table: &'a DeTable<'_>) -> Vec<(&'a str, &'a DeValue<'a>, usize)> {
     let mut entries: Vec<_> = table
         .iter()
@@ -121,7 +119,7 @@ fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// A misspelt section, or a key that stands above the first one.
+/// A misspelt section, or a key above the first section.
 fn unknown_at_top(config: &Config, origin: Origin, name: &str, content: &DeValue<'_>) -> ConfigError {
     if content.is_table() {
         let nearest = nearest_section(config, name);
@@ -187,7 +185,7 @@ fn apply_redis_parts(config: &mut Config, environment: &[(String, String)]) -> R
         return Err(reject("REDIS_DB", db, "the number of a database"));
     }
     if let Some(set_by) = config.set_by.get("redis.url").cloned() {
-        return Err(ConfigError::Unfit {
+        return Err(ConfigError::InvalidValue {
             problem: "redis.url and REDIS_HOST are both set: keep one of them".to_owned(),
             origins: vec![set_by, origin_of("REDIS_HOST")],
         });
@@ -202,7 +200,6 @@ fn alias(name: &str) -> Option<(&'static str, &'static str)> {
     ALIASES.iter().find(|(alias, ..)| *alias == name).map(|(_, section, key)| (*section, *key))
 }
 
-/// The environment variable that overrides a key.
 pub fn variable_name(section: &str, key: &str) -> String {
     format!("{PREFIX}{}__{}", section.to_ascii_uppercase(), key.to_ascii_uppercase())
 }
@@ -215,7 +212,7 @@ fn apply_flag(config: &mut Config, assignment: &str) -> Result<(), ConfigError> 
 }
 
 impl Config {
-    /// Sets one key and remembers who did.
+    /// Sets a key and records its origin.
     fn set(&mut self, section: &str, key: &str, raw: &Raw, origin: Origin) -> Result<(), ConfigError> {
         let name = format!("{section}.{key}");
         let target = self.sections_mut().into_iter().find(|known| known.name() == section);
@@ -228,7 +225,7 @@ impl Config {
             Err(Refusal::UnknownKey) => {
                 Err(ConfigError::UnknownKey { origin, name, nearest: nearest_key(self, section, key) })
             }
-            Err(Refusal::Unfit(unfit)) => {
+            Err(Refusal::InvalidValue(unfit)) => {
                 Err(ConfigError::BadValue { origin, key: name, value: unfit.shown, expected: unfit.expected })
             }
         }

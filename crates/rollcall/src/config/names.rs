@@ -1,4 +1,4 @@
-//! Kinds of values for Redis and the journal: names, secrets, addresses, and when an announce is answered.
+//! Types of values: names, secrets, Redis URLs, when an announce is answered.
 
 use std::fmt;
 
@@ -8,18 +8,16 @@ use tracker::settings::Acknowledge;
 
 use super::value::{Raw, Value};
 
-/// The name of a key, a group or a node: printable, without spaces.
+/// Of a key, a group or a node: printable, without spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
 
 impl Name {
-    /// The name; none if the text cannot be one.
     pub fn new(text: &str) -> Option<Self> {
         let is_name = !text.is_empty() && text.len() <= 200 && text.bytes().all(|b| b.is_ascii_graphic());
         is_name.then(|| Name(text.to_owned()))
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,13 +35,11 @@ impl Value for Name {
     }
 }
 
-/// A name that may be left out: an empty text means none.
-/// What a token must say; empty if it may say anything.
+/// A required claim of a token; empty to accept any value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word(String);
 
 impl Word {
-    /// The word, if there is one.
     pub fn as_str(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
@@ -78,12 +74,11 @@ impl Value for Option<Name> {
     }
 }
 
-/// Something that is never shown.
+/// Never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret, if there is one.
     pub fn reveal(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
@@ -115,12 +110,11 @@ impl Value for Secret {
     }
 }
 
-/// Where Redis is; empty for none.
+/// Empty for none.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RedisUrl(String);
 
 impl RedisUrl {
-    /// The URL as it was written, if any was.
     pub fn as_str(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
@@ -132,7 +126,6 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-/// Without user and password.
 fn redacted(url: &str) -> String {
     match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
         Some((scheme, host)) => format!("{scheme}://…@{host}"),

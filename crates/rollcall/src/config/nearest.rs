@@ -1,9 +1,9 @@
-//! What a misspelt name was meant to be.
+//! Suggestions for misspelt names.
 
-/// The fewest letters to insert, remove or replace to make one text of the other (Levenshtein).
+/// Levenshtein distance.
 pub fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
-    // One row of the table: the distances from the letters seen so far to every beginning of `right`.
+    // One row of the table: distances from the prefix so far to every prefix of `right`.
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (seen, left_char) in left.chars().enumerate() {
         let mut diagonal = row[0];
@@ -17,7 +17,7 @@ pub fn distance(left: &str, right: &str) -> usize {
     row[right.len()]
 }
 
-/// The candidate with the lowest cost; the first of equals.
+/// The first of equal candidates.
 pub fn nearest<T>(candidates: impl IntoIterator<Item = T>, cost: impl FnMut(&T) -> usize) -> Option<T> {
     candidates.into_iter().min_by_key(cost)
 }

@@ -13,7 +13,7 @@ const HEADER: &str = "\
 # Environment variables override this file, --set SECTION.KEY=VALUE overrides both.
 ";
 
-/// Every key with its comment. Parses back to the same configuration.
+/// Parses back to the same configuration.
 pub fn to_annotated_toml(config: &Config) -> String {
     let mut toml = HEADER.to_owned();
     for section in config.sections() {
@@ -47,7 +47,6 @@ fn push_line(toml: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(toml, "{line}").expect("writing to a String cannot fail");
 }
 
-/// Every key as JSON: an object of sections.
 pub fn to_json(config: &Config) -> Json {
     let section_json = |section: &dyn Section| -> Json {
         let names = section.keys().iter().map(|key| key.name.to_owned());

@@ -1,51 +1,44 @@
-//! A section: each key is declared once, and everything else about it follows from there.
+//! The section macro: each key is declared once; parsing, defaults and printing are derived.
 
 use std::ops::RangeInclusive;
 
 use serde_json::Value as Json;
 
-use super::value::{Raw, Unfit};
+use super::value::{InvalidValue, Raw};
 
-/// One key of a section.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name; ends in its unit where it has one.
+    /// Ends in its unit, if it has one.
     pub name: &'static str,
-    /// Its doc comment, line by line.
+    /// Doc comment, by line.
     pub doc: &'static [&'static str],
-    /// The numbers it takes, if it takes numbers.
+    /// The range of a number.
     pub range: Option<RangeInclusive<u32>>,
 }
 
-/// Why a section did not take a value.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no such key.
     UnknownKey,
-    /// The value is not of the key's kind.
-    Unfit(Unfit),
+    InvalidValue(InvalidValue),
 }
 
-/// What a declared section can do.
 pub trait Section {
-    /// Its name between the brackets.
     fn name(&self) -> &'static str;
-    /// Its doc comment, line by line.
+    /// Doc comment, by line.
     fn doc(&self) -> &'static [&'static str];
-    /// Its keys, in the order of declaration.
+    /// In the order of declaration.
     fn keys(&self) -> &'static [Key];
-    /// Sets a key.
     fn set(&mut self, key: &str, raw: &Raw) -> Result<(), Refusal>;
-    /// The values, in the order of the keys.
+    /// In the order of the keys.
     fn values(&self) -> Vec<Json>;
-    /// The values as they may be shown to anybody, in the order of the keys.
+    /// Without secrets, in the order of the keys.
     fn shown_values(&self) -> Vec<Json>;
 }
 
 /// Declares a section: `key: type [range] = default`, each under its doc comment.
 ///
-/// From it come the struct, its defaults and its [`Section`]; the doc comments become the comments of
-/// `rollcall config print`, so they are written for operators.
+/// Generates the struct, its defaults and its [`Section`]. The doc comments become the comments of `rollcall config
+/// print`, so they are written for operators.
 macro_rules! config_section {
     (
         $(#[doc = $section_doc:literal])*
@@ -94,7 +87,7 @@ macro_rules! config_section {
                 match key {
                     $( stringify!($key) => {
                         self.$key = $crate::config::value::read(raw, config_range!($( $range )?))
-                            .map_err(Refusal::Unfit)?;
+                            .map_err(Refusal::InvalidValue)?;
                     } )*
                     _ => return Err(Refusal::UnknownKey),
                 }
@@ -112,7 +105,6 @@ macro_rules! config_section {
     };
 }
 
-/// The range of a key that may have none.
 macro_rules! config_range {
     () => {
         None

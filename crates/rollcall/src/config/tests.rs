@@ -215,7 +215,7 @@ fn values_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn nothing_secret_crosses_the_network_in_plain_text_unless_told_so() {
+fn nothing_secret_crosses_the_network_in_plain_text_unless_allowed() {
     let refusal = refusal_of_file("[tracker]\nhttp_addr = \"0.0.0.0:6969\"");
     assert!(refusal.contains("tracker.allow_plaintext") && refusal.contains("plain text"), "{refusal}");
     let refusal = refusal_of_file("[site]\naddr = \"10.0.0.1:8080\"");
@@ -248,7 +248,7 @@ fn reloading_reads_the_file_again_and_keeps_the_flags() {
 }
 
 #[test]
-fn the_password_of_a_database_is_shown_to_nobody() {
+fn the_password_of_a_database_is_never_shown() {
     let config = load_file("database.url = \"postgres://me:s3cret@db.example/site\"");
     assert_eq!(config.database_url(Path::new("/")), "postgres://me:s3cret@db.example/site");
     let differences = config.differences();
@@ -261,7 +261,7 @@ fn the_password_of_a_database_is_shown_to_nobody() {
 }
 
 #[test]
-fn the_database_is_in_the_data_folder_until_told_otherwise() {
+fn the_database_is_in_the_data_folder_by_default() {
     let data = Path::new("/srv/data");
     assert_eq!(Config::default().database_url(data), "sqlite:/srv/data/rollcall.db");
     assert_eq!(load_file("database.url = \"sqlite:/x.db\"").database_url(data), "sqlite:/x.db");
@@ -270,8 +270,8 @@ fn the_database_is_in_the_data_folder_until_told_otherwise() {
 #[test]
 fn a_secret_of_tokens_that_could_be_guessed_is_refused_and_not_shown() {
     let setting = |secret: &str| format!("[gateway]\ntoken_hmac_secret = {secret:?}\n");
-    let told = refusal_of_file(&setting("hunter2hunter2hunter2hunter2hun"));
-    assert!(told.contains("FILE:2") && told.contains("31 characters"), "{told}");
-    assert!(told.contains("openssl rand -hex 32") && !told.contains("hunter2"), "{told}");
+    let error = refusal_of_file(&setting("hunter2hunter2hunter2hunter2hun"));
+    assert!(error.contains("FILE:2") && error.contains("31 characters"), "{error}");
+    assert!(error.contains("openssl rand -hex 32") && !error.contains("hunter2"), "{error}");
     load_file(&setting(&"s".repeat(32)));
 }

@@ -1,4 +1,4 @@
-//! Values: from a file, the environment or a flag to a type, and back to text.
+//! Parses values from a file, the environment or a flag, and prints them.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,20 +8,16 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 
-/// A value as it was written, before anything knows its type.
+/// A value before its type is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raw {
-    /// A TOML string.
     Text(String),
-    /// A TOML integer.
     Integer(i64),
-    /// A TOML boolean.
     Bool(bool),
-    /// A TOML array.
     List(Vec<Raw>),
-    /// A TOML value that no key takes (a float, a date, a table), as written.
+    /// A float, a date or a table, which no key accepts.
     Other(String),
-    /// What an environment variable or a flag says: its type is what the key wants.
+    /// From an environment variable or a flag: the key determines its type.
     Untyped(String),
 }
 
@@ -33,7 +29,7 @@ impl Raw {
         }
     }
 
-    /// The entries of an array of strings, or of one string with commas between them.
+    /// Of an array of strings, or of one string separated by commas.
     pub(super) fn as_entries(&self) -> Option<Vec<&str>> {
         match self {
             Raw::List(entries) => entries.iter().map(Raw::as_text).collect(),
@@ -43,7 +39,7 @@ impl Raw {
     }
 }
 
-/// In the environment and in flags a list is written with commas; as the file has it, with brackets, is fine too.
+/// Variables and flags separate list entries by commas; brackets as in the file are allowed.
 fn without_brackets(text: &str) -> &str {
     text.trim().strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text)
 }
@@ -74,45 +70,41 @@ impl fmt::Display for Raw {
     }
 }
 
-/// A type that a key can have.
 pub trait Value: Sized {
-    /// What may be written, as the end of "expected …".
+    /// Completes "expected …".
     const EXPECTED: &'static str;
 
-    /// Reads it; none if it is something else.
+    /// None for another type.
     fn read(raw: &Raw) -> Option<Self>;
 
-    /// Whether it lies within the key's range. Only numbers have one.
+    /// Only numbers have a range.
     fn is_within(&self, _range: &RangeInclusive<u32>) -> bool {
         true
     }
 
-    /// The value as JSON. TOML spells strings, numbers, booleans and lists of strings the same way.
+    /// TOML writes strings, numbers, booleans and lists of strings like JSON.
     fn to_json(&self) -> Json;
 
-    /// The value as it may be shown to anybody. Differs from the value itself where that holds a secret.
+    /// Without secrets.
     fn shown(&self) -> Json {
         self.to_json()
     }
 
-    /// What was written instead of a value, as it may be shown to anybody.
+    /// The invalid input, without secrets.
     fn shown_raw(raw: &Raw) -> String {
         raw.to_string()
     }
 }
 
-/// Why something written is no value of a key.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unfit {
-    /// What was written, as it may be shown to anybody.
+pub struct InvalidValue {
+    /// Without secrets.
     pub shown: String,
-    /// What may be written.
     pub expected: String,
 }
 
-/// Reads a value and checks its range; else says what was expected.
-pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, Unfit> {
-    let unfit = |expected| Unfit { shown: T::shown_raw(raw), expected };
+pub fn read<T: Value>(raw: &Raw, range: Option<RangeInclusive<u32>>) -> Result<T, InvalidValue> {
+    let unfit = |expected| InvalidValue { shown: T::shown_raw(raw), expected };
     let Some(range) = range else {
         return T::read(raw).ok_or_else(|| unfit(T::EXPECTED.to_owned()));
     };
@@ -157,7 +149,7 @@ impl Value for bool {
     }
 }
 
-/// A file that may be left out: an empty text means none.
+/// "" means none.
 impl Value for Option<PathBuf> {
     const EXPECTED: &'static str = "the path of a file, or \"\" for none";
 
@@ -171,7 +163,6 @@ impl Value for Option<PathBuf> {
     }
 }
 
-/// A file that there must be a path for.
 impl Value for PathBuf {
     const EXPECTED: &'static str = "the path of a file";
 
@@ -184,7 +175,7 @@ impl Value for PathBuf {
     }
 }
 
-/// Addresses to listen on: no names, so that nothing depends on a resolver at start.
+/// IP addresses, no host names, so that a start does not depend on a resolver.
 impl Value for Vec<SocketAddr> {
     const EXPECTED: &'static str =
         "IP addresses with ports such as \"127.0.0.1:6969,[::1]:6969\", or \"\" for none";
@@ -198,7 +189,7 @@ impl Value for Vec<SocketAddr> {
     }
 }
 
-/// Ranges of addresses; a single address is a range of one.
+/// A single address is a range of one.
 impl Value for Vec<IpNet> {
     const EXPECTED: &'static str = "a list of address ranges such as [\"10.0.0.0/8\", \"2001:db8::/32\"]";
 

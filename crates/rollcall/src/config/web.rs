@@ -1,4 +1,4 @@
-//! Kinds of values for the web: addresses of endpoints, origins of pages, and choices among names.
+//! Types of values: endpoint URLs, origins, choices.
 
 use access::{AuditSync, OnVerifyFailure};
 use gateway::RoomAccess;
@@ -7,18 +7,17 @@ use serde_json::{Value as Json, json};
 
 use super::value::{Raw, Value};
 
-/// The address of an endpoint; empty for none. Plain HTTP only on loopback.
+/// Empty for none. Plain HTTP only on loopback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpUrl(String);
 
 impl HttpUrl {
-    /// The address, if there is one.
     pub fn as_str(&self) -> Option<&str> {
         (!self.0.is_empty()).then_some(self.0.as_str())
     }
 }
 
-/// The host of an authority, without port and brackets.
+/// Without port and brackets.
 fn host_of(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
@@ -32,7 +31,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 impl Value for HttpUrl {
-    const EXPECTED: &'static str = "https://HOST/PATH, or http:// on loopback (what is sent is a secret), without user, \
+    const EXPECTED: &'static str = "https://HOST/PATH, or http:// on loopback (requests contain a secret), without user, \
          query or fragment; or \"\" for none";
 
     fn read(raw: &Raw) -> Option<Self> {
@@ -52,12 +51,12 @@ impl Value for HttpUrl {
     }
 }
 
-/// Where a page comes from, as browsers write it: scheme, host and port.
+/// As browsers send it: scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
 impl WebOrigin {
-    /// The origin; none if the text is not one.
+    /// None if the text is not an origin.
     pub fn new(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
         let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
@@ -65,7 +64,6 @@ impl WebOrigin {
         is_origin.then(|| WebOrigin(text.to_ascii_lowercase()))
     }
 
-    /// The origin.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -83,7 +81,7 @@ impl Value for Vec<WebOrigin> {
     }
 }
 
-/// A choice among names.
+/// A choice between names.
 macro_rules! choice {
     ($kind:ty, $expected:literal, [$(($name:literal, $value:expr)),+ $(,)?]) => {
         impl Value for $kind {

@@ -1,7 +1,7 @@
-//! Messages between two processes, some of which carry sockets.
+//! Messages between two processes, some of which carry sockets (`SCM_RIGHTS`).
 //!
-//! A message is JSON behind its length in four bytes. Sockets travel with its first byte, so whoever has read a message
-//! has them, too. Whatever the other side sends, what is kept of it is bounded.
+//! A message is JSON behind its length in four bytes. Sockets are attached to its first byte, so a complete message
+//! always has them. Buffers are bounded, whatever the other process sends.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -16,14 +16,13 @@ use serde_json::Value as Json;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// Sockets with one message; the system takes 253.
+/// Per message; Linux allows 253.
 pub(super) const SOCKETS_PER_MESSAGE: usize = 64;
-/// Sockets that are kept for a message that is not whole yet.
+/// Received for a message that is still incomplete.
 const SOCKETS_MAX: usize = 2 * SOCKETS_PER_MESSAGE;
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 const LENGTH_BYTES: usize = 4;
 
-/// A connection to the other process.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: UnixStream,
@@ -31,7 +30,6 @@ pub(super) struct Channel {
     sockets: VecDeque<OwnedFd>,
 }
 
-/// What the other process said.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) text: Json,
@@ -39,8 +37,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// What kind of message it is.
-    pub(super) fn says(&self) -> &str {
+    pub(super) fn message_type(&self) -> &str {
         self.text["say"].as_str().unwrap_or_default()
     }
 }
@@ -50,7 +47,7 @@ impl Channel {
         Channel { stream, received: Vec::new(), sockets: VecDeque::new() }
     }
 
-    /// Sends a message and its sockets, of which the sender keeps its own.
+    /// The sender keeps its own descriptors.
     pub(super) async fn send(&mut self, text: &Json, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = text.to_string();
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
@@ -65,7 +62,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message; none if the other process has closed the channel. Can be given up and called again.
+    /// None if the channel was closed. Cancel-safe.
     pub(super) async fn receive(&mut self) -> io::Result<Option<Message>> {
         loop {
             if let Some(message) = self.take_message()? {
@@ -128,7 +125,7 @@ fn receive_some(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Ve
         }
     }
     if received.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(io::Error::other("sockets were cut off: raise the limit of open files"));
+        return Err(io::Error::other("sockets were truncated: raise the limit on open files"));
     }
     Ok((received.bytes, sockets))
 }
@@ -158,7 +155,7 @@ mod tests {
         one.send(&json!({"say": "third", "sockets": borrowed.len()}), &borrowed).await.unwrap();
         drop(one);
         let first = other.receive().await.unwrap().unwrap();
-        assert_eq!((first.says(), first.sockets.len()), ("first", 0));
+        assert_eq!((first.message_type(), first.sockets.len()), ("first", 0));
         let second = other.receive().await.unwrap().unwrap();
         let addresses: Vec<_> = second
             .sockets
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nonsense_is_an_error_and_not_kept() {
+    async fn malformed_messages_are_errors() {
         for bytes in [&b"\xff\xff\xff\xff"[..], b"\0\0\0\x01{", b"\0\0\0\x0d{\"sockets\":1}", b"\0\0\0\x09{"]
         {
             let (one, mut other) = pair();

@@ -1,4 +1,4 @@
-//! The side of the server that runs: it offers its sockets to whoever may have them.
+//! The running server: offers its sockets to a successor.
 
 use std::fs;
 use std::io;
@@ -16,57 +16,55 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{info, warn};
-use tracker::ending::Valve;
+use tracker::accept_gate::AcceptGate;
 
 use super::channel::{Channel, SOCKETS_PER_MESSAGE};
-use super::{Goods, PROTOCOL, socket_path};
+use super::{InheritedState, PROTOCOL, socket_path};
 
-/// How long the other side may take to say who it is.
-const HELLO_PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take to warm up. After that it is not alive, and another may try.
-const READY_PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// How long it may take to serve what it was given. Nobody is served meanwhile; what it does takes some milliseconds.
-const TAKEN_PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait when the system gives no more connections.
+/// Until the successor's `hello`.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest startup of a successor; afterwards another may try.
+const READY_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Until the successor's `taken`, normally milliseconds. No process accepts meanwhile.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
+/// Delay after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// An offer that stands until somebody takes it.
 #[derive(Debug)]
 pub struct Offer {
     path: PathBuf,
     taken: oneshot::Receiver<HandedOver>,
-    standing: JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
-/// Somebody has taken over. Kept until this process ends: the other one sees by it that we have.
+/// Kept until this process exits: the successor detects the exit by the closed channel.
 #[derive(Debug)]
 pub struct HandedOver {
     _channel: Channel,
 }
 
-/// What is told to everybody who asks.
-struct Terms {
-    goods: Goods,
-    /// In front of the tracker, if there is one.
-    valve: Option<Valve>,
-    /// How long this process may take to end.
-    ends_within: Duration,
-    /// One taker at a time.
-    turn: Semaphore,
-    /// Its process id; zero if it did not say.
-    taker: AtomicU64,
+struct OfferState {
+    inherited: InheritedState,
+    /// None without a tracker.
+    accept_gate: Option<AcceptGate>,
+    /// Longest duration of this process's shutdown.
+    exit_timeout: Duration,
+    /// One successor at a time.
+    slot: Semaphore,
+    /// Zero if unknown.
+    successor_pid: AtomicU64,
 }
 
 impl Offer {
-    /// Makes the offer. The data folder must be ours.
+    /// The data folder must be held by this process.
     pub fn open(
         data: &Path,
-        goods: Goods,
-        valve: Option<Valve>,
-        ends_within: Duration,
+        inherited: InheritedState,
+        accept_gate: Option<AcceptGate>,
+        exit_timeout: Duration,
     ) -> anyhow::Result<Offer> {
         let path = socket_path(data);
-        // Left by one that was killed, or by the one whose place we took.
+        // Left by a killed process, or by the predecessor.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("cannot remove {}", path.display()));
@@ -77,32 +75,37 @@ impl Offer {
             UnixListener::bind(&path).with_context(|| format!("cannot listen on {}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
             .with_context(|| format!("cannot protect {}", path.display()))?;
-        let (tell, taken) = oneshot::channel();
-        let terms =
-            Arc::new(Terms { goods, valve, ends_within, turn: Semaphore::new(1), taker: AtomicU64::new(0) });
-        let standing = tokio::spawn(async move {
-            let channel = stand(listener, terms).await;
-            let _ = tell.send(HandedOver { _channel: channel });
+        let (taken_sender, taken) = oneshot::channel();
+        let state = Arc::new(OfferState {
+            inherited,
+            accept_gate,
+            exit_timeout,
+            slot: Semaphore::new(1),
+            successor_pid: AtomicU64::new(0),
         });
-        Ok(Offer { path, taken, standing })
+        let task = tokio::spawn(async move {
+            let channel = accept_successor(listener, state).await;
+            let _ = taken_sender.send(HandedOver { _channel: channel });
+        });
+        Ok(Offer { path, taken, task })
     }
 
-    /// Waits until somebody has taken over. Can be given up and called again.
+    /// Cancel-safe.
     pub async fn taken(&mut self) -> HandedOver {
         match (&mut self.taken).await {
             Ok(handed_over) => handed_over,
-            // The task ends in no other way.
+            // The task always sends before it ends.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Takes the offer back, and gives up the copies of the sockets. Whoever was about to take over hears of it; who has
-    /// done so in this very moment is returned.
+    /// Withdraws the offer and drops the duplicates of the sockets. A successor that waits is disconnected; one that
+    /// has just taken over is returned.
     pub async fn withdraw(mut self) -> Option<HandedOver> {
-        self.standing.abort();
-        let _ = (&mut self.standing).await;
+        self.task.abort();
+        let _ = (&mut self.task).await;
         let taken = self.taken.try_recv().ok();
-        // The file of an offer that was taken is left to who took it: by now it may be theirs.
+        // After a take-over the file may already be the successor's.
         if taken.is_none() {
             let _ = fs::remove_file(&self.path);
         }
@@ -110,22 +113,22 @@ impl Offer {
     }
 }
 
-/// Talks to everybody who comes, until somebody has taken over.
-async fn stand(listener: UnixListener, terms: Arc<Terms>) -> Channel {
-    let mut talks = JoinSet::new();
+/// Serves successors until one has taken over.
+async fn accept_successor(listener: UnixListener, state: Arc<OfferState>) -> Channel {
+    let mut successors = JoinSet::new();
     loop {
         tokio::select! {
-            Some(talk) = talks.join_next() => {
-                if let Ok(Some(channel)) = talk {
+            Some(outcome) = successors.join_next() => {
+                if let Ok(Some(channel)) = outcome {
                     return channel;
                 }
             }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    talks.spawn(talk(stream, Arc::clone(&terms)));
+                    successors.spawn(serve_successor(stream, Arc::clone(&state)));
                 }
                 Err(reason) => {
-                    warn!(%reason, "a process that wants to take over could not be heard");
+                    warn!(%reason, "cannot accept a take-over connection; retrying");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
@@ -133,36 +136,36 @@ async fn stand(listener: UnixListener, terms: Arc<Terms>) -> Channel {
     }
 }
 
-/// One conversation; the channel, if it ended with a take-over.
-async fn talk(stream: UnixStream, terms: Arc<Terms>) -> Option<Channel> {
-    match converse(stream, &terms).await {
+/// The channel, if the successor took over.
+async fn serve_successor(stream: UnixStream, state: Arc<OfferState>) -> Option<Channel> {
+    match hand_over(stream, &state).await {
         Ok(channel) => channel,
         Err(reason) => {
-            warn!(%reason, "a process that wanted to take over did not; this one goes on");
+            warn!(%reason, "take-over failed; this process continues to serve");
             None
         }
     }
 }
 
-async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channel>> {
-    // The file is protected, but it was not in the moment in which it was made.
+async fn hand_over(stream: UnixStream, state: &OfferState) -> io::Result<Option<Channel>> {
+    // The socket file was briefly unprotected after its creation.
     let (theirs, ours) = (stream.peer_cred()?.uid(), rustix::process::geteuid().as_raw());
     if theirs != ours && theirs != 0 {
-        return Err(io::Error::other("it runs as another user"));
+        return Err(io::Error::other("the new process runs as another user"));
     }
     let mut channel = Channel::new(stream);
-    let hello = tokio::time::timeout(HELLO_PATIENCE, channel.receive()).await??;
-    let Some(hello) = hello.filter(|hello| hello.says() == "hello") else { return Ok(None) };
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, channel.receive()).await??;
+    let Some(hello) = hello.filter(|hello| hello.message_type() == "hello") else { return Ok(None) };
     let refusal = if hello.text["protocol"] != PROTOCOL {
-        Some("it speaks another version of the protocol: stop this server, then start the new one".to_owned())
+        Some("incompatible take-over protocol: stop this server, then start the new one".to_owned())
     } else {
         None
     };
-    let turn = terms.turn.try_acquire();
-    let refusal = match (&turn, refusal) {
+    let slot = state.slot.try_acquire();
+    let refusal = match (&slot, refusal) {
         (Err(_), None) => Some(format!(
-            "another process is taking over already (process id {})",
-            terms.taker.load(Ordering::Relaxed)
+            "another take-over is in progress (process {})",
+            state.successor_pid.load(Ordering::Relaxed)
         )),
         (_, refusal) => refusal,
     };
@@ -171,86 +174,87 @@ async fn converse(stream: UnixStream, terms: &Terms) -> io::Result<Option<Channe
         return Err(io::Error::other(reason));
     }
     let pid = hello.text["pid"].as_u64();
-    terms.taker.store(pid.unwrap_or(0), Ordering::Relaxed);
+    state.successor_pid.store(pid.unwrap_or(0), Ordering::Relaxed);
     let welcome = json!({
         "say": "welcome",
         "protocol": PROTOCOL,
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
-        "ends_within_s": terms.ends_within.as_secs(),
+        "ends_within_s": state.exit_timeout.as_secs(),
     });
     channel.send(&welcome, &[]).await?;
-    info!(version = hello.text["version"].as_str(), pid, "a process prepares to take over");
-    // It may take its time; if it dies, the channel ends.
-    match tokio::time::timeout(READY_PATIENCE, channel.receive()).await {
+    info!(version = hello.text["version"].as_str(), pid, "a process is preparing to take over");
+    // If it exits, the channel is closed.
+    match tokio::time::timeout(READY_TIMEOUT, channel.receive()).await {
         Ok(message) => match message? {
-            Some(message) if message.says() == "hand_over" => {}
-            _ => return Err(io::Error::other("it has ended")),
+            Some(message) if message.message_type() == "hand_over" => {}
+            _ => return Err(io::Error::other("the new process has ended")),
         },
         Err(_) => {
-            let (pid, minutes) = (pid.unwrap_or(0), READY_PATIENCE.as_secs() / 60);
+            let (pid, minutes) = (pid.unwrap_or(0), READY_TIMEOUT.as_secs() / 60);
             let reason = format!(
-                "process {pid} was not ready after {}: end it, and try again",
+                "process {pid} was not ready after {}: stop it, and try again",
                 counted(minutes, "minute")
             );
             return Err(io::Error::other(reason));
         }
     }
-    let closed = Closed::now(terms.valve.clone()).await;
-    send_goods(&mut channel, &terms.goods).await?;
-    match tokio::time::timeout(TAKEN_PATIENCE, channel.receive()).await?? {
-        Some(message) if message.says() == "taken" => {}
-        _ => return Err(io::Error::other("it has ended")),
+    let closed = ClosedGate::close(state.accept_gate.clone()).await;
+    send_inherited(&mut channel, &state.inherited).await?;
+    match tokio::time::timeout(CONFIRM_TIMEOUT, channel.receive()).await?? {
+        Some(message) if message.message_type() == "taken" => {}
+        _ => return Err(io::Error::other("the new process has ended")),
     }
-    // From here on it is the other one that serves, whether it hears this or not.
-    closed.for_good();
+    // From here on the successor serves, even if this message is lost.
+    closed.keep_closed();
     let _ = channel.send(&json!({"say": "goodbye"}), &[]).await;
     Ok(Some(channel))
 }
 
-/// A valve that is closed; opened again when this is dropped.
-struct Closed(Option<Valve>);
+/// Closes the accept gate; opens it again on drop.
+struct ClosedGate(Option<AcceptGate>);
 
-impl Closed {
-    async fn now(valve: Option<Valve>) -> Closed {
-        let closed = Closed(valve.clone());
-        let closing = tokio::task::spawn_blocking(move || valve.is_none_or(|valve| valve.close()));
+impl ClosedGate {
+    async fn close(accept_gate: Option<AcceptGate>) -> ClosedGate {
+        let closed = ClosedGate(accept_gate.clone());
+        let closing =
+            tokio::task::spawn_blocking(move || accept_gate.is_none_or(|accept_gate| accept_gate.close()));
         if !closing.await.unwrap_or(false) {
-            warn!("a listener did not stand still in time; some announces may be heard out of their order");
+            warn!("a listener did not pause in time; some announces may be received out of order");
         }
         closed
     }
 
-    /// The server is about to end.
-    fn for_good(mut self) {
+    /// The server is about to stop.
+    fn keep_closed(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Closed {
+impl Drop for ClosedGate {
     fn drop(&mut self) {
-        if let Some(valve) = &self.0 {
-            valve.open();
+        if let Some(accept_gate) = &self.0 {
+            accept_gate.open();
         }
     }
 }
 
-async fn send_goods(channel: &mut Channel, goods: &Goods) -> io::Result<()> {
+async fn send_inherited(channel: &mut Channel, inherited: &InheritedState) -> io::Result<()> {
     fn fds<T: AsFd>(sockets: &[T]) -> Vec<BorrowedFd<'_>> {
         sockets.iter().map(AsFd::as_fd).collect()
     }
-    let tracker = &goods.tracker;
+    let tracker = &inherited.tracker;
     for (kind, sockets) in [
         ("http", fds(&tracker.http)),
         ("https", fds(&tracker.https)),
         ("udp", fds(&tracker.udp)),
-        ("site", fds(&goods.site)),
+        ("site", fds(&inherited.site)),
     ] {
         for some in sockets.chunks(SOCKETS_PER_MESSAGE) {
             channel.send(&json!({"say": "sockets", "kind": kind, "sockets": some.len()}), some).await?;
         }
     }
-    // As text: not every reader of JSON keeps 64 bits of a number.
-    let secret = goods.ids.map(|ids| ids.secret().map(|word| word.to_string()));
+    // As text: not every JSON parser keeps 64 bits of a number.
+    let secret = inherited.ids.map(|ids| ids.secret().map(|word| word.to_string()));
     channel.send(&json!({"say": "all", "connection_secret": secret}), &[]).await
 }

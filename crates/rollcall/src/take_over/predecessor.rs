@@ -1,4 +1,4 @@
-//! The side of the new process: it finds the server that runs, and asks it for its sockets.
+//! The new process: connects to the running server and requests its sockets.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,33 +12,32 @@ use tracing::{info, warn};
 use tracker::udp::ConnectionIds;
 
 use super::channel::{Channel, Message};
-use super::{Goods, PROTOCOL, socket_path};
+use super::{InheritedState, PROTOCOL, socket_path};
 use crate::node;
 
-/// How long the running server may take to answer. It answers at once, unless it hangs.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
-/// How long to look for an offer where a server runs; between two looks, a pause.
-const OFFER_PATIENCE: Duration = Duration::from_secs(5);
+/// It replies immediately, unless it hangs.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for an offer while a server runs, and the delay between attempts.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(5);
 const OFFER_PAUSE: Duration = Duration::from_millis(100);
-/// A bound on what it says about its own end.
-const END_PATIENCE_MAX: Duration = Duration::from_secs(3600);
+/// Bounds the shutdown time that the predecessor states.
+const EXIT_TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
-/// The server that runs, and whose place this process is to take.
 #[derive(Debug)]
 pub struct Predecessor {
     data: PathBuf,
     channel: Channel,
     pid: Option<u32>,
-    ends_within: Duration,
-    /// When it should have ended; none as long as it serves.
-    ends_before: Option<Instant>,
+    exit_timeout: Duration,
+    /// None while it serves.
+    exit_deadline: Option<Instant>,
 }
 
 impl Predecessor {
-    /// Finds the running server of a data folder; none if there is none.
+    /// None if no server runs on the data folder.
     pub async fn find(data: &Path) -> anyhow::Result<Option<Predecessor>> {
         let Some(stream) = connect(data).await? else {
-            info!("no server runs on this data folder: there is nothing to take over");
+            info!("no server runs on this data folder; starting without a take-over");
             return Ok(None);
         };
         let mut channel = Channel::new(stream);
@@ -48,12 +47,12 @@ impl Predecessor {
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
         });
-        channel.send(&hello, &[]).await.context("the running server hung up")?;
-        let welcome = answer(&mut channel).await?;
-        let welcome = welcome.context("the running server hung up; try again")?;
-        if welcome.says() != "welcome" {
+        channel.send(&hello, &[]).await.context("the running server closed the connection")?;
+        let welcome = receive_reply(&mut channel).await?;
+        let welcome = welcome.context("the running server closed the connection; try again")?;
+        if welcome.message_type() != "welcome" {
             bail!(
-                "the running server refuses: {}",
+                "the running server refused the take-over: {}",
                 welcome.text["reason"].as_str().unwrap_or("no reason given")
             );
         }
@@ -62,68 +61,72 @@ impl Predecessor {
             pid = welcome.text["pid"].as_u64(),
             "taking over from the running server"
         );
-        let ends_within = Duration::from_secs(welcome.text["ends_within_s"].as_u64().unwrap_or(0));
-        let ends_within = ends_within.min(END_PATIENCE_MAX);
+        let exit_timeout = Duration::from_secs(welcome.text["ends_within_s"].as_u64().unwrap_or(0));
+        let exit_timeout = exit_timeout.min(EXIT_TIMEOUT_MAX);
         let pid = welcome.text["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        Ok(Some(Predecessor { data: data.to_owned(), channel, pid, ends_within, ends_before: None }))
+        Ok(Some(Predecessor { data: data.to_owned(), channel, pid, exit_timeout, exit_deadline: None }))
     }
 
-    /// Its process id, as it says itself.
     pub fn pid(&self) -> Option<u32> {
         self.pid
     }
 
-    /// Asks for everything it serves; none if it has ended meanwhile. It goes on serving.
-    pub async fn hand_over(&mut self) -> anyhow::Result<Option<Goods>> {
+    /// None if it has ended meanwhile. It pauses, but does not stop.
+    pub async fn hand_over(&mut self) -> anyhow::Result<Option<InheritedState>> {
         if self.channel.send(&json!({"say": "hand_over"}), &[]).await.is_err() {
             return Ok(None);
         }
-        let mut goods = Goods::default();
+        let mut inherited = InheritedState::default();
         loop {
-            let Some(message) = answer(&mut self.channel).await? else { return Ok(None) };
-            match message.says() {
+            let Some(message) = receive_reply(&mut self.channel).await? else { return Ok(None) };
+            match message.message_type() {
                 "sockets" => {
                     let kind = message.text["kind"].as_str().unwrap_or_default();
                     for socket in message.sockets {
-                        goods.add(kind, socket).context("the running server handed over something else")?;
+                        inherited
+                            .add(kind, socket)
+                            .context("the running server sent an unexpected socket")?;
                     }
                 }
                 "all" => {
-                    goods.ids = ids_of(&message.text["connection_secret"]);
-                    return Ok(Some(goods));
+                    inherited.ids = ids_of(&message.text["connection_secret"]);
+                    return Ok(Some(inherited));
                 }
-                other => bail!("the running server said {other:?}, which nobody expected"),
+                other => bail!("the running server sent an unexpected message {other:?}"),
             }
         }
     }
 
-    /// Tells it that this process serves now. False if it did not take notice: it ends, or it has given us up and serves
-    /// on ([`Predecessor::has_ended`] tells which).
-    pub async fn relieve(&mut self) -> bool {
+    /// Reports that this process serves. False without a confirmation: the predecessor is ending, or it gave up on
+    /// this process and continues (see [`Predecessor::has_ended`]).
+    pub async fn confirm(&mut self) -> bool {
         if self.channel.send(&json!({"say": "taken"}), &[]).await.is_err() {
             return false;
         }
-        self.ends_before = Some(Instant::now() + self.ends_within);
-        match answer(&mut self.channel).await {
-            Ok(answer) => answer.is_some_and(|message| message.says() == "goodbye"),
-            // It was told, and whoever is so slow serves nobody.
+        self.exit_deadline = Some(Instant::now() + self.exit_timeout);
+        match receive_reply(&mut self.channel).await {
+            Ok(answer) => answer.is_some_and(|message| message.message_type() == "goodbye"),
+            // The message was sent, and a process that hangs serves no one.
             Err(error) => {
-                warn!(reason = crate::one_line(&error), "going on: it was told that its place is taken");
+                warn!(
+                    reason = crate::one_line(&error),
+                    "no confirmation from the running server; continuing"
+                );
                 true
             }
         }
     }
 
-    /// After it has closed the channel: waits until it has let go of the data folder. One that was told to stop closes
-    /// the channel first, and drains then. False if it serves on, since it still makes its offer, or if it does not end
-    /// in its time.
+    /// After the channel was closed: waits until the predecessor releases the data folder. On a stop request it
+    /// closes the channel first and drains afterwards. False if it continues, because its offer still exists, or if
+    /// it does not end in time.
     pub async fn has_ended(&mut self) -> bool {
-        let deadline = Instant::now() + self.ends_within;
+        let deadline = Instant::now() + self.exit_timeout;
         while node::is_taken(&self.data) {
             if Instant::now() >= deadline {
                 return false;
             }
-            // First, since it takes its offer back a moment after it has closed the channel.
+            // Sleep first: the offer is withdrawn shortly after the channel is closed.
             tokio::time::sleep(OFFER_PAUSE).await;
             if UnixStream::connect(socket_path(&self.data)).await.is_ok() {
                 return false;
@@ -132,33 +135,31 @@ impl Predecessor {
         true
     }
 
-    /// Waits until it has ended, or has had its time. Can be given up and called again.
+    /// Waits for its end or its deadline. Cancel-safe.
     pub async fn ended(&mut self) {
-        let deadline = *self.ends_before.get_or_insert_with(|| Instant::now() + self.ends_within);
-        // Whatever it says now, only the end counts.
+        let deadline = *self.exit_deadline.get_or_insert_with(|| Instant::now() + self.exit_timeout);
+        // Messages are ignored; only the end of the channel counts.
         let closed = async { while let Ok(Some(_)) = self.channel.receive().await {} };
         if tokio::time::timeout_at(deadline, closed).await.is_err() {
-            warn!(
-                "the server that was taken over from should have ended by now; going on without waiting for it"
-            );
+            warn!("the previous server has not ended in time; continuing without it");
         }
     }
 }
 
-/// A connection to the server that runs. One that has just started, or is just about to end, is given a moment.
+/// Retries for a moment if the server is just starting or ending.
 async fn connect(data: &Path) -> anyhow::Result<Option<UnixStream>> {
     let path = socket_path(data);
-    let deadline = Instant::now() + OFFER_PATIENCE;
+    let deadline = Instant::now() + OFFER_TIMEOUT;
     loop {
         match UnixStream::connect(&path).await {
             Ok(stream) => return Ok(Some(stream)),
-            Err(error) if !is_nobody(&error) => {
+            Err(error) if !is_not_listening(&error) => {
                 return Err(error)
-                    .with_context(|| format!("cannot ask the running server at {}", path.display()));
+                    .with_context(|| format!("cannot connect to the running server at {}", path.display()));
             }
             Err(_) if !node::is_taken(data) => return Ok(None),
             Err(_) if Instant::now() >= deadline => bail!(
-                "a server runs on {}, but it cannot be taken over from: it is just ending, or it is an older version; \
+                "a server runs on {}, but offers no take-over: it is shutting down, or it is an older version; \
                  stop it first, or try again",
                 data.display()
             ),
@@ -167,23 +168,22 @@ async fn connect(data: &Path) -> anyhow::Result<Option<UnixStream>> {
     }
 }
 
-/// Whether the error says that nobody listens there.
-fn is_nobody(error: &io::Error) -> bool {
+fn is_not_listening(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
-/// Whether the error says that the other process has ended, be it in the middle of a message.
-fn is_end(error: &io::Error) -> bool {
+/// Including a disconnect in the middle of a message.
+fn is_disconnect(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), ConnectionReset | UnexpectedEof | BrokenPipe)
 }
 
-async fn answer(channel: &mut Channel) -> anyhow::Result<Option<Message>> {
-    match timeout(ANSWER_PATIENCE, channel.receive()).await {
+async fn receive_reply(channel: &mut Channel) -> anyhow::Result<Option<Message>> {
+    match timeout(REPLY_TIMEOUT, channel.receive()).await {
         Ok(Ok(message)) => Ok(message),
-        Ok(Err(error)) if is_end(&error) => Ok(None),
-        Ok(Err(error)) => Err(error).context("cannot understand the running server"),
-        Err(_) => Err(anyhow!("the running server does not answer; stop it, then start without --take-over")),
+        Ok(Err(error)) if is_disconnect(&error) => Ok(None),
+        Ok(Err(error)) => Err(error).context("cannot parse the running server's message"),
+        Err(_) => Err(anyhow!("the running server does not reply; stop it, then start without --take-over")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! A backup file: a SQLite database with all tables of the database, whatever its kind, and those of the embedded
-//! journal under names of their own.
+//! Backup files: a SQLite database with all tables of the database, whatever its kind, and those of the embedded
+//! journal under a prefix.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,35 +14,35 @@ use domain::clock::{Clock, SystemClock};
 use journal::SqliteJournal;
 
 use super::{
-    JOURNAL_PREFIX, Moved, bring_up_to_date, copy_counters, copy_table, copy_tables, measure, require_empty,
+    CopyTotals, JOURNAL_PREFIX, copy_counters, copy_table, copy_tables, measure, migrate_schema,
+    require_empty,
 };
-use crate::backends::system_clock;
+use crate::wiring::stores::system_clock;
 
-/// What an archive says of itself.
+/// Metadata of the archive.
 pub(super) const INFO_TABLE: &str = "backup_info";
-/// The account of which migrations the journal's file has seen.
 const JOURNAL_MIGRATIONS: &str = "journal_migrations";
-/// How long a file is checked before it is read.
+/// Time limit of the check before a file is read.
 const CHECK_BUDGET: Duration = Duration::from_secs(60);
 
-/// A SQLite file that is removed with its side files unless it is kept.
-pub struct Scratch {
+/// A SQLite file that is removed on drop, with its `-wal` and `-shm`, unless it is kept.
+pub struct TempFile {
     path: PathBuf,
 }
 
-impl Scratch {
-    /// A file of this name in the folder, with the process id in its name; one that is there is replaced.
-    pub fn beside(folder: &Path, name: &str) -> Scratch {
-        let scratch = Scratch { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
-        scratch.remove();
-        scratch
+impl TempFile {
+    /// In the folder, with the process id in its name; replaces an existing one.
+    pub fn beside(folder: &Path, name: &str) -> TempFile {
+        let temp_file = TempFile { path: folder.join(format!("{name}.{}.partial", std::process::id())) };
+        temp_file.remove();
+        temp_file
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the finished file its name, unless there is a file of that name.
+    /// Renames the finished file; fails if the name exists.
     fn keep_as(self, path: &Path) -> anyhow::Result<()> {
         let finish = || {
             fs::File::open(&self.path)?.sync_all()?;
@@ -58,7 +58,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFile {
     fn drop(&mut self) {
         self.remove();
     }
@@ -69,26 +69,29 @@ async fn open_file(path: &Path) -> anyhow::Result<Database> {
     Ok(Database::Sqlite(SqliteDatabase::open(path, options).await?))
 }
 
-/// Makes an archive of the database and of the embedded journal, if there is one.
-pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<Moved> {
-    ensure!(!path.exists(), "{} is there already: choose another name, or remove it", path.display());
+/// `journal`: the embedded journal, if there is one.
+pub async fn write(database: &Database, journal: Option<&Path>, path: &Path) -> anyhow::Result<CopyTotals> {
+    ensure!(!path.exists(), "{} exists: choose another name, or remove it", path.display());
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    ensure!(folder.is_dir(), "there is no folder {}: make it first", folder.display());
+    ensure!(folder.is_dir(), "there is no folder {}: create it first", folder.display());
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
-    let scratch = Scratch::beside(folder, &name.to_string_lossy());
-    let moved = fill(database, journal, &scratch).await?;
-    scratch.keep_as(path)?;
-    Ok(moved)
+    let temp_file = TempFile::beside(folder, &name.to_string_lossy());
+    let totals = fill(database, journal, &temp_file).await?;
+    temp_file.keep_as(path)?;
+    Ok(totals)
 }
 
-/// Writes everything into a new file.
-pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch) -> anyhow::Result<Moved> {
-    bring_up_to_date(database).await?;
-    let archive = open_file(scratch.path()).await?;
-    bring_up_to_date(&archive).await?;
+pub async fn fill(
+    database: &Database,
+    journal: Option<&Path>,
+    temp_file: &TempFile,
+) -> anyhow::Result<CopyTotals> {
+    migrate_schema(database).await?;
+    let archive = open_file(temp_file.path()).await?;
+    migrate_schema(&archive).await?;
     let journal = match journal.filter(|path| path.exists()) {
         Some(path) => Some(open_file(path).await?),
         None => None,
@@ -108,24 +111,21 @@ pub async fn fill(database: &Database, journal: Option<&Path>, scratch: &Scratch
          INSERT INTO {INFO_TABLE} VALUES ({now}, '{version}')"
     );
     target.execute(&info).await?;
-    let moved = measure(&mut target, rows).await?;
+    let totals = measure(&mut target, rows).await?;
     target.commit().await?;
     if let Some(entries) = entries {
         entries.roll_back().await?;
     }
     archive.close().await;
-    Ok(moved)
+    Ok(totals)
 }
 
-/// Snapshots of the database and of the journal between two commits of the ledger.
-async fn read_both(
-    database: &Database,
-    journal: Option<&Database>,
-) -> anyhow::Result<(CopyTransaction, Option<CopyTransaction>)> {
+/// Read transactions on database and journal, opened between two commits of the ledger.
+async fn read_both(database: &Database, journal: Option<&Database>) -> anyhow::Result<(CopyTransaction, Option<CopyTransaction>)> {
     let Some(journal) = journal else { return Ok((CopyTransaction::read(database).await?, None)) };
     let mut held = CopyTransaction::write(database).await?;
     match database.kind() {
-        // A writer keeps all others out.
+        // A write transaction excludes all others.
         Kind::Sqlite => {}
         Kind::Postgres => held.execute("LOCK TABLE ledger_consumers IN EXCLUSIVE MODE").await?,
         Kind::MySql => held.execute("SELECT name FROM ledger_consumers FOR UPDATE").await?,
@@ -155,78 +155,79 @@ async fn add_journal(journal: &mut CopyTransaction, archive: &mut CopyTransactio
     Ok(rows)
 }
 
-/// An archive that was checked and brought up to date, in a copy.
-pub struct Opened {
+/// A checked copy of an archive, with its schema migrated.
+pub struct OpenArchive {
     archive: Database,
     tables: Vec<String>,
-    /// Removes the copy at last.
-    _scratch: Scratch,
+    /// Removes the copy on drop.
+    _scratch: TempFile,
 }
 
-impl Opened {
-    /// Checks the file, and opens a copy of it in `folder`. A copy of a SQLite database of ours is an archive, too.
-    pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<Opened> {
+impl OpenArchive {
+    /// Opens a copy in `folder`. A copy of one of our SQLite databases is also an archive.
+    pub async fn open(path: &Path, folder: &Path) -> anyhow::Result<OpenArchive> {
         if check_sqlite(path, CHECK_BUDGET).await? == Integrity::Empty {
-            bail!("{} is missing or empty: it is no backup", path.display());
+            bail!("{} is missing or empty: it is not a backup", path.display());
         }
-        let scratch = Scratch::beside(folder, "restore");
+        let temp_file = TempFile::beside(folder, "restore");
         let mut copy = fs::File::options();
-        let mut copy = copy.write(true).create_new(true).mode(0o600).open(scratch.path())?;
+        let mut copy = copy.write(true).create_new(true).mode(0o600).open(temp_file.path())?;
         std::io::copy(&mut fs::File::open(path)?, &mut copy)
             .with_context(|| format!("cannot copy {}", path.display()))?;
-        Self::from_scratch(scratch).await.with_context(|| format!("{} cannot be restored", path.display()))
+        Self::from_temp_file(temp_file)
+            .await
+            .with_context(|| format!("{} cannot be restored", path.display()))
     }
 
-    /// Takes a file that [`fill`] wrote.
-    pub async fn from_scratch(scratch: Scratch) -> anyhow::Result<Opened> {
-        let archive = open_file(scratch.path()).await?;
+    /// For a file written by [`fill`].
+    pub async fn from_temp_file(temp_file: TempFile) -> anyhow::Result<OpenArchive> {
+        let archive = open_file(temp_file.path()).await?;
         let mut link = CopyTransaction::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
         for table in ["users", "access_migrations"] {
             ensure!(
                 tables.iter().any(|known| known == table),
-                "it is neither a backup nor a database of rollcall: it has no table {table}"
+                "neither a backup nor a database of rollcall: it has no table {table}"
             );
         }
-        bring_up_to_date(&archive).await?;
+        migrate_schema(&archive).await?;
         let mut link = CopyTransaction::read(&archive).await?;
         let tables = link.sqlite_tables().await?;
         link.roll_back().await?;
-        Ok(Opened { archive, tables, _scratch: scratch })
+        Ok(OpenArchive { archive, tables, _scratch: temp_file })
     }
 
-    /// Whether the embedded journal is in it.
     pub fn has_journal(&self) -> bool {
         self.tables.iter().any(|table| table.starts_with(JOURNAL_PREFIX))
     }
 
-    /// Writes everything into an empty database, and into a journal that is not there yet.
-    pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<Moved> {
+    /// The target database and journal must be empty.
+    pub async fn restore(&self, database: &Database, journal: Option<&Path>) -> anyhow::Result<CopyTotals> {
         if let Some(path) = journal {
             ensure!(
                 is_new(path),
-                "{} is there already, and nothing was changed: move it away, and try again",
+                "{} exists; nothing was changed: move it away, and try again",
                 path.display()
             );
         }
         require_empty(database).await?;
-        bring_up_to_date(database).await?;
+        migrate_schema(database).await?;
         let mut source = CopyTransaction::read(&self.archive).await?;
         let mut target = CopyTransaction::write(database).await?;
         let mut rows = copy_tables(&mut source, &mut target, &self.tables).await?;
         copy_counters((&mut source, Kind::Sqlite), (&mut target, database.kind())).await?;
-        let moved = measure(&mut source, rows).await?;
+        let totals = measure(&mut source, rows).await?;
         if let Some(path) = journal.filter(|_| self.has_journal()) {
             rows += self.restore_journal(&mut source, path).await?;
         }
         source.roll_back().await?;
         target.commit().await?;
-        Ok(Moved { rows, ..moved })
+        Ok(CopyTotals { rows, ..totals })
     }
 
     async fn restore_journal(&self, source: &mut CopyTransaction, path: &Path) -> anyhow::Result<u64> {
-        // Makes the tables.
+        // Creates the tables.
         drop(SqliteJournal::open(path, system_clock()).await?);
         let file = open_file(path).await?;
         let mut target = CopyTransaction::write(&file).await?;
@@ -241,7 +242,6 @@ impl Opened {
         Ok(rows)
     }
 
-    /// Closes it and removes the copy.
     pub async fn close(self) {
         self.archive.close().await;
     }

@@ -1,4 +1,4 @@
-//! Our stream as a stranger's consumer group reads it.
+//! Our stream, read by a foreign consumer group.
 
 use domain::AnnounceEvent;
 use serde_json::Value as Json;
@@ -21,7 +21,7 @@ fn number(entry: &Fields, field: &str) -> u64 {
     text.parse().unwrap()
 }
 
-/// Reads as a stranger does, and acknowledges.
+/// Reads and acknowledges as a foreign consumer.
 fn read_all(redis: &RedisServer) -> Vec<Fields> {
     let read = ["--json", "XREADGROUP", "GROUP", "stranger", "reader-1", "COUNT", "100", "STREAMS"];
     let reply: Json =
@@ -61,7 +61,7 @@ fn assert_j2(entry: &Fields) {
 }
 
 #[test]
-fn j2_a_stranger_reads_every_announce_with_the_fourteen_fields() {
+fn j2_a_foreign_consumer_reads_every_announce_with_the_fourteen_fields() {
     let builder = builder().set("tracker.announce_interval_s", 2).set("tracker.peer_grace_s", 1);
     let site = Site::start(builder, Some(RedisServer::start()), DatabaseKind::Sqlite);
     let passkey = site.server.add_user(7);
@@ -80,7 +80,7 @@ fn j2_a_stranger_reads_every_announce_with_the_fourteen_fields() {
     send(&client.with_totals(10, 400, 600), Family::V6);
     send(&client.with_totals(30, 1000, 0).with_event(AnnounceEvent::Completed), Family::V4);
     send(&client.with_totals(60, 1000, 0).with_event(AnnounceEvent::Stopped), Family::V4);
-    // This one says nothing more.
+    // This client sends nothing more.
     send(&Announce::seeder(torrent, 2).with_totals(5, 0, 0).with_event(AnnounceEvent::Started), Family::V6);
 
     let mut entries = Vec::new();

@@ -8,7 +8,7 @@ use testkit::population::passkey_of;
 use testkit::{Moved, Plan, Population, RedisServer};
 
 use crate::script::{self, Account, Entry, Outcome, TORRENTS, USERS};
-use crate::site::books::assert_same;
+use crate::site::accounts::assert_same;
 use crate::site::{DatabaseKind, Site, builder};
 
 /// A site that knows the script's users and torrents.
@@ -46,7 +46,7 @@ pub fn write<'a>(site: &Site, entries: impl IntoIterator<Item = &'a Entry>) {
     );
 }
 
-/// Entries that cannot be taken, and what is said about them. What is malformed is the ledger's to report, once.
+/// Entries that are rejected, and their reasons. Malformed ones are reported by the ledger, once.
 pub fn poison() -> Vec<(Entry, &'static str)> {
     let entry = || Entry::new(1, 1, 1).with("du", 5_000);
     vec![
@@ -131,7 +131,7 @@ fn j3_thousands_of_foreign_entries_with_poison_among_them_count_exactly_on_maria
 }
 
 #[test]
-fn groups_that_somebody_destroyed_amid_foreign_entries_lose_and_double_nothing() {
+fn groups_destroyed_amid_foreign_entries_lose_and_double_nothing() {
     let (site, population) = site(3600, DatabaseKind::Sqlite);
     let good = script::good_entries(6000, &mut Rng::with_seed(4));
     let mut random = Rng::with_seed(5);

@@ -1,12 +1,12 @@
-//! Anybody may write the journal, and anybody may read it (J3): entries come from `redis-cli`, with fourteen fields, out
-//! of order and with poison among them; and a stranger's consumer group reads what our tracker wrote.
+//! Any program may write and read the journal (J3): entries come from `redis-cli`, with fourteen fields, out of order
+//! and with malformed ones among them; and a foreign consumer group reads what our tracker wrote.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../site/mod.rs"]
 mod site;
 
+mod dead_letters;
 mod foreign_reader;
 mod foreign_writer;
-mod letters;
 mod operator;
 mod script;

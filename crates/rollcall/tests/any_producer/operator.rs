@@ -119,7 +119,7 @@ fn j7_what_was_registered_just_before_a_replay_counts() {
     }
 }
 
-/// What each view says of user 1 on torrent 1: lists, accounts, the key of the peer.
+/// State of user 1 on torrent 1 in each view: lists, accounts, key of the peer.
 fn seen(site: &Site, torrent: u64) -> [bool; 4] {
     let accounts = site.server.cli(&["user", "torrents", "1"]);
     let accounts = accounts["accounts"].as_array().unwrap();
@@ -133,7 +133,7 @@ fn seen(site: &Site, torrent: u64) -> [bool; 4] {
 }
 
 #[test]
-fn a4_views_agree_on_when_a_peer_with_a_longer_interval_is_gone() {
+fn a4_views_agree_on_the_expiry_of_a_peer_with_a_longer_interval() {
     let (site, _population) = site(3600, DatabaseKind::Sqlite);
     let ago = |torrent, ago_s: u64, interval: u64| {
         Entry::new(1, torrent, 1).with("left", 0).with("ts", now() - ago_s).with("interval", interval)

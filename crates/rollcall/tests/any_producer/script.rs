@@ -130,7 +130,7 @@ pub struct Outcome {
     seconds: BTreeMap<(u64, u64, bool), BTreeSet<u64>>,
 }
 
-/// What an account must say.
+/// Expected account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     pub moved: Moved,
@@ -180,7 +180,7 @@ impl Outcome {
         *known = word.max(*known);
     }
 
-    /// Who seeds and who leeches (A2, A3).
+    /// The activity lists (A2, A3).
     pub fn activity_lists(&self) -> ActivityLists {
         let those = |wanted: &str| -> BTreeSet<(u64, u64)> {
             let clients = self.latest.iter().filter(|(_, word)| word.2 == wanted);
@@ -191,7 +191,7 @@ impl Outcome {
         ActivityLists { seeding, leeching }
     }
 
-    /// When a client of the user last said that it seeds the torrent: the score in the sorted set (A1).
+    /// Time of the last seeding announce of the user: the score in the sorted set (A1).
     pub fn seeding_since(&self, user: u64, torrent: u64) -> Option<u64> {
         let clients =
             self.latest.iter().filter(|((u, t, _), word)| (*u, *t, word.2) == (user, torrent, "seeding"));

@@ -1,10 +1,10 @@
-//! What attackers send: slow, long, forged and broken requests. Each is refused, counted, and harms nobody else.
+//! Attacks: slow, long, forged and broken requests. Each is refused and counted, and affects no other client.
 
 use testkit::{Api, RawHttp, Server, eventually, eventually_equal};
 
 use crate::{PATIENCE, answered, builder, exchange, metric, problem};
 
-/// Connections that were cut off or turned away for this.
+/// Connections closed or refused for this reason.
 fn refused(reader: &Api, reason: &str) -> f64 {
     metric(reader, &format!("rollcall_site_connections_refused_total{{reason=\"{reason}\"}}"))
 }
@@ -25,7 +25,7 @@ fn a_slow_head_is_cut_off_and_counted() {
     let mut silent = RawHttp::connect(server.site_addr());
     let mut slow = RawHttp::connect(server.site_addr());
     slow.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-slow: ");
-    // One that goes on and on has no more time than one that is silent.
+    // A trickling request has no more time than a silent one.
     let mut dripping = RawHttp::connect(server.site_addr());
     dripping.send(b"GET /healthz HTTP/1.1\r\n");
     eventually("the connection to be cut off", PATIENCE, || dripping.try_send(b"x: y\r\n").err());
@@ -50,7 +50,7 @@ fn an_answer_that_is_not_read_ends_its_connection() {
 
 /// A connection that was used and is kept for later is no attack.
 #[test]
-fn a_connection_that_is_kept_open_and_not_used_is_closed_and_not_held_against_anybody() {
+fn an_idle_connection_is_closed_and_releases_its_permit() {
     let server = builder().set("limits.header_timeout_s", 1).start();
     let read = server.api(&["read"]);
     let mut kept = RawHttp::connect(server.site_addr());

@@ -45,7 +45,7 @@ fn routes(server: &Server) -> Vec<Route> {
     routes
 }
 
-/// What an operation says that it takes. Both ways to send a key, and its session, must say the same.
+/// The declared scopes of an operation. Both ways to send a key, and the session, must agree.
 fn scope_of(operation: &Json) -> Option<String> {
     let ways = operation["security"].as_array()?;
     if ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty)) {
@@ -208,7 +208,7 @@ fn a_key_counts_in_its_headers_only_and_two_that_differ_are_none() {
 
 /// Addresses, passkeys and what other keys did are for `admin` alone.
 #[test]
-fn secrets_are_told_to_admins_only() {
+fn secrets_are_shown_to_admins_only() {
     let server = builder().set("limits.peer_rate_max_mbit_per_s", 1).start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     let passkey = server.add_user(7);

@@ -45,7 +45,7 @@ fn a_long_body_is_refused_with_413_and_a_slow_one_with_408() {
     assert_eq!(problem(&admin.get("/api/v1/users/7"), 404), "unknown_user");
     assert_eq!((answered(&admin, LOOKUP, 413), answered(&admin, "/api/v1/users", 408)), (2.0, 1.0));
     assert_eq!(metric(&admin, "rollcall_site_timeouts_total"), 1.0);
-    // Without a key nobody waits for a body.
+    // Without a key no body is read.
     let mut connection = RawHttp::connect(server.site_addr());
     connection.send(head(&server.anonymous_api(), LOOKUP, "content-length: 100").as_bytes());
     assert_eq!(connection.read_reply().status(), 401);

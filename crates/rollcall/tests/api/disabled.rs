@@ -1,4 +1,4 @@
-//! Users whom the tracker has disabled are not present: no connection, no heartbeat, no page of their own.
+//! Disabled users are not present: no connection, no heartbeat, no page of their own.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

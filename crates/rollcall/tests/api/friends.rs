@@ -1,5 +1,4 @@
-//! Who knows whom, and who may see what: `/api/v1/users/{id}/friends`, `/api/v1/friends/import`,
-//! `/api/v1/users/{id}/privacy`.
+//! Friendships and privacy: `/api/v1/users/{id}/friends`, `/api/v1/friends/import`, `/api/v1/users/{id}/privacy`.
 
 use serde_json::{Value as Json, json};
 
@@ -59,7 +58,7 @@ fn thousands_of_pairs_are_imported_all_or_none() {
 }
 
 #[test]
-fn privacy_is_what_the_settings_say_until_somebody_chooses() {
+fn privacy_is_the_configured_default_until_the_user_sets_it() {
     let server = builder().set("presence.default_visibility", "\"everyone\"").start();
     let admin = server.api(&["admin"]);
     let default = json!({ "status": "everyone", "last_seen": "everyone", "never": [] });

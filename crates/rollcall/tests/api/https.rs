@@ -22,7 +22,7 @@ fn refused(authority: &Authority, server: &Server, reason: &str) -> f64 {
 }
 
 #[test]
-fn the_site_speaks_https_and_takes_a_new_certificate_while_it_runs() {
+fn the_site_serves_https_and_reloads_its_certificate() {
     let authority = Authority::new();
     let first = authority.install();
     let server = secure(&authority).start();
@@ -31,7 +31,7 @@ fn the_site_speaks_https_and_takes_a_new_certificate_while_it_runs() {
     assert_eq!(get(&authority, &server, "/api/v1/users").status(), 401);
     assert_eq!(authority.shown_by(server.site_addr()).unwrap(), first);
     assert!(Authority::new().connect(server.site_addr()).is_err(), "who trusts another does not talk");
-    eventually("the greeting", PATIENCE, || server.log().contains("https://127.0.0.1:").then_some(()));
+    eventually("the startup message", PATIENCE, || server.log().contains("https://127.0.0.1:").then_some(()));
 
     // By a signal at once; by itself within seconds.
     let second = authority.install();
@@ -49,7 +49,7 @@ fn the_site_speaks_https_and_takes_a_new_certificate_while_it_runs() {
 }
 
 #[test]
-fn browsers_are_told_to_stay_with_https_over_https_only() {
+fn hsts_is_sent_over_https_only() {
     let authority = Authority::new();
     authority.install();
     let header = |reply: &HttpReply| reply.header("strict-transport-security").map(str::to_owned);
@@ -101,9 +101,9 @@ fn what_is_not_tls_or_too_slow_for_it_is_cut_off_and_counted() {
     });
 }
 
-/// `rollcall ping` need not trust anybody to say that somebody is there.
+/// `rollcall ping` needs no trusted certificate.
 #[test]
-fn ping_finds_the_server_though_its_site_speaks_https() {
+fn ping_finds_a_server_with_https() {
     let authority = Authority::new();
     authority.install();
     let server = secure(&authority).start();

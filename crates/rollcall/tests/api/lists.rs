@@ -124,7 +124,7 @@ fn what_has_not_changed_is_not_sent_again() {
 }
 
 #[test]
-fn every_answer_tells_browsers_to_guess_and_keep_nothing() {
+fn every_response_has_nosniff_and_no_store() {
     let server = builder().start();
     let (stranger, read) = (server.anonymous_api(), server.api(&["read"]));
     for reply in

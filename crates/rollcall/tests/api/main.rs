@@ -1,18 +1,17 @@
-//! The site's HTTP API through the real program: who may ask what, what each route does, what attacks meet, and the
-//! site as an operator meets it.
+//! The site's HTTP API through the real program: authorisation, every route, attacks, and the site for an operator.
 //!
-//! Every test has a server of its own.
+//! Every test has its own server.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod attacks;
 mod audit;
 mod authorisation;
 mod bodies;
+mod dead_letters;
 mod disabled;
 mod friends;
 mod https;
 mod keys;
-mod letters;
 mod lists;
 mod me;
 mod moderation;
@@ -78,7 +77,7 @@ fn announce(server: &Server, passkey: &Passkey, announce: &Announce) {
     assert_eq!(server.announce(Family::V4, passkey, announce).failure_reason, None);
 }
 
-/// Asserts that a request was refused with this status, by a problem that says what to do, and gives its code.
+/// Asserts a refusal with this status and a problem with a remedy; returns its code.
 #[track_caller]
 fn problem(reply: &ApiReply, status: u16) -> String {
     let body = String::from_utf8_lossy(&reply.reply.body).into_owned();
@@ -91,7 +90,7 @@ fn problem(reply: &ApiReply, status: u16) -> String {
     json["code"].as_str().unwrap().to_owned()
 }
 
-/// What a problem says.
+/// The detail of a problem.
 #[track_caller]
 fn detail(reply: &ApiReply) -> String {
     reply.json()["detail"].as_str().unwrap().to_owned()

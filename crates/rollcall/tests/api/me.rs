@@ -85,7 +85,7 @@ fn a_person_sees_their_own_status_figures_and_torrents() {
 }
 
 #[test]
-fn a_process_without_a_gateway_knows_nobody() {
+fn a_process_without_a_gateway_has_no_presence() {
     let server = builder()
         .set("gateway.token_hmac_secret", quoted("a secret that is long enough to be one"))
         .roles("tracker,ledger,activity,site")

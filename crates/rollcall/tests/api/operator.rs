@@ -14,7 +14,7 @@ use crate::{PATIENCE, builder, detail, metric, problem};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollcall");
 
-/// Starts the program on this data, and gives what it says until it is up, with its process.
+/// Starts the program on this data; returns its startup message and the process.
 fn greeting(data: &Path, port: u16, json: bool) -> (Process, String) {
     let data_text = data.display().to_string();
     let site = format!("site.addr=127.0.0.1:{port}");
@@ -34,7 +34,7 @@ fn greeting(data: &Path, port: u16, json: bool) -> (Process, String) {
     let mut text = String::new();
     let is_whole = |text: &str| text.contains("Ctrl-C") || (json && text.ends_with("}\n"));
     while !is_whole(&text) {
-        assert!(lines.read_line(&mut text).unwrap() > 0, "the greeting ends early: {text}");
+        assert!(lines.read_line(&mut text).unwrap() > 0, "the startup message ends early: {text}");
     }
     (process, text)
 }
@@ -170,7 +170,7 @@ fn pages_of_other_origins_are_shut_out_unless_they_are_named() {
 }
 
 #[test]
-fn w6_too_many_requests_are_told_when_to_come_back() {
+fn w6_too_many_requests_get_retry_after() {
     let server = builder().set("site.requests_per_key_per_s", 1).start();
     let (read, other) = (server.api(&["read"]), server.api(&["admin"]));
     let refused = eventually("a refusal", PATIENCE, || {
@@ -201,7 +201,7 @@ fn w6_too_many_requests_are_told_when_to_come_back() {
 
 /// Behind a proxy that is trusted, each client has a limit of its own.
 #[test]
-fn clients_behind_a_trusted_proxy_are_told_apart() {
+fn clients_behind_a_trusted_proxy_are_distinguished() {
     let server = builder()
         .set("site.requests_per_address_per_s", 1)
         .set("site.trusted_proxies", "[\"127.0.0.1/32\"]")
@@ -215,7 +215,7 @@ fn clients_behind_a_trusted_proxy_are_told_apart() {
 }
 
 #[test]
-fn ping_asks_the_site_whether_it_lives() {
+fn ping_requests_healthz_from_the_site() {
     let mut server = builder().start();
     let alive = server.cli(&["ping"]);
     assert_eq!((&alive["alive"], &alive["address"]), (&true.into(), &server.site_addr().to_string().into()));
@@ -228,7 +228,7 @@ fn ping_asks_the_site_whether_it_lives() {
 }
 
 #[test]
-fn the_end_answers_what_is_in_flight_and_accepts_nobody() {
+fn shutdown_answers_requests_in_flight_and_accepts_no_more() {
     let mut server = builder().set("tracker.drain_timeout_s", 60).start();
     let admin = server.api(&["admin"]);
     let address = server.site_addr();

@@ -1,4 +1,4 @@
-//! The whole at a glance: what the dashboard shows first, who is here, and what happened lately.
+//! The overview: the first page of the dashboard, online users, recent events.
 
 use serde_json::{Value as Json, json};
 use testkit::{Announce, Api, Server, eventually};
@@ -27,7 +27,7 @@ fn has_alert(overview: &Json, code: &str, subject: Option<&str>) -> bool {
 }
 
 #[test]
-fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
+fn the_overview_shows_alerts_with_remedies() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     assert_eq!(problem(&server.anonymous_api().get("/api/v1/overview"), 401), "unauthorized");
@@ -83,7 +83,7 @@ fn everything_is_seen_at_a_glance_and_what_is_wrong_says_what_to_do() {
 }
 
 #[test]
-fn who_is_here_comes_in_pages_and_who_hides_is_shown_to_admins_only() {
+fn online_users_are_paged_and_invisible_ones_shown_to_admins_only() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     assert_eq!(read.get("/api/v1/presence/online").ok(), json!({ "items": [], "next": null }));
@@ -127,7 +127,7 @@ fn who_is_here_comes_in_pages_and_who_hides_is_shown_to_admins_only() {
 }
 
 #[test]
-fn what_happened_lately_is_told_newest_first_and_hides_who_hides() {
+fn presence_events_are_newest_first_and_hide_invisible_users() {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     heartbeat(&server, 7, &json!({ "device": "d", "platform": "phone" }));

@@ -49,7 +49,7 @@ fn the_site_runs_beside_a_tracker_and_its_changes_reach_it() {
     eventually("the user to be shut out", PATIENCE, || {
         server.announce(Family::V4, &passkey, &client).failure_reason
     });
-    // Without its site, the tracker goes on.
+    // Without the site, the tracker continues.
     assert_eq!(site.stop().code(), Some(0));
     assert!(server.try_scrape(&passkey, &info_hash(1)).is_err(), "it still knows who is shut out");
 }

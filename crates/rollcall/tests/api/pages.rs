@@ -1,4 +1,4 @@
-//! The dashboard's pages: where they are, what they may load, who may frame them.
+//! The dashboard's pages: paths, content security policy, framing.
 
 use testkit::{HttpReply, Server};
 
@@ -9,7 +9,7 @@ fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)]) ->
 }
 
 #[test]
-fn the_pages_load_nothing_from_elsewhere_and_are_framed_by_nobody() {
+fn pages_load_nothing_from_other_origins_and_cannot_be_framed() {
     let server = builder().start();
     for target in ["/", "/me"] {
         let page = ask(&server, "GET", target, &[]);
@@ -61,7 +61,7 @@ fn a_members_page_is_framed_by_the_sites_that_are_named() {
     assert!(operators.header("content-security-policy").unwrap().ends_with("frame-ancestors 'none'"));
 }
 
-/// Holds with the built dashboard and without: what a page names is there, compressed for those who take it.
+/// With the built dashboard and without: files that a page names exist, compressed if accepted.
 #[test]
 fn whatever_a_page_names_is_there_and_kept_for_ever() {
     let server = builder().start();

@@ -1,4 +1,4 @@
-//! People by the API: who is here, heartbeats over HTTP, devices, history, and being sent away.
+//! Presence over the API: online users, heartbeats over HTTP, devices, history, disconnecting.
 
 use serde_json::{Value as Json, json};
 use testkit::{Api, ApiReply, Server, eventually};
@@ -82,7 +82,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
 }
 
 #[test]
-fn many_are_asked_about_at_once_by_number_or_text() {
+fn presence_of_many_users_is_read_in_one_request() {
     let server = builder().start();
     let (read, person) = (server.api(&["read"]), Person::new(&server, 9));
     person.says(&json!({ "device": "d", "status": "busy" })).ok();
@@ -108,7 +108,7 @@ fn many_are_asked_about_at_once_by_number_or_text() {
 }
 
 #[test]
-fn p1_who_hides_looks_offline_to_all_but_admins() {
+fn p1_invisible_users_look_offline_to_all_but_admins() {
     let server = builder().start();
     let (read, admin, person) = (server.api(&["read"]), server.api(&["admin"]), Person::new(&server, 7));
     person.says(&json!({ "device": "d", "status": "invisible" })).ok();
@@ -136,7 +136,7 @@ fn p1_who_hides_looks_offline_to_all_but_admins() {
 }
 
 #[test]
-fn an_admin_sends_people_away_and_it_is_recorded() {
+fn an_admin_disconnects_users_and_it_is_audited() {
     let server = builder().start();
     let (read, admin, person) = (server.api(&["read"]), server.api(&["admin"]), Person::new(&server, 7));
     for device in ["one", "two", "three"] {
@@ -161,7 +161,7 @@ fn an_admin_sends_people_away_and_it_is_recorded() {
 }
 
 #[test]
-fn heartbeats_take_a_good_token_of_a_person_and_nothing_else() {
+fn heartbeats_accept_only_a_valid_user_token() {
     let server = builder().start();
     let (stranger, admin, person) = (server.anonymous_api(), server.api(&["admin"]), Person::new(&server, 7));
     let room_token = server.cli(&["token", "7", "--room", "lobby"])["token"].as_str().unwrap().to_owned();
@@ -210,7 +210,7 @@ fn heartbeats_take_a_good_token_of_a_person_and_nothing_else() {
 }
 
 #[test]
-fn a_person_who_asks_too_often_is_told_when_to_come_back() {
+fn a_user_over_the_rate_limit_gets_a_retry_time() {
     let server = builder().start();
     let (read, person, other) = (server.api(&["read"]), Person::new(&server, 7), Person::new(&server, 8));
     let said = json!({ "device": "d" });
@@ -243,7 +243,7 @@ fn pages_that_may_connect_may_send_heartbeats_and_nothing_else() {
 }
 
 #[test]
-fn without_the_gateway_the_site_says_so() {
+fn without_the_gateway_the_site_reports_it() {
     let server = builder().roles("tracker,ledger,activity,site").start();
     let (admin, stranger) = (server.api(&["admin"]), server.anonymous_api());
     for target in [

@@ -1,4 +1,4 @@
-//! Operators who sign in: what the cookie is good for, what ends it, and what attacks by browser meet.
+//! Operator sessions: what the cookie allows, what ends it, and browser attacks.
 
 use access::{Sessions, Store};
 use domain::clock::{Clock, SystemClock};
@@ -35,7 +35,7 @@ impl Browser {
         self.api.send(method, target, &headers, (!said.is_null()).then_some(body.as_bytes()))
     }
 
-    /// As anybody's page may make it send.
+    /// As a page of any origin can make the browser send.
     fn send(&self, method: &str, target: &str, more: &[(&str, &str)]) -> ApiReply {
         let mut headers = vec![("cookie", &*self.cookie)];
         headers.extend(more);
@@ -51,7 +51,7 @@ fn sign_in(server: &Server, key: &str, more: &[(&str, &str)]) -> ApiReply {
     server.anonymous_api().send("POST", "/session", &headers, Some(body.as_bytes()))
 }
 
-/// What a browser sends back of what it was told to keep.
+/// The cookies that a browser sends back.
 fn cookie_of(reply: &ApiReply) -> String {
     reply.reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
@@ -161,13 +161,13 @@ fn a_page_of_another_site_can_do_nothing_with_the_cookie() {
     }
     assert_eq!(metric(&admin, "rollcall_site_csrf_refused_total"), refused);
     assert_eq!(victim.get("/api/v1/users").ok()["items"], json!([]), "and the session goes on");
-    // A planted cookie beside the real one is no way to sign somebody in as somebody else.
+    // A planted cookie beside the real one does not sign in as another operator.
     let both = format!("{}; {}", attacker.cookie, victim.cookie);
     assert_eq!(server.anonymous_api().send("GET", "/session", &[("cookie", &both)], None).status(), 401);
 }
 
 #[test]
-fn only_a_page_of_this_server_signs_anybody_in() {
+fn only_pages_of_this_server_may_sign_in() {
     let server = builder().set("site.cors_origins", "[\"https://pt.example.com\"]").start();
     let (_, admin) = key(&server, "admin");
     let own = format!("http://{}", server.site_addr());
@@ -255,7 +255,7 @@ fn a_session_ends_at_its_time() {
 }
 
 #[test]
-fn wrong_keys_lock_an_address_out_for_a_while_and_nobody_else() {
+fn wrong_keys_lock_out_only_their_address_for_a_while() {
     let server = builder().set("site.trusted_proxies", "[\"127.0.0.1/32\"]").start();
     let (_, admin) = key(&server, "admin");
     let wrong = "rck_00000000_0000000000000000000000000000000000000000";

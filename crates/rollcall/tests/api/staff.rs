@@ -23,7 +23,7 @@ fn all_pages(api: &Api, target: &str, limit: u32) -> Vec<Json> {
     }
 }
 
-/// Four users: 1 uploaded much, 2 a little and leeches, 3 only downloaded and was disabled, 4 was never heard of.
+/// Four users: 1 uploaded much, 2 a little and leeches, 3 only downloaded and was disabled, 4 never announced.
 fn start_with_users() -> (Server, Api, Api) {
     let server = builder().start();
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
@@ -94,9 +94,10 @@ fn users_are_sorted_by_what_they_moved_and_filtered_by_state() {
     }
 }
 
-/// Regression: whoever was offline in presence seeded and leeched nothing, by the presence API and on the Users page.
+/// Regression: users offline in presence had no seeding and leeching counts in the presence API and on the Users
+/// page.
 #[test]
-fn a5_the_presence_api_tells_what_people_seed_also_while_they_are_offline() {
+fn a5_the_presence_api_lists_seeded_torrents_of_offline_users_too() {
     let (_server, read, _) = start_with_users();
     let query = || read.post("/api/v1/presence/query", &json!({ "users": [2, 1, 99] })).ok()["items"].clone();
     let people = query();
@@ -123,7 +124,8 @@ fn the_queue_of_staff_has_every_kind_in_one_order() {
         let said = json!({ "infohash": format!("{number:040}"), "name": format!("new {number}"), "approved": false });
         admin.post("/api/v1/torrents", &said).ok();
     }
-    // A risk: upload without leechers. A hit-and-run: taken, and gone for three days. A dead letter: an unknown user.
+    // A risk: upload without leechers. A hit-and-run: downloaded, and absent for three days. A dead letter: an
+    // unknown user.
     let seeder = Announce::seeder(hash, 2);
     announce(&server, &cheat, &seeder.with_event(AnnounceEvent::Started));
     announce(&server, &cheat, &seeder.with_totals(5000, 0, 0).with_event(AnnounceEvent::None));

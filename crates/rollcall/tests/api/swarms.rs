@@ -127,7 +127,7 @@ fn what_is_looked_for_is_text_however_odd() {
         let refused = read.get(&format!("/api/v1/swarms?search={}", "x".repeat(long)));
         assert_eq!(problem(&refused, 400), "bad_request", "{long}");
     }
-    // More than a head can hold is refused before anybody looks at it.
+    // Longer than a request head may be: refused before parsing.
     let refused = read.get(&format!("/api/v1/swarms?search={}", "x".repeat(10_000)));
     assert!((400..=431).contains(&refused.status()), "{}", refused.status());
 }
@@ -144,7 +144,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
     let first = asked(&read, "limit=1");
     let cursor = first["next"].as_str().unwrap();
     let (_, place) = cursor.split_once('-').unwrap();
-    // Of a ranking that is long gone, of one that never was, of none.
+    // Of an expired ranking, of an unknown one, of none.
     for made in ["1", "999999999999999", "0", "000"] {
         assert_eq!(ids(&asked(&read, &format!("cursor={made}-{place}"))), [3, 2, 1], "{made}");
     }
@@ -170,7 +170,7 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
 }
 
 #[test]
-fn m10_a_site_without_a_tracker_knows_the_figures_from_the_layout_or_not_at_all() {
+fn m10_a_site_without_a_tracker_reads_the_figures_from_the_mirror() {
     let redis = RedisServer::start();
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite:{}", folder.path().join("shared.db").display());

@@ -88,7 +88,7 @@ fn swarms_are_shown_in_pages_with_addresses_for_admins() {
     assert!(shown.iter().all(|peer| peer.get("addresses").is_none()), "{shown:?}");
     assert_eq!(shown.len(), 6);
     assert_eq!(read.get("/api/v1/stats").ok()["tracker"]["peers"], 6);
-    // A swarm that nobody is on is empty; one that is not known is not there.
+    // A swarm without peers is empty; one of an unknown torrent does not exist.
     add_torrent(&server, &admin, &passkeys[0], 2);
     assert_eq!(items(&read.get(&format!("/api/v1/torrents/{}/peers", info_hash(2))).ok()).len(), 0);
     assert_eq!(

@@ -213,7 +213,7 @@ fn a5_seeding_and_leeching_lists_are_newest_first_in_pages_with_counts() {
     let mut leeched: Vec<&str> = leeching.iter().map(|one| one["infohash"].as_str().unwrap()).collect();
     leeched.sort_unstable();
     assert_eq!(leeched, [hashes[3].to_string(), hashes[4].to_string()]);
-    // Who completes changes lists; who stops leaves them.
+    // A completion moves the torrent between the lists; a stop removes it.
     let completed = Announce::seeder(hashes[3], 4).with_event(AnnounceEvent::Completed);
     announce(&server, &passkey, &completed);
     announce(&server, &passkey, &Announce::leecher(hashes[4], 5).with_event(AnnounceEvent::Stopped));

@@ -64,7 +64,8 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     assert_eq!(items(&records)[1]["actorId"], "key:tracker_api_key");
     assert!(!records.to_string().contains(USER), "{records}");
 
-    // While Redis is away, the database's yes is one; its no is none, for Redis might say yes.
+    // While Redis is unreachable, a positive result of the database counts; a negative one does not, because Redis
+    // might have the passkey.
     drop(redis);
     assert_eq!(valid(&tracker, USER), json!({ "valid": true }));
     let unknown = eventually("an answer without Redis", PATIENCE, || {

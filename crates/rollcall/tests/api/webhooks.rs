@@ -30,7 +30,7 @@ fn events_of(receiver: &HookReceiver, user: u64) -> Vec<String> {
 }
 
 #[test]
-fn the_site_is_told_of_the_first_device_in_and_the_last_one_out_whatever_happens() {
+fn webhooks_report_the_first_device_online_and_the_last_one_offline() {
     let receiver = HookReceiver::start();
     let mut server = builder()
         .set("gateway.webhook_url", quoted(&receiver.url()))
@@ -64,9 +64,9 @@ fn the_site_is_told_of_the_first_device_in_and_the_last_one_out_whatever_happens
     assert_eq!(metric(&read, "rollcall_webhook_failed_total"), 0.0);
 }
 
-/// Who is here stays here: another process in the place of the first is nobody's coming or going, and nothing is told twice.
+/// A take-over causes no presence events and no repeated webhooks.
 #[test]
-fn p11_a_take_over_is_nobodys_coming_or_going() {
+fn p11_a_take_over_causes_no_presence_events() {
     let receiver = HookReceiver::start();
     let mut server = builder()
         .set("gateway.webhook_url", quoted(&receiver.url()))

@@ -120,7 +120,7 @@ fn a_page_that_may_sign_in_may_connect_also_behind_a_proxy_that_asks_by_another_
 }
 
 #[test]
-fn who_gets_no_connection_is_told_why() {
+fn a_refused_connection_gets_a_reason() {
     let server = builder().set("gateway.allowed_origins", "[\"https://pt.example.com\"]").start();
     let refused = answer(&server, "origin: https://evil.example.com\r\n");
     assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("gateway.allowed_origins"), "{refused}");

@@ -90,7 +90,7 @@ fn an_upload_that_breaks_off_changes_nothing(server: &Server, admin: &Api) {
         connection.send(body.as_bytes());
         drop(connection);
     }
-    // Nobody is there to be told; but it is in the audit trail, as a failure.
+    // The client is gone, but the failure is in the audit trail.
     eventually_equal(3, PATIENCE, || {
         let records = admin.get("/api/v1/audit?action=passkey.refresh&limit=1000").ok();
         let is_it = |record: &&Json| record["details"].to_string().contains("incomplete");
@@ -139,7 +139,7 @@ fn an_upload_that_is_too_long_is_refused_and_changes_nothing() {
     let reply = ApiReply { reply: connection.read_reply() };
     assert_eq!(problem(&reply, 413), "too_large");
     assert!(detail(&reply).contains("upload_mib_max"));
-    // One that says so is refused before a byte of it is read.
+    // Refused by its Content-Length before a byte of it is read.
     let mut connection = RawHttp::connect(server.site_addr());
     connection.send(head(&admin, "content-length: 1048577").as_bytes());
     assert_eq!(connection.read_reply().status(), 413);

@@ -1,4 +1,4 @@
-//! Why a figure is what it is: entries, risks, accounts of a torrent, names in lists, and who is looked for.
+//! The explanation of figures: entries, risks, accounts of a torrent, names in lists, search.
 
 use domain::AnnounceEvent;
 use serde_json::{Value as Json, json};
@@ -22,7 +22,7 @@ fn entries(api: &Api, target: &str, limit: u32) -> Vec<Json> {
 }
 
 /// Tells the same story wherever the journal is kept.
-fn entries_say_why(server: &Server) {
+fn entries_explain(server: &Server) {
     let (read, admin) = (server.api(&["read"]), server.api(&["admin"]));
     let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();
     let one = add_torrent(server, &admin, &passkeys[0], 1);
@@ -76,17 +76,17 @@ fn entries_say_why(server: &Server) {
 }
 
 #[test]
-fn entries_say_why_a_figure_is_what_it_is() {
-    entries_say_why(&builder().start());
+fn entries_explain_a_figure() {
+    entries_explain(&builder().start());
 }
 
 #[test]
-fn entries_say_why_a_figure_is_what_it_is_also_on_redis() {
+fn entries_explain_a_figure_on_redis() {
     let redis = RedisServer::start();
-    entries_say_why(&builder().set("redis.url", quoted(&redis.url())).start());
+    entries_explain(&builder().set("redis.url", quoted(&redis.url())).start());
 }
 
-/// A client that fell silent for so long that the tracker forgot it, and whose counters went on: no entry says by how much.
+/// A client that the tracker forgot after a long silence, while its counters grew: no entry shows by how much.
 #[test]
 fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     let server = builder().set("tracker.announce_interval_s", 1).set("tracker.peer_grace_s", 1).start();
@@ -125,7 +125,7 @@ fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     });
     assert_eq!(second["bridged"], bridged);
     assert_eq!((&second["downloaded_low"], &second["downloaded_high"]), (&"2600".into(), &"2601".into()));
-    // The entries say less, and whose they are.
+    // The entries have fewer fields, and their user.
     let told = entries(&read, "/api/v1/users/1/entries?torrent=1", 100);
     let own: Vec<&Json> = told.iter().filter(|entry| entry["client_id"] == client["id"]).collect();
     let deltas: Vec<&Json> = own.iter().map(|entry| &entry["downloaded_delta"]).collect();
@@ -274,7 +274,7 @@ fn j8_risks_have_a_kind_with_its_figures_and_are_filtered_by_it() {
 }
 
 #[test]
-fn j8_upload_without_leechers_is_not_credited_where_the_site_says_so() {
+fn j8_upload_without_leechers_is_not_credited_if_configured() {
     let server = builder().set("limits.credit_upload_without_leechers", false).start();
     let admin = server.api(&["admin"]);
     let passkeys: Vec<_> = (1..=2).map(|id| server.add_user(id)).collect();

@@ -100,7 +100,7 @@ fn w7_a_change_that_failed_is_recorded_with_its_reason() {
 }
 
 #[test]
-fn w7_a_record_says_who_and_never_tells_a_passkey() {
+fn w7_a_record_names_the_actor_and_no_passkey() {
     let site = Site::new();
     let add = ["user", "add", "--id", "7", "--passkey", PASSKEY];
     site.run_with(&[("USER", "ada"), ("SUDO_USER", "")], &add);
@@ -122,7 +122,7 @@ fn w7_a_line_that_was_changed_is_found() {
     assert_eq!((&whole["valid"], &whole["records"], &whole["fault"]), (&json!(true), &json!(3), &Json::Null));
     let last = whole["last"]["hash"].as_str().unwrap();
     let text = site.text(&["audit", "verify", "--expect-last", last]);
-    assert!(text.contains(last) && text.contains("the chain holds"), "{text}");
+    assert!(text.contains(last) && text.contains("the chain is intact"), "{text}");
 
     let path = site.path("data/logs/audit.log");
     let lines = fs::read_to_string(&path).unwrap();
@@ -176,7 +176,7 @@ fn records_are_listed_newest_first_by_action_and_page() {
 }
 
 #[test]
-fn settings_say_where_the_trail_is_and_how_much_is_kept() {
+fn settings_set_the_path_and_retention_of_the_audit_trail() {
     let site = Site::new();
     let elsewhere = site.path("elsewhere/trail");
     let set = format!("access.audit_file={}", elsewhere.display());
@@ -221,7 +221,7 @@ fn w7_a_trail_that_cannot_be_written_stops_the_change() {
     let output = command.current_dir(site.path(".")).args(["-c", &script]).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("nothing was changed, since it could not be recorded"), "{stderr}");
+    assert!(stderr.contains("nothing was changed, because the audit trail cannot be written"), "{stderr}");
     assert_eq!(site.json(&["user", "list"])["users"].as_array().unwrap().len(), 1);
     assert!(fs::read(&path).unwrap() == full, "what there was no room for left nothing behind");
 }

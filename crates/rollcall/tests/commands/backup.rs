@@ -65,7 +65,7 @@ fn await_uploaded(server: &Server, uploaded: &str) {
     });
 }
 
-/// What a database says of users, torrents, friends and accounts, without what changes by itself.
+/// Users, torrents, friends and accounts of a database, without fields that change by themselves.
 fn story(settings: &[&str]) -> Json {
     let ask = |arguments: &[&str]| json_of(&[arguments, settings].concat());
     json!([
@@ -105,7 +105,7 @@ fn a_backup_is_made_while_the_server_runs_and_its_folder_takes_it_back() {
     assert_eq!((&restored["users"], &restored["uploaded"]), (&json!(2), &json!("100")), "{restored}");
     assert_eq!(restored["rows"], made["rows"]);
     assert_eq!(story(&folder), before);
-    // The restored server goes on counting where it was, neither twice nor from nothing.
+    // The restored server continues to account, neither twice nor from zero.
     server.start_again();
     let leecher = Announce::leecher(HASH.parse().unwrap(), 1).with_totals(100, 2000, 3000);
     announce(&server, &passkey, &leecher);
@@ -193,7 +193,7 @@ fn what_is_no_backup_is_refused_and_changes_nothing() {
     let good = site.path("good.backup");
     site.text(&["backup", text_of(&good)]);
     let exists = site.refusal(&["backup", text_of(&good)]);
-    assert!(exists.contains("is there already"), "{exists}");
+    assert!(exists.contains("exists"), "{exists}");
     let nowhere = site.refusal(&["backup", "no/such/folder/file"]);
     assert!(nowhere.starts_with("there is no folder"), "{nowhere}");
     let into = |file: &Path| {
@@ -229,7 +229,7 @@ fn sqlite(path: &Path, sql: &str) {
 }
 
 #[test]
-fn a_server_does_not_begin_empty_beside_a_database_with_users() {
+fn a_server_does_not_start_empty_beside_a_database_with_users() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7"]);
     for url in [PostgresServer::shared().fresh_database(), MariaDbServer::shared().fresh_database()] {
@@ -241,7 +241,7 @@ fn a_server_does_not_begin_empty_beside_a_database_with_users() {
     }
 }
 
-/// What the server was told by flags, commands find in the data folder.
+/// Flags of the server are recorded in the data folder for commands.
 #[test]
 fn commands_need_only_the_data_folder_of_a_server() {
     let folder = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ fn clients_are_allowed_forbidden_listed_and_removed() {
 }
 
 #[test]
-fn the_last_word_on_a_prefix_counts_and_its_name_stays() {
+fn the_last_rule_of_a_prefix_applies_and_its_name_is_kept() {
     let site = Site::new();
     site.text(&["client", "allow", "-qB", "--name", "qBittorrent"]);
     site.text(&["client", "forbid", "-qB"]);

@@ -32,7 +32,7 @@ fn printing_works_even_where_the_settings_are_broken() {
 }
 
 #[test]
-fn a_check_tells_what_differs_and_who_set_it() {
+fn check_prints_differences_and_their_origin() {
     let site = Site::new();
     site.write("rollcall.toml", "[tracker]\nannounce_interval_s = 3600\nworkers = 0\n");
     let environment = [("ROLLCALL_LIMITS__HEADER_TIMEOUT_S", "30"), ("ROLLCALL_CONFIG", "rollcall.toml")];

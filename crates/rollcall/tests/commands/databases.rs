@@ -45,7 +45,7 @@ fn users_torrents_and_clients_are_kept_on_a_server() {
         run(&["user", "disable", "7"]);
         assert_eq!(
             run(&["user", "list"]),
-            "id  enabled  adopted  passkey  name\n7   no       no       0123…\n"
+            "id  enabled  external  passkey  name\n7   no       no        0123…\n"
         );
         let hash = "0123456789012345678901234567890123456789";
         run(&["torrent", "add", "--infohash", hash, "--name", "Łódź 🦀"]);
@@ -95,7 +95,7 @@ fn a_user_with_an_id_of_the_sandbox_is_not_taken_into_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_server_is_told_without_the_password() {
+fn findings_contain_no_password() {
     let site = Site::new();
     for (url, expected) in [
         ("postgres://me:hunter2@127.0.0.1:1/site", "postgres://me@127.0.0.1:1/site cannot be reached"),

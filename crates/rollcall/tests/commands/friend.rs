@@ -22,7 +22,7 @@ fn friends_are_added_listed_and_removed_in_either_order() {
     assert_eq!(site.json(&["friend", "add", "7", "9"]), json!({ "user": 7, "friend": 9, "added": true }));
     assert_eq!(site.json(&["friend", "add", "9", "7"]), json!({ "user": 9, "friend": 7, "added": false }));
     assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 are friends now\n");
-    assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 were friends already\n");
+    assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 are already friends\n");
     assert_eq!(friends(&site, "7"), [3, 9]);
     assert!(site.text(&["friend", "list", "7"]).starts_with("friend  since\n3       1"));
     assert_eq!(site.text(&["friend", "list", "50"]), "none\n");
@@ -51,10 +51,7 @@ fn many_are_imported_from_a_file_and_again_without_harm() {
     site.write("friends.csv", &lines);
     let imported = json!({ "added": 2500, "already": 0 });
     assert_eq!(site.json(&["friend", "import", "friends.csv"]), imported);
-    assert_eq!(
-        site.text(&["friend", "import", "friends.csv"]),
-        "added 0 friendships; 2500 were there already\n"
-    );
+    assert_eq!(site.text(&["friend", "import", "friends.csv"]), "added 0 friendships; 2500 existed\n");
     assert_eq!(friends(&site, "2000"), [1999, 2001]);
     site.write("empty.csv", "");
     assert_eq!(site.text(&["friend", "import", "empty.csv"]), "added 0 friendships\n");
@@ -66,7 +63,7 @@ fn a_wrong_line_is_named_and_so_is_how_far_the_import_came() {
     site.write("short.csv", "1,2\n3,4\nfive,six\n7,8\n");
     let refusal = site.refusal(&["friend", "import", "short.csv"]);
     assert!(
-        refusal.starts_with("short.csv cannot be taken; nothing of it is in: line 3 is not a pair"),
+        refusal.starts_with("cannot import short.csv; nothing was imported: line 3 is not a pair"),
         "{refusal}"
     );
     assert!(friends(&site, "1").is_empty());
@@ -77,7 +74,9 @@ fn a_wrong_line_is_named_and_so_is_how_far_the_import_came() {
     site.write("long.csv", &lines);
     let refusal = site.refusal(&["friend", "import", "long.csv"]);
     assert!(
-        refusal.contains("000 are in, correct the rest and import it again: line 40001 names one user twice"),
+        refusal.contains(
+            "000 were imported: correct the rest and import again: line 40001 names one user twice"
+        ),
         "{refusal}"
     );
     assert_eq!(friends(&site, "1"), [1_000_001]);

@@ -27,7 +27,7 @@ fn a_key_is_shown_once_and_listed_without_its_secret() {
         }]})
     );
     let text = site.text(&["key", "create", "--name", "a", "--scope", "admin"]);
-    assert!(text.contains("key     rck_") && text.contains("shown only now"), "{text}");
+    assert!(text.contains("key     rck_") && text.contains("shown only once"), "{text}");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_revoked_key_stays_in_the_list() {
     let made = site.json(&["key", "create", "--name", "a", "--scope", "verify,read"]);
     let id = made["id"].as_str().unwrap();
     assert_eq!(site.text(&["key", "revoke", id]), format!("revoked key {id}\n"));
-    assert_eq!(site.text(&["key", "revoke", id]), format!("key {id} was revoked already\n"));
+    assert_eq!(site.text(&["key", "revoke", id]), format!("key {id} was already revoked\n"));
     assert!(site.json(&["key", "list"])["keys"][0]["revoked_at"].as_u64().unwrap() > 1_700_000_000);
     let unknown = site.refusal(&["key", "revoke", "01234567"]);
     assert_eq!(unknown, "there is no key 01234567: see rollcall key list");

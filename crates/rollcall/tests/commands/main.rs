@@ -1,4 +1,4 @@
-//! The real program, run as an operator runs it. What these tests say of JSON output is its documentation.
+//! The real program, run as an operator would. These tests document the JSON output.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
 
@@ -59,7 +59,7 @@ impl Site {
 
     fn output(&self, environment: &[(&str, &str)], arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rollcall"));
-        // Whatever the shell of whoever runs the tests has set must not decide them.
+        // The environment of the test run must not influence the tests.
         testkit::process::clear_settings_env(&mut command);
         command.current_dir(self.folder.path()).envs(environment.iter().copied()).args(arguments);
         command.output().unwrap()
@@ -74,7 +74,7 @@ impl Site {
         }
     }
 
-    /// The text of a run that must succeed and say nothing on standard error.
+    /// The output of a run that must succeed with empty standard error.
     fn text(&self, arguments: &[&str]) -> String {
         let outcome = self.run(arguments);
         assert_eq!((outcome.exit_code, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
@@ -96,7 +96,7 @@ impl Site {
     }
 }
 
-/// The first command in a folder makes the database and says so; that is tested once, not everywhere.
+/// The first command in a folder creates the database and prints a note; that is tested once.
 fn without_note(stderr: &str) -> String {
     stderr.lines().filter(|line| !line.starts_with(NEW_DATABASE)).map(|line| format!("{line}\n")).collect()
 }
@@ -104,7 +104,7 @@ fn without_note(stderr: &str) -> String {
 const NEW_DATABASE: &str = "note: there was no database at ";
 
 #[test]
-fn a_command_that_finds_no_database_says_so_once() {
+fn a_command_without_a_database_prints_one_note() {
     let site = Site::new();
     let stderr_of_list = || String::from_utf8(site.output(&[], &["user", "list"]).stderr).unwrap();
     assert!(stderr_of_list().starts_with(NEW_DATABASE));

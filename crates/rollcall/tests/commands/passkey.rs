@@ -24,14 +24,14 @@ fn a_rotated_passkey_stops_working() {
 }
 
 #[test]
-fn a_check_answers_by_exit_code_and_says_why() {
+fn check_returns_an_exit_code_and_a_reason() {
     let site = Site::new();
     let unknown = site.run(&["passkey", "check", OLD]);
     assert_eq!(unknown.exit_code, 1);
-    let text = "passkey 0000… does not work: nobody has it, and it is not on the whitelist\n";
+    let text = "passkey 0000… is not valid: no user has it, and it is not on the whitelist\n";
     assert_eq!(unknown.stdout, text);
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
-    assert_eq!(site.text(&["passkey", "check", OLD]), "passkey 0000… works: user 7\n");
+    assert_eq!(site.text(&["passkey", "check", OLD]), "passkey 0000… is valid: user 7\n");
     site.text(&["user", "disable", "7"]);
     let disabled = site.run(&["passkey", "check", OLD, "--json"]);
     assert_eq!(disabled.exit_code, 1);
@@ -40,7 +40,7 @@ fn a_check_answers_by_exit_code_and_says_why() {
 }
 
 #[test]
-fn rotating_is_refused_for_nobody_and_for_a_passkey_in_use() {
+fn rotating_is_refused_for_an_unknown_user_and_a_passkey_in_use() {
     let site = Site::new();
     assert!(site.refusal(&["passkey", "rotate", "--user", "7"]).starts_with("there is no user 7"));
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);

@@ -23,7 +23,7 @@ fn a_token_is_printed_alone_and_recorded_without_itself() {
 }
 
 #[test]
-fn without_a_secret_it_says_where_one_comes_from() {
+fn without_a_secret_the_error_names_the_remedy() {
     let site = Site::new();
     let told = site.refusal(&["token", "7"]);
     assert!(told.contains("gateway.secret") && told.contains("rollcall serve"), "{told}");

@@ -125,7 +125,7 @@ fn a_torrent_awaits_approval_is_approved_and_limited() {
     assert_eq!(site.json(&["torrent", "show", "5"])["approved"], false);
     assert_eq!(site.json(&["torrent", "approve", "5"]), json!({ "id": 5, "approved": true }));
     assert_eq!(site.json(&["torrent", "show", "5"])["approved"], true);
-    assert_eq!(site.text(&["torrent", "unapprove", OTHER_INFOHASH]), "torrent 5 awaits approval\n");
+    assert_eq!(site.text(&["torrent", "unapprove", OTHER_INFOHASH]), "torrent 5 is pending\n");
     let set = |slots: &str| site.json(&["torrent", "set", OTHER_INFOHASH, "--leech-slots", slots]);
     assert_eq!(set("20"), json!({ "id": 5, "leech_slots": 20 }));
     assert_eq!(set("unlimited"), json!({ "id": 5, "leech_slots": -1 }));

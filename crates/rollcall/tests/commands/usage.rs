@@ -88,7 +88,7 @@ fn arguments_that_do_not_go_together_are_refused() {
 }
 
 #[test]
-fn a_broken_database_is_one_line_that_says_what_to_do() {
+fn a_broken_database_is_a_one_line_error_with_a_remedy() {
     let site = Site::new();
     site.write(
         "other.db",

@@ -24,7 +24,7 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let shown = site.text(&["user", "show", "7"]);
     assert!(
         shown.starts_with(&format!(
-            "id           7\npasskey      {PASSKEY}\nenabled      yes\nadopted      no\n"
+            "id           7\npasskey      {PASSKEY}\nenabled      yes\nexternal     no\n"
         )),
         "{shown}"
     );
@@ -41,14 +41,14 @@ fn a_new_user_without_a_passkey_gets_a_random_one() {
 }
 
 #[test]
-fn lists_hide_passkeys_until_asked() {
+fn lists_hide_passkeys_by_default() {
     let site = Site::new();
     assert_eq!(site.text(&["user", "list"]), "none\n");
     assert_eq!(site.json(&["user", "list"]), json!({ "users": [] }));
     site.text(&["user", "add", "--id", "7", "--passkey", PASSKEY]);
     assert_eq!(
         site.text(&["user", "list"]),
-        "id  enabled  adopted  passkey  name\n7   yes      no       0123…\n"
+        "id  enabled  external  passkey  name\n7   yes      no        0123…\n"
     );
     let listed = |passkey: &str| {
         json!({ "users": [
@@ -126,7 +126,7 @@ fn users_that_do_not_exist_are_named() {
 }
 
 #[test]
-fn data_and_database_go_where_they_are_told() {
+fn data_and_database_are_created_at_the_given_paths() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "1"]);
     assert!(site.path("data/rollcall.db").exists());

@@ -82,14 +82,14 @@ fn a_disabled_user_is_not_helped_by_the_whitelist() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7", "--passkey", ONE]);
     site.text(&["passkey", "add", ONE]);
-    let text = "passkey 0000… works: user 7, and it is on the whitelist\n";
+    let text = "passkey 0000… is valid: user 7, and it is on the whitelist\n";
     assert_eq!(site.text(&["passkey", "check", ONE]), text);
     site.text(&["user", "disable", "7"]);
     let refused = site.run(&["passkey", "check", ONE]);
-    let text = "passkey 0000… does not work: user 7 is disabled, and it is on the whitelist\n";
+    let text = "passkey 0000… is not valid: user 7 is disabled, and it is on the whitelist\n";
     assert_eq!((refused.exit_code, refused.stdout.as_str()), (1, text));
     site.text(&["user", "remove", "7"]);
-    assert_eq!(site.text(&["passkey", "check", ONE]), "passkey 0000… works: it is on the whitelist\n");
+    assert_eq!(site.text(&["passkey", "check", ONE]), "passkey 0000… is valid: it is on the whitelist\n");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn w2_a_refresh_replaces_everything_and_can_be_undone() {
     everywhere(|site, environment| {
         let run = |arguments: &[&str]| json_of(site, environment, arguments);
         let nothing = site.run_with(environment, &["passkey", "undo"]).refusal();
-        assert!(nothing.starts_with("there is nothing to go back to"), "{nothing}");
+        assert!(nothing.starts_with("nothing to undo"), "{nothing}");
         run(&["passkey", "add", ONE]);
         let list = site.write("list.txt", format!("# users of the site\n\n  {TWO}  \r\n0123456789ABCDEF"));
         let refreshed = run(&["passkey", "refresh", text_of(&list)]);
@@ -121,7 +121,7 @@ fn w2_a_list_with_a_fault_changes_nothing() {
         json_of(site, environment, &["passkey", "add", ONE]);
         let fault = format!("{TWO}\n0123456789abcdefg\n");
         let refusal = feed(site, environment, &["passkey", "refresh"], fault.as_bytes()).refusal();
-        assert!(refusal.starts_with("standard input cannot be taken: line 2 is not a passkey"), "{refusal}");
+        assert!(refusal.starts_with("cannot import standard input: line 2 is not a passkey"), "{refusal}");
         assert!(!refusal.contains("0123456789abcdefg"), "{refusal}");
         for empty in ["", "# nobody\n"] {
             let refusal = feed(site, environment, &["passkey", "refresh"], empty.as_bytes()).refusal();
@@ -158,7 +158,7 @@ fn w2_a_refresh_that_is_killed_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_redis_that_is_away_is_told_of_and_does_not_hide_a_user() {
+fn an_unreachable_redis_is_reported_and_does_not_hide_a_user() {
     let site = Site::new();
     let environment = [("ROLLCALL_REDIS__URL", "redis://127.0.0.1:1")];
     site.text(&["user", "add", "--id", "7", "--passkey", ONE]);

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn l6_why_still_tells_what_counted_after_a_multiplier_was_ended() {
+fn l6_why_still_explains_credits_after_a_multiplier_ended() {
     let server = Server::builder(BINARY).start();
     let (passkey, other) = (server.add_user(1), server.add_user(2));
     server.cli(&["user", "set", "1", "--name", "Ada"]);
@@ -63,7 +63,7 @@ fn why_of_an_unknown_user_and_moments_that_are_none_are_refused() {
     assert_eq!(site.refusal(&["user", "why", "9"]), "there is no user 9");
     let outcome = site.run(&["multiplier", "add", "--until", "soon"]);
     assert_eq!(outcome.exit_code, 2, "{outcome:?}");
-    assert!(outcome.stderr.contains("a time from now"), "{outcome:?}");
+    assert!(outcome.stderr.contains("a duration from now"), "{outcome:?}");
     site.text(&["multiplier", "add", "--until", "2100-01-02", "--upload", "150"]);
     assert!(site.text(&["multiplier", "list"]).contains("2100-01-02 00:00"));
 }

@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 use crate::site::{Site, builder, is_long_run};
 
-/// How often somebody comes or goes, for each person there is.
+/// Connects and disconnects per user.
 const TURNS_PER_PERSON: usize = 3;
 
 #[test]
@@ -53,7 +53,7 @@ fn p5_churn_leaves_nothing_behind() {
     }
 }
 
-/// Somebody who begins and thinks better of it, at any point.
+/// A client that aborts at a random point of connecting.
 fn half_a_visit(site: &Site, random: &mut Rng) {
     let request = bench::websocket_clients::protocol::upgrade_request("rollcall");
     let mut stream = TcpStream::connect(site.server.site_addr()).unwrap();

@@ -1,12 +1,12 @@
-//! The program is killed, or stopped, with everybody online (P11).
+//! The program is killed or stopped while all users are online (P11).
 
 use bench::websocket_clients::{ClientId, CloseReason};
 use domain::clock::{Clock, SystemClock};
 
 use crate::site::{FIRST_PERSON, Site, WATCHERS, builder, people_count};
 
-/// How long people have to come back. Long enough for some of them to do so on a busy machine, and no longer than a test
-/// may wait for the others to be given up.
+/// Time for users to reconnect. Long enough for some of them on a busy machine, and no longer than a test may wait
+/// for the others to become offline.
 fn pending_s() -> usize {
     10 + people_count() / 1_000
 }
@@ -29,8 +29,7 @@ fn now() -> u64 {
 }
 
 #[test]
-fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_offline_since_they_were_last_seen()
- {
+fn p11_after_a_kill_users_are_pending_then_online_or_offline_since_last_seen() {
     let began = now();
     let mut site = Site::full(builder().set("presence.pending_s", pending_s()));
     until_remembered(&mut site);
@@ -79,14 +78,14 @@ fn p11_after_a_kill_everybody_is_pending_who_returns_is_online_and_the_rest_are_
 }
 
 #[test]
-fn p11_a_stop_says_goodbye_and_nobody_is_seen_offline_who_returns() {
+fn p11_after_a_clean_stop_no_returning_user_is_shown_offline() {
     let mut site = Site::full(builder().set("presence.pending_s", 300));
     let status = site.server.stop();
     assert!(status.success(), "{status}");
     site.until("everybody to be told", |site| site.crowd.up() == 0);
     let told = site.endings.drain(..).filter(|(_, ending)| *ending == CloseReason::Code(3001)).count();
     assert_eq!(told, site.people.len() + WATCHERS, "everybody is told that the server shuts down");
-    // Up to here nobody was shown offline: those who watch went with the others.
+    // Up to here no user was shown offline: the watchers were disconnected too.
     assert!(site.all_online());
 
     site.server.start_again();

@@ -1,4 +1,4 @@
-//! A program with many people before it, and a few who watch them.
+//! A server with many connected users and a few watchers.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use testkit::{Server, ServerBuilder, eventually, http};
 use crate::watcher::Watcher;
 
 const SECRET: &str = "a secret of tests, of at least 32 characters";
-/// People, unless `LOAD_SESSIONS` says otherwise: what a debug build on a busy machine takes in a second or two.
+/// Users, unless `LOAD_SESSIONS` is set: what a debug build on a busy machine handles in a second or two.
 const PEOPLE_DEFAULT: usize = 1_000;
-/// Those who watch; each watches every second person, as one may have only so many friends.
+/// Watchers; each watches every second user, because the number of friends is limited.
 pub const WATCHERS: usize = 4;
 /// The first person's id; watchers come before.
 pub const FIRST_PERSON: u64 = 1_000;
@@ -25,24 +25,22 @@ const OPENING_MAX: usize = 512;
 /// Generous: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A program and everybody before it.
 pub struct Site {
     pub server: Server,
     pub crowd: WebSocketClients,
     pub watchers: Vec<Watcher>,
-    /// The members who stand for people, in order of their ids.
+    /// Users in order of their ids.
     pub people: Vec<ClientId>,
-    /// Endings that nobody asked for since they were last looked at.
+    /// Unexpected disconnects since the last check.
     pub endings: Vec<(ClientId, CloseReason)>,
 }
 
-/// How many people there are.
 pub fn people_count() -> usize {
     let text = std::env::var("LOAD_SESSIONS").unwrap_or_else(|_| PEOPLE_DEFAULT.to_string());
     text.parse().unwrap_or_else(|_| panic!("LOAD_SESSIONS={text} is not a number"))
 }
 
-/// Whether somebody asked for more than what every run of the tests does.
+/// Whether this run is larger than the default.
 pub fn is_long_run() -> bool {
     std::env::var_os("LOAD_SESSIONS").is_some()
 }
@@ -52,13 +50,13 @@ pub fn builder() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))
         .set("gateway.token_hmac_secret", format!("\"{SECRET}\""))
         .set("site.metrics_open", true)
-        // A machine that is busy with other tests lets people wait; whether all are answered is what is looked at.
+        // On a busy machine users wait; only whether all are answered is checked.
         .set("gateway.connect_timeout_s", PATIENCE.as_secs())
         .set("log.level", "\"warn\"")
 }
 
 impl Site {
-    /// Starts it, with everybody befriended and nobody connected.
+    /// Starts the server with all friendships and no connections.
     pub fn start(builder: ServerBuilder) -> Site {
         bench::process::raise_file_limit();
         let server = builder.start();
@@ -83,7 +81,7 @@ impl Site {
         Site { server, crowd, watchers, people, endings: Vec::new() }
     }
 
-    /// Starts it and connects everybody; returns when every watcher sees everybody online.
+    /// Starts the server and connects all users; returns when every watcher sees all its users online.
     pub fn full(builder: ServerBuilder) -> Site {
         let mut site = Site::start(builder);
         site.open_watchers();
@@ -130,19 +128,19 @@ impl Site {
         }
     }
 
-    /// Listens until nobody is on their way, and checks that everybody made it at the first attempt.
+    /// Waits until no connection is pending, and checks that each succeeded at the first attempt.
     #[track_caller]
     pub fn all_up(&mut self, what: &str) {
         self.until(what, |site| site.crowd.opening() == 0);
         assert!(self.endings.is_empty(), "{what}: {:?}", self.endings.first());
     }
 
-    /// Whether every watcher sees everybody online whom they watch.
+    /// Whether every watcher sees all its users online.
     pub fn all_online(&self) -> bool {
         self.all_are("online")
     }
 
-    /// Whether every watcher sees everybody with this status whom they watch.
+    /// Whether every watcher sees all its users with this status.
     pub fn all_are(&self, status: &str) -> bool {
         let watched =
             |watcher: usize| (0..self.people.len()).filter(|position| position % 2 == watcher % 2).count();

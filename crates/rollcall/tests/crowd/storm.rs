@@ -1,11 +1,11 @@
 //! Everybody reconnects at once.
 //!
-//! What is promised to those who watch, and stay connected:
+//! Guarantees for watchers that stay connected:
 //!
-//! - In the end they see everybody online, and nobody who came back is left offline.
-//! - Of each person they are told at most the way out and the way back, each once, in order; who is back before the
-//!   watcher's next batch is not told of at all. There are at most a few messages in `batch_ms`.
-//! - Who has the new connection before the old one is gone is never seen offline.
+//! - In the end they see all users online; no reconnected user stays offline.
+//! - For each user they receive at most one change to offline and one back, in order; a user who reconnects before
+//!   the watcher's next batch causes none. At most a few messages per `batch_ms`.
+//! - A user whose new connection precedes the end of the old one is never shown offline.
 //! - Who keeps losing the connection is given a grace, and is not seen offline at all when back within it.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ const URGENT_WRITES_MAX: u64 = 8;
 const MESSAGE_BYTES_MIN: usize = 200 * 1024;
 
 fn site() -> Site {
-    // Longer than everybody takes to come back, however slow the machine is.
+    // Longer than all reconnects take, also on a slow machine.
     Site::full(builder().set("presence.flap_grace_s", 300))
 }
 
@@ -46,7 +46,7 @@ fn storm(site: &mut Site) -> Duration {
 }
 
 #[test]
-fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() {
+fn p4_a_reconnect_storm_is_absorbed_and_friends_receive_net_changes_only() {
     let mut site = site();
     let took = storm(&mut site);
     for watcher in &site.watchers {
@@ -69,7 +69,7 @@ fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() 
         site.people.len()
     );
 
-    // From the third time on, whoever is back within the grace was never away.
+    // From the third time on, a user who reconnects within the grace is not shown offline.
     storm(&mut site);
     let took = storm(&mut site);
     for watcher in &site.watchers {
@@ -79,7 +79,7 @@ fn p4_a_storm_of_reconnects_is_absorbed_and_friends_are_told_net_changes_only() 
 }
 
 #[test]
-fn p4_who_has_a_new_connection_before_the_old_one_is_gone_is_never_seen_offline() {
+fn p4_a_reconnect_before_the_old_connection_ends_is_never_shown_offline() {
     let mut site = site();
     site.forget_past();
     let seconds: Vec<ClientId> = site.people.clone().into_iter().take(300).collect();

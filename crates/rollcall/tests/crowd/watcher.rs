@@ -1,10 +1,10 @@
-//! Somebody who watches others, and checks that what they are told makes sense.
+//! A watching client, which checks the consistency of its feed.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 
-/// What a watcher was last told of a person.
+/// The last state received of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     pub status: String,
@@ -12,7 +12,7 @@ pub struct Shown {
     pub last_seen: Option<u64>,
 }
 
-/// One who watches. Panics when told what nobody may be told.
+/// Panics on a state that must not be sent.
 #[derive(Debug, Default)]
 pub struct Watcher {
     /// What is shown of each person now.
@@ -59,7 +59,7 @@ struct Data {
     users: Vec<User>,
     #[serde(default)]
     removed: Vec<String>,
-    /// The snapshot goes on.
+    /// The snapshot continues.
     #[serde(default)]
     more: bool,
 }
@@ -86,7 +86,7 @@ impl Watcher {
         self.snapshot == Snapshot::All
     }
 
-    /// What was told so far is no longer of interest; what is shown now is.
+    /// Forgets past changes; keeps the current state.
     pub fn forget_past(&mut self) {
         self.past.clear();
         self.publications = 0;
@@ -129,7 +129,7 @@ impl Watcher {
         self.past.entry(id).or_default().push(shown.status);
     }
 
-    /// How many people are shown with this status.
+    /// Users shown with this status.
     pub fn count(&self, status: &str) -> usize {
         self.shown.values().filter(|shown| shown.status == status).count()
     }

@@ -20,7 +20,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Runs a program at the top of the repository, without the settings of whoever runs the tests.
+/// Runs a program in the repository root, without the environment of the test run.
 #[track_caller]
 fn run(program: &str, args: &[&str]) -> Output {
     let mut command = Command::new(program);

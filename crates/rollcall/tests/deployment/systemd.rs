@@ -58,9 +58,9 @@ fn the_unit_allows_as_many_files_as_the_defaults_may_take() {
     assert!(stop > 3 * drain, "announces, journal and views drain one after the other");
 }
 
-/// `Type=notify` would wait for ever for a server that never says that it is ready.
+/// `Type=notify` would wait forever for a server that never notifies.
 #[test]
-fn the_server_tells_the_service_manager_when_it_is_ready_and_when_it_ends() {
+fn the_service_manager_is_notified_of_readiness_and_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let socket_path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&socket_path).unwrap();

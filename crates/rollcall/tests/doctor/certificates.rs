@@ -6,7 +6,7 @@ use std::process::Command;
 
 use testkit::ports::free_port;
 
-use crate::Patient;
+use crate::Installation;
 
 /// A certificate and its key, made by an authority of its own, valid for so many days.
 fn certificate(folder: &Path, name: &str, days: i32) -> (PathBuf, PathBuf) {
@@ -38,8 +38,8 @@ fn expired_certificate(folder: &Path) -> (PathBuf, PathBuf) {
     (certificate_path, key_path)
 }
 
-fn patient_with(files: &(PathBuf, PathBuf)) -> Patient {
-    Patient::new()
+fn installation_with(files: &(PathBuf, PathBuf)) -> Installation {
+    Installation::new()
         .set("tracker.https_addr", format!("127.0.0.1:{}", free_port()))
         .set("tracker.tls_cert_file", files.0.display())
         .set("tracker.tls_key_file", files.1.display())
@@ -49,21 +49,21 @@ fn patient_with(files: &(PathBuf, PathBuf)) -> Patient {
 fn a_certificate_is_judged_by_the_days_it_has_left() {
     let folder = tempfile::tempdir().unwrap();
     let good = certificate(folder.path(), "good", 90);
-    patient_with(&good).examine().is_well("certificates");
+    installation_with(&good).doctor().is_well("certificates");
     let soon = certificate(folder.path(), "soon", 10);
-    patient_with(&soon).examine().has_warning("certificates", &["expires in"], "renew");
+    installation_with(&soon).doctor().has_warning("certificates", &["expires in"], "renew");
     let over = expired_certificate(folder.path());
-    patient_with(&over).examine().has_problem("certificates", &["expired"], "renew");
+    installation_with(&over).doctor().has_problem("certificates", &["expired"], "renew");
 }
 
 #[test]
-fn a_key_of_another_certificate_or_for_everybody_to_read_is_found() {
+fn a_mismatched_or_world_readable_key_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (certificate(folder.path(), "one", 90), certificate(folder.path(), "two", 90));
-    let report = patient_with(&(one.0.clone(), two.1)).examine();
-    report.has_problem("certificates", &["do not belong together"], "tracker.tls_key_file");
+    let report = installation_with(&(one.0.clone(), two.1)).doctor();
+    report.has_problem("certificates", &["do not match"], "tracker.tls_key_file");
     std::fs::set_permissions(&one.1, std::fs::Permissions::from_mode(0o644)).unwrap();
-    patient_with(&one).examine().has_problem("certificates", &["read by everybody"], "chmod 640");
+    installation_with(&one).doctor().has_problem("certificates", &["readable by every user"], "chmod 640");
 }
 
 #[test]
@@ -71,10 +71,14 @@ fn files_that_are_missing_or_something_else_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let good = certificate(folder.path(), "good", 90);
     let missing = (folder.path().join("none.pem"), good.1.clone());
-    patient_with(&missing).examine().has_problem("certificates", &["none.pem", "cannot be read"], "ls -l");
+    installation_with(&missing).doctor().has_problem(
+        "certificates",
+        &["none.pem", "cannot be read"],
+        "ls -l",
+    );
     let swapped = (good.1.clone(), good.0.clone());
-    let report = patient_with(&swapped).examine();
-    report.has_problem("certificates", &["holds no certificate"], "BEGIN CERTIFICATE");
+    let report = installation_with(&swapped).doctor();
+    report.has_problem("certificates", &["contains no certificate"], "BEGIN CERTIFICATE");
     report.has_problem("certificates", &["tls_key_file", "not usable"], "PRIVATE KEY");
 }
 
@@ -82,6 +86,6 @@ fn files_that_are_missing_or_something_else_are_found() {
 fn the_authority_of_the_verify_endpoint_is_looked_at_too() {
     let folder = tempfile::tempdir().unwrap();
     let (authority, _) = certificate(folder.path(), "authority", 5);
-    let report = Patient::new().set("access.verify_ca_file", authority.display()).examine();
+    let report = Installation::new().set("access.verify_ca_file", authority.display()).doctor();
     report.has_warning("certificates", &["access.verify_ca_file", "expires in"], "renew");
 }

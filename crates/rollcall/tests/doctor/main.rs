@@ -1,11 +1,11 @@
-//! `rollcall doctor`: every kind of fault, made for real, is found and told with what mends it.
+//! `rollcall doctor`: each kind of fault, created for real, is found with its remedy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod certificates;
 mod databases;
+mod gateway;
 mod machine;
-mod people;
 mod redis;
 mod running;
 
@@ -18,19 +18,18 @@ use testkit::ports::free_port;
 const BINARY: &str = env!("CARGO_BIN_EXE_rollcall");
 
 /// A data folder, and settings of which nothing is wrong.
-struct Patient {
+struct Installation {
     folder: tempfile::TempDir,
     settings: Vec<String>,
 }
 
-/// What the doctor said.
 #[derive(Debug)]
 struct Report {
     exit_code: i32,
     json: Json,
 }
 
-impl Patient {
+impl Installation {
     fn new() -> Self {
         let port = free_port();
         let settings = vec![
@@ -43,7 +42,7 @@ impl Patient {
             "site.connections_max=50".to_owned(),
             "gateway.connections_max=50".to_owned(),
         ];
-        Patient { folder: tempfile::tempdir().unwrap(), settings }
+        Installation { folder: tempfile::tempdir().unwrap(), settings }
     }
 
     fn set(mut self, key: &str, value: impl std::fmt::Display) -> Self {
@@ -72,7 +71,7 @@ impl Patient {
     }
 
     #[track_caller]
-    fn examine(&self) -> Report {
+    fn doctor(&self) -> Report {
         let output = self.command(&["doctor", "--json"]).output().unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout);
         let json = serde_json::from_str(&stdout)
@@ -99,7 +98,7 @@ impl Report {
             .unwrap_or_else(|| panic!("no {grade} of {check} with {words:?}: {self:#?}"))
     }
 
-    /// There is such a problem, and what mends it has these words; the exit code says so.
+    /// Asserts a problem with these words and this remedy, and the exit code.
     #[track_caller]
     fn has_problem(&self, check: &str, words: &[&str], mend: &str) {
         let finding = self.has(check, "problem", words);
@@ -108,7 +107,7 @@ impl Report {
         assert_eq!((self.exit_code, &self.json["healthy"]), (1, &Json::from(false)));
     }
 
-    /// There is such a warning, and what mends it has these words.
+    /// Asserts a warning with these words and this remedy.
     #[track_caller]
     fn has_warning(&self, check: &str, words: &[&str], mend: &str) {
         let finding = self.has(check, "warning", words);

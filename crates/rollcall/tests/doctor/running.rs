@@ -9,7 +9,7 @@ use crate::BINARY;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn examine(server: &Server) -> crate::Report {
+fn doctor(server: &Server) -> crate::Report {
     let output = server.try_cli(&["doctor"]);
     let json = serde_json::from_slice(&output.stdout).unwrap();
     crate::Report { exit_code: output.status.code().unwrap(), json }
@@ -34,11 +34,11 @@ fn dump(server: &Server, name: &str) -> String {
 }
 
 #[test]
-fn a_running_server_is_not_mistaken_for_somebody_else() {
+fn ports_of_the_running_server_are_not_reported() {
     let server = Server::builder(BINARY).start();
-    let report = examine(&server);
-    report.has("ports", "ok", &["tracker.http_addr", "held, as it should be"]);
-    report.has("data folder", "ok", &["a server uses it right now"]);
+    let report = doctor(&server);
+    report.has("ports", "ok", &["tracker.http_addr", "in use, as expected"]);
+    report.has("data folder", "ok", &["in use by a server"]);
     assert!(report.find("ports", "problem", &[]).is_none(), "{report:#?}");
     report.is_well("database");
     report.is_well("journal");
@@ -56,14 +56,14 @@ fn what_a_server_left_behind_is_read_and_left_as_it_is() {
     // This also folds the write-ahead logs into the files, as the doctor would.
     let dumps = || ["rollcall.db", "journal.db", "activity.db"].map(|name| dump(&server, name));
     let before = (dumps(), files(&server));
-    let report = examine(&server);
+    let report = doctor(&server);
     report.has_warning("journal", &["ledger is paused"], "rollcall journal resume ledger");
     report.has("ports", "ok", &["tracker.http_addr", "free"]);
     report.is_well("database");
     assert!((dumps(), files(&server)) == before, "the doctor changes nothing");
 }
 
-/// What a group was given last says nothing about how far it is behind: on a quiet site that was long ago.
+/// The last delivered entry does not give the lag: on a quiet site it is old.
 #[test]
 fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished() {
     let redis = testkit::RedisServer::start();
@@ -77,11 +77,11 @@ fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished(
     let quiet = status["groups"].as_array().unwrap().iter().find(|group| group["group"] == "quiet").unwrap();
     assert_eq!(quiet["unread"], 1, "{status:#}");
     assert!(quiet["behind_s"].as_f64().unwrap() < 600.0, "{status:#}");
-    let report = examine(&server);
+    let report = doctor(&server);
     report.has("journal", "ok", &["the group quiet is 1 entry"]);
 }
 
-/// An entry that nobody can take: the doctor says where to look.
+/// A malformed entry: the doctor names the command to inspect it.
 #[test]
 fn dead_letters_and_failed_entries_are_found() {
     let redis = testkit::RedisServer::builder().append_only(testkit::Fsync::EverySecond).start();
@@ -95,7 +95,7 @@ fn dead_letters_and_failed_entries_are_found() {
     eventually("the entry to be given up", PATIENCE, || {
         (failed(&server.cli(&["journal", "status"])) > 0).then_some(())
     });
-    let report = examine(&server);
-    report.has_problem("journal", &["given up"], "rollcall failed list");
+    let report = doctor(&server);
+    report.has_problem("journal", &["failed, and not accounted for"], "rollcall failed list");
     report.is_well("redis");
 }

@@ -1,8 +1,8 @@
-//! "Streams: traffic from the tracker to the site", and who seeds and leeches.
+//! "Streams: traffic from the tracker to the site", and the activity lists.
 
 use serde_json::json;
 
-use crate::place::{INFOHASH, Place, is_welcome, start};
+use crate::environment::{INFOHASH, Place, is_welcome, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";

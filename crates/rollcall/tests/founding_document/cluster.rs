@@ -4,7 +4,7 @@
 use testkit::RedisCluster;
 
 use crate::accounts::xadd;
-use crate::place::{API_KEY, INFOHASH, Place, Variables, is_unknown, is_welcome};
+use crate::environment::{API_KEY, INFOHASH, Place, Variables, is_unknown, is_welcome};
 
 fn start(cluster: &RedisCluster) -> Place {
     let nodes: Vec<String> = (0..3).map(|node| format!("127.0.0.1:{}", cluster.node(node).port())).collect();

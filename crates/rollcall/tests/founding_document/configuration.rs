@@ -2,7 +2,7 @@
 
 use testkit::RedisServer;
 
-use crate::place::{Place, is_welcome, of_redis};
+use crate::environment::{Place, is_welcome, of_redis};
 
 #[test]
 fn w8_the_names_of_the_document_configure_both_processes() {

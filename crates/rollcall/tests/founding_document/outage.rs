@@ -2,7 +2,7 @@
 
 use testkit::eventually;
 
-use crate::place::{PATIENCE, Place, is_welcome, start, start_with};
+use crate::environment::{PATIENCE, Place, is_welcome, start, start_with};
 
 #[test]
 fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {
@@ -20,7 +20,7 @@ fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {
     // "The verify endpoint fails: rely on the whitelist in Redis for a while"
     place.site.kill();
     assert!(is_welcome(&place.shell.run("announce $KNOWN 1 'uploaded=5&downloaded=0&left=9'")));
-    // "... only passkeys that hit are let in": others are told to come back, not that they are unknown.
+    // "... only passkeys that hit are let in": others get `retry in`, not an unknown passkey.
     let refused = place.shell.run("announce $LATE 2 'uploaded=0&downloaded=0&left=9'");
     assert!(refused.contains("cannot be checked right now") && refused.contains("8:retry in"), "{refused}");
     // They are let in by the set, and not by what the tracker remembers: it looks them up anew once its TTL is over, or when
@@ -54,7 +54,7 @@ fn tracker_figures(place: &Place) -> String {
 }
 
 #[test]
-fn w5_where_it_is_wanted_everybody_is_refused_while_the_site_is_away() {
+fn w5_with_refuse_all_external_users_are_refused_while_the_site_is_unreachable() {
     let (_redis, mut place) = start_with(&[("ROLLCALL_ACCESS__ON_VERIFY_FAILURE", "refuse")]);
     let known = place.add_user(1);
     let other = place.add_user(2);

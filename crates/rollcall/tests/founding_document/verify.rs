@@ -1,6 +1,6 @@
 //! "The verify API (when Redis has no hit)".
 
-use crate::place::{start, start_with};
+use crate::environment::{start, start_with};
 
 #[test]
 fn w3_the_verify_endpoint_answers_as_the_document_says() {
@@ -39,7 +39,7 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
     }
     // "A service account of its own is advised": the key is good for this and nothing else.
     assert_eq!(status(&format!("{key} \"$SITE/api/v1/users\"")), "403");
-    // "All of it must go over HTTPS": the site speaks nothing else on this port.
+    // "All of it must go over HTTPS": the site serves only HTTPS on this port.
     let plain = sh.run(r#"curl -s "${SITE/https/http}/passkey/verify?passkey=abcdef012345" || true"#);
     assert!(!plain.contains("valid\":"), "{plain}");
     // "Audit": each call here, since one of one is recorded.
@@ -48,7 +48,7 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
 }
 
 #[test]
-fn w6_the_verify_endpoint_is_limited_and_says_when_to_come_back() {
+fn w6_the_verify_endpoint_is_rate_limited_with_retry_after() {
     let (_redis, place) = start_with(&[("ROLLCALL_SITE__REQUESTS_PER_KEY_PER_S", "1")]);
     // "Rate limiting: the verify endpoint should have it"
     let call = r#"curl -s -i --cacert "$CA" -H "X-API-Key: ${TRACKER_API_KEY}" "$SITE/passkey/verify?passkey=abcdef012345""#;

@@ -1,4 +1,4 @@
-//! The benchmark of presence over two gateways runs to its end, at sizes that say nothing about speed.
+//! The benchmark of presence over two gateways runs to its end, at sizes too small to measure speed.
 
 use std::path::Path;
 use std::time::Duration;

@@ -2,17 +2,18 @@
 //!
 //! The rules, each with the bounds of the documentation:
 //!
-//! - **ghost**: nobody is shown online, away or busy for longer than the TTL after their last sign of life. A gateway that
-//!   stands still cannot tell anybody anything, which is all that excuses it.
-//! - **lost**: nobody is shown offline or pending who has a device that is connected to a working gateway. What excuses it
-//!   is that the person's gateway or the watcher's stood still or could not reach Redis; between people of one gateway,
-//!   Redis excuses nothing.
-//! - **seen**: who is invisible is shown as offline. What excuses it is trouble while it was being said, never later trouble.
-//! - **late**: where everything works, a closed connection is told soon, and who is silent, or whose gateway died, is
-//!   offline when the TTL and the time to come back are over.
-//! - **back**: versions never go back on one connection, and none is told twice.
+//! - **ghost**: no user is shown online, away or busy for longer than the TTL after the last activity. Only a stalled
+//!   gateway of the watcher excuses it.
+//! - **lost**: no user with a device connected to a working gateway is shown offline or pending. Excused if the
+//!   user's or the watcher's gateway was stalled or could not reach Redis; between users of one gateway, Redis
+//!   excuses nothing.
+//! - **seen**: an invisible user is shown offline. Excused by a fault while the status was declared, never by a later
+//!   one.
+//! - **late**: without faults, a closed connection is shown soon, and a silent user, or one of a dead gateway, is
+//!   offline once the TTL and the pending time are over.
+//! - **back**: versions never decrease on one connection, and none is sent twice.
 //!
-//! Whatever a fault has broken may take [`Bounds::mend`] to be right again.
+//! Effects of a fault may last [`Bounds::mend`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,13 +23,13 @@ use crate::spans::{Ms, Spans};
 /// What is promised, in milliseconds, with the room that a busy machine needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// After the last sign of life, nobody is shown as here.
+    /// Longest time shown online after the last activity.
     pub ttl: Ms,
-    /// How long who is gone without a word may be pending.
+    /// Longest time a silently lost user may be pending.
     pub pending: Ms,
-    /// How soon everybody knows of a change.
+    /// Propagation of a change.
     pub settle: Ms,
-    /// How soon everything is right after trouble.
+    /// Recovery after a fault.
     pub mend: Ms,
     /// How soon others notice that a gateway is dead.
     pub lease: Ms,
@@ -45,7 +46,7 @@ pub struct Violation {
     pub why: String,
 }
 
-/// A status that says that somebody is here.
+/// A status that means present.
 fn is_here(status: &str) -> bool {
     matches!(status, "online" | "away" | "busy")
 }
@@ -63,7 +64,7 @@ struct Checker<'a> {
     said: BTreeMap<u64, Vec<Word<'a>>>,
 }
 
-/// What a person said, and whether it is known to hold until the next word.
+/// A declared status, and whether it is certain to hold until the next one.
 struct Word<'a> {
     said: &'a Said,
     to: Ms,
@@ -88,8 +89,8 @@ impl<'a> Checker<'a> {
         checker
     }
 
-    /// A word is firm if nothing was wrong with the gateway that heard it, nor with any that may still have to pass on
-    /// an earlier one.
+    /// A declaration is firm if there was no fault at the gateway that received it, nor at any that may still have to
+    /// pass on an earlier one.
     fn words(&self, said: &[&'a Said]) -> Vec<Word<'a>> {
         let mut doubtful_until = 0;
         let firm = |said: &'a Said| {
@@ -105,7 +106,7 @@ impl<'a> Checker<'a> {
         words
     }
 
-    /// Until when it is doubtful whether this word holds; 0 if it was said without trouble.
+    /// End of the uncertainty about this declaration; 0 without a fault.
     fn trouble_of(&self, said: &Said) -> Ms {
         if said.confirmed >= self.history.end {
             return said.sent + self.bounds.mend;
@@ -157,8 +158,8 @@ impl<'a> Checker<'a> {
         self.stays.get(&user).map_or(&[], Vec::as_slice)
     }
 
-    /// When the person had no device at all: from a last sign of life until about the next, which the gateway hears
-    /// before the device knows of it.
+    /// Time without any device: from the last activity until about the next, which the gateway receives before the
+    /// device learns of it.
     fn absences(&self, user: u64) -> Spans {
         let early = self.bounds.settle;
         let stays = self.stays_of(user).iter();
@@ -171,7 +172,7 @@ impl<'a> Checker<'a> {
         Spans::of(faults.map(|fault| (fault.from, fault.to.saturating_add(longer))))
     }
 
-    /// When a gateway, or the machine, stood still, and could tell nobody anything.
+    /// When a gateway or the machine was stalled and could send nothing.
     fn stood_still(&self, gateway: Gateway) -> Spans {
         let is_still = |fault: &Fault| match fault.kind {
             FaultKind::Frozen => fault.gateway == Some(gateway),
@@ -205,7 +206,7 @@ impl<'a> Checker<'a> {
         Spans::of(gone).without(&still)
     }
 
-    /// A device is connected to a gateway that works and is heard by the watcher's, and the person does not hide.
+    /// A device is connected to a working gateway that reaches the watcher's, and the user is visible.
     fn surely_here(&self, scene: &Scene<'_>) -> Spans {
         let mut here = Spans::default();
         for stay in self.stays_of(scene.user) {
@@ -221,7 +222,7 @@ impl<'a> Checker<'a> {
         self.said.get(&user).map_or(&[], Vec::as_slice)
     }
 
-    /// The person is surely not invisible: what was last said, or nothing, is no secret and was said without trouble.
+    /// The user is certainly not invisible: the last declaration is visible, and was made without a fault.
     fn surely_open(&self, user: u64) -> Spans {
         let words = self.words_of(user);
         let before = (0, words.first().map_or(self.history.end, |word| word.said.sent));
@@ -230,7 +231,7 @@ impl<'a> Checker<'a> {
         Spans::of([before].into_iter().chain(open))
     }
 
-    /// The person said firmly that they hide, and this watcher's gateway can have heard of it.
+    /// The user firmly declared invisible, and the watcher's gateway can have received it.
     fn surely_hidden(&self, scene: &Scene<'_>) -> Spans {
         let secret = |word: &&Word<'_>| word.is_firm && word.said.what == Some("invisible");
         let hidden = self.words_of(scene.user).iter().filter(secret).map(|word| {
@@ -245,7 +246,7 @@ impl<'a> Checker<'a> {
         Spans::of(hidden)
     }
 
-    /// Every device closed its connection, while everything worked, and time enough has passed to tell.
+    /// All devices closed their connections without a fault, long enough ago.
     fn surely_told(&self, scene: &Scene<'_>) -> Spans {
         let closed = |(from, to): (Ms, Ms)| {
             let last =
@@ -269,7 +270,7 @@ impl<'a> Checker<'a> {
     }
 
     fn any_trouble(&self) -> Spans {
-        // The dead are noticed when their lease is over, and then those who were theirs may still come back.
+        // Dead gateways are noticed at the end of their lease; afterwards their users may still reconnect.
         let longest = self.bounds.lease + self.bounds.pending + self.bounds.mend;
         self.faults(|_| true, longest)
     }

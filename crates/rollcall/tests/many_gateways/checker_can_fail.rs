@@ -63,7 +63,7 @@ fn a_right_history_is_right() {
 }
 
 #[test]
-fn who_is_shown_for_longer_than_the_ttl_is_a_ghost_whatever_was_broken_but_for_the_watchers_own_gateway() {
+fn a_user_shown_longer_than_the_ttl_is_an_error_unless_the_watchers_gateway_failed() {
     let shown = [(0, "offline"), (1_050, "online"), (41_000, "offline")];
     let silent = history(30_000, End::Silent, &shown);
     assert_broken(&silent, &["ghost"]);
@@ -72,7 +72,7 @@ fn who_is_shown_for_longer_than_the_ttl_is_a_ghost_whatever_was_broken_but_for_t
     }
     assert_broken(&with_fault(silent.clone(), FaultKind::NoRedis, None, (29_000, 45_000)), &["ghost"]);
     assert_broken(&with_fault(silent, FaultKind::Frozen, Some(1), (29_000, 40_500)), &[]);
-    // Shown until the end, and never told otherwise.
+    // Shown online until the end, without a change.
     assert_broken(&history(30_000, End::ByGateway, &[(1_050, "busy")]), &["ghost", "late"]);
     // Who never came.
     let mut never = history(30_000, End::Closed, &[(0, "online")]);
@@ -81,7 +81,7 @@ fn who_is_shown_for_longer_than_the_ttl_is_a_ghost_whatever_was_broken_but_for_t
 }
 
 #[test]
-fn who_is_connected_and_not_shown_is_lost_unless_redis_was_between_them() {
+fn a_connected_user_not_shown_is_an_error_unless_redis_was_unreachable() {
     for status in ["offline", "pending"] {
         let shown = [(0, "offline"), (1_050, "online"), (20_000, status), (20_010, "online")];
         let lost = history(OPEN, End::Open, &shown);
@@ -96,7 +96,7 @@ fn who_is_connected_and_not_shown_is_lost_unless_redis_was_between_them() {
         neighbours.looks[0].gateway = 0;
         assert_broken(&neighbours, &["lost"]);
     }
-    // Never told that somebody came.
+    // The connect is never shown.
     assert_broken(&history(OPEN, End::Open, &[(0, "offline")]), &["lost"]);
     // A snapshot that does not know (P4).
     let mut late = history(OPEN, End::Open, &[(20_000, "offline"), (20_100, "online")]);
@@ -105,7 +105,7 @@ fn who_is_connected_and_not_shown_is_lost_unless_redis_was_between_them() {
 }
 
 #[test]
-fn a_second_device_elsewhere_keeps_somebody_here() {
+fn a_second_device_on_another_gateway_keeps_a_user_online() {
     let shown = [(0, "offline"), (1_050, "online"), (30_040, "offline")];
     let mut two = history(30_000, End::Closed, &shown);
     two.stays.push(Stay { user: USER, device: 1, gateway: 2, from: 5_000, to: 60_000, end: End::Open });
@@ -114,19 +114,19 @@ fn a_second_device_elsewhere_keeps_somebody_here() {
 }
 
 #[test]
-fn who_is_invisible_may_not_be_seen_whatever_broke_afterwards() {
+fn an_invisible_user_must_not_be_shown_whatever_failed() {
     let shown =
         [(0, "offline"), (1_050, "online"), (10_100, "offline"), (30_000, "online"), (30_010, "offline")];
     let seen = saying(history(OPEN, End::Open, &shown), &[(10_000, Some("invisible"))]);
     assert_broken(&seen, &["seen"]);
     assert_broken(&with_fault(seen.clone(), FaultKind::NoRedis, None, (20_000, 29_000)), &["seen"]);
-    // What was said to a gateway in trouble may be lost with it.
+    // A declaration to a faulty gateway may be lost.
     assert_broken(&with_fault(seen.clone(), FaultKind::NoRedis, Some(0), (9_000, 40_000)), &[]);
-    // What the watcher's gateway could not hear of, it could not know.
+    // The watcher's gateway could not receive it.
     assert_broken(&with_fault(seen.clone(), FaultKind::NoRedis, Some(1), (9_000, 30_000)), &[]);
     let taken_back = saying(seen, &[(10_000, Some("invisible")), (29_990, None)]);
     assert_broken(&taken_back, &["lost"]);
-    // Pending gives away as much.
+    // Pending reveals as much.
     let shown =
         [(0, "offline"), (1_050, "online"), (10_100, "offline"), (30_000, "pending"), (30_010, "offline")];
     let hinted = saying(history(OPEN, End::Open, &shown), &[(10_000, Some("invisible"))]);
@@ -134,7 +134,7 @@ fn who_is_invisible_may_not_be_seen_whatever_broke_afterwards() {
 }
 
 #[test]
-fn where_everything_works_a_farewell_is_told_soon_and_nobody_is_waited_for_in_vain() {
+fn without_faults_departures_are_shown_soon() {
     let shown = [(0, "offline"), (1_050, "online"), (33_000, "offline")];
     let late = history(30_000, End::Closed, &shown);
     assert_broken(&late, &["late"]);

@@ -1,4 +1,4 @@
-//! A few clients by name, for stories that are told step by step.
+//! A few named clients, for scripted scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -76,12 +76,12 @@ impl Clients {
         self.crowd.now().as_millis() as Ms
     }
 
-    /// What somebody is shown of a person now.
+    /// The state currently shown.
     pub fn sees(&self, viewer: ClientId, user: u64) -> &str {
         self.all_shown(viewer, user).last().map_or("nothing", |shown| shown.status.as_str())
     }
 
-    /// All that somebody was shown of a person on this connection, in order.
+    /// All states shown on this connection, in order.
     pub fn all_shown(&self, viewer: ClientId, user: u64) -> impl DoubleEndedIterator<Item = &Shown> {
         self.feeds
             .get(&viewer)
@@ -90,7 +90,7 @@ impl Clients {
             .filter(move |shown| shown.user == user)
     }
 
-    /// Waits until somebody is shown this of a person, and says when that was.
+    /// Waits for this state, and returns when it was shown.
     #[track_caller]
     pub fn until_sees(&mut self, viewer: ClientId, user: u64, status: &str) -> Ms {
         self.until_sees_within(viewer, user, status, PATIENCE)

@@ -1,4 +1,4 @@
-//! What a feed says, as far as watchers need it.
+//! The parts of a feed that watchers need.
 
 use serde::Deserialize;
 
@@ -27,7 +27,7 @@ struct Data {
     kind: String,
     #[serde(default)]
     users: Vec<User>,
-    /// The snapshot goes on.
+    /// The snapshot continues.
     #[serde(default)]
     more: bool,
 }

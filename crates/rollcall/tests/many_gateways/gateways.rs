@@ -122,7 +122,7 @@ impl<T: Send + 'static> Lent<T> {
         let (give, back) = channel();
         std::thread::spawn(move || {
             work(&mut thing);
-            // Whoever lent it may have failed and gone.
+            // A test that held it may have panicked.
             let _ = give.send(thing);
         });
         self.back = Some(back);
@@ -168,7 +168,7 @@ impl Drop for Turn {
 /// The gateways and what they share.
 pub struct Gateways {
     pub servers: Vec<Lent<Server>>,
-    /// The network between each gateway and Redis; none on a cluster, whose nodes say themselves where they are.
+    /// The network between each gateway and Redis; none on a cluster, whose nodes announce their own addresses.
     pub networks: Vec<Proxy>,
     pub store: Lent<Store>,
     /// The address of their database.
@@ -242,7 +242,6 @@ impl Gateways {
         self.servers.len()
     }
 
-    /// Where people connect.
     pub fn address(&self, gateway: Gateway) -> SocketAddr {
         self.addresses[gateway]
     }

@@ -1,4 +1,4 @@
-//! What happened: who was connected where, what was declared, what watchers were shown, and what was broken meanwhile.
+//! What happened: connections, declared statuses, what watchers were shown, and faults.
 //!
 //! Times are those of one monotonic clock, the crowd's. Everything here is what clients know; nothing was asked of the
 //! servers.
@@ -26,7 +26,7 @@ pub struct Stay {
 pub enum End {
     /// It has not.
     Open,
-    /// With a goodbye, or without: the gateway's system is told that the connection is over.
+    /// Closed, with or without `disconnect`: the gateway's kernel sees the end of the connection.
     Closed,
     /// The device does not answer any more.
     Silent,
@@ -34,12 +34,12 @@ pub enum End {
     ByGateway,
 }
 
-/// What a person said of themselves.
+/// A declared status.
 #[derive(Clone, Debug)]
 pub struct Said {
     pub user: u64,
     pub gateway: Gateway,
-    /// A status; none takes back what was said.
+    /// None clears the declared status.
     pub what: Option<&'static str>,
     pub sent: Ms,
     /// When it was confirmed; never, if that never came.
@@ -56,7 +56,7 @@ pub struct Look {
     pub shown: Vec<Shown>,
 }
 
-/// What a watcher was shown of somebody.
+/// A state shown to a watcher.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub at: Ms,
@@ -71,7 +71,7 @@ pub struct Shown {
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Whose trouble it was; none means everybody's.
+    /// The affected gateway; none: all.
     pub gateway: Option<Gateway>,
     pub from: Ms,
     pub to: Ms,
@@ -86,7 +86,7 @@ pub enum FaultKind {
     Frozen,
     /// The gateway could not reach Redis, or Redis was not there.
     NoRedis,
-    /// The machine itself stood still: nobody can tell who was late.
+    /// The machine itself was stalled: no timing can be judged.
     Stall,
 }
 
@@ -107,7 +107,7 @@ impl History {
         self.stays.push(Stay { user, device, gateway, from: at, to: OPEN, end: End::Open });
     }
 
-    /// A device is so no longer. One that had gone before has.
+    /// Ends a device's stay, unless it has ended.
     pub fn goes(&mut self, user: u64, device: u32, at: Ms, end: End) {
         let open = |stay: &&mut Stay| stay.to == OPEN && (stay.user, stay.device) == (user, device);
         if let Some(stay) = self.stays.iter_mut().rev().find(open) {
@@ -115,7 +115,7 @@ impl History {
         }
     }
 
-    /// What a watcher hears on the present connection.
+    /// What a watcher receives on its current connection.
     pub fn look_of(&mut self, viewer: u64) -> Option<&mut Look> {
         self.looks.iter_mut().rev().find(|look| look.viewer == viewer && look.to == OPEN)
     }

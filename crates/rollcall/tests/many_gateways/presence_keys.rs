@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clients::Clients;
 use crate::gateways::{BOUNDS, COUNT, Gateways, HEARTBEAT_S, MISSED_MAX, PATIENCE, Store};
-use crate::stories::{ANN, BOB, VIEWER, public_keys, scene};
+use crate::scenarios::{ANN, BOB, VIEWER, public_keys, scene};
 
 /// How long the keys live unless they are refreshed.
 const KEYS_MS: u64 = HEARTBEAT_S * MISSED_MAX * 1_000;
@@ -52,7 +52,7 @@ fn killed_with_the_last_gateway(store: Store) {
     until_keys(&gateways, &mut clients, ANN, "");
     assert_eq!(public_keys(&gateways, ANN), ["", "", ""]);
 
-    // Whom a gateway remembers after its restart is pending, and a key that expired stays away.
+    // Users that a gateway restores are pending, and an expired key stays absent.
     gateways.servers[1].get_mut().start_again();
     let viewer = clients.connect(VIEWER, 1, &gateways, 1);
     clients.until_sees(viewer, ANN, "pending");

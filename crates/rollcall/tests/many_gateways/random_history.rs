@@ -1,19 +1,19 @@
-//! A random run: people live, things break, and at every moment what watchers were shown was true within the bounds; and
-//! when all is mended, everything is as it should be, in every view and in Redis.
+//! A random run with faults: at every moment, what watchers were shown was true within the bounds; and after the last
+//! fault everything is right, in every view and in Redis.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::checker::violations;
+use crate::faults;
 use crate::gateways::{BOUNDS, COUNT, Gateways, PATIENCE, Store};
 use crate::history::OPEN;
-use crate::people::People;
+use crate::population::Population;
 use crate::spans::Ms;
-use crate::trouble;
 
-/// People, unless `LOAD_SESSIONS` says otherwise.
+/// Users, unless `LOAD_SESSIONS` is set.
 const PEOPLE_DEFAULT: u64 = 300;
-/// When all is mended, everything is right after this: what was lost is noticed when people are watched again.
+/// After the last fault, everything is right within this time: losses are noticed when watched users are read again.
 const CONVERGE_LIMIT: Duration = Duration::from_secs(75);
 /// What takes longer than this is worth a line.
 const SLOW_MS: Ms = 2_000;
@@ -45,23 +45,23 @@ fn run(store: Store) {
     eprintln!("with ROLLCALL_SEED={seed}");
     let mut gateways = Gateways::start(store);
     let count = from_environment("LOAD_SESSIONS").unwrap_or(PEOPLE_DEFAULT);
-    let mut people = People::new(&gateways, count, seed);
-    people.until(&gateways, "everybody to be connected", PATIENCE, People::is_settled);
+    let mut people = Population::new(&gateways, count, seed);
+    people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
     converge(&mut people, &gateways);
 
     people.set_busy(true);
     let until = people.now() + from_environment("GATEWAYS_S").unwrap_or(0) * 1_000;
     loop {
-        let acts = trouble::acts(&mut people.random, gateways.store.get());
-        trouble::play(&mut people, &mut gateways, &acts);
+        let acts = faults::acts(&mut people.random, gateways.store.get());
+        faults::play(&mut people, &mut gateways, &acts);
         if people.now() >= until {
             break;
         }
     }
     people.set_busy(false);
-    people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
+    people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
     people.say_last_words();
-    people.until(&gateways, "everybody to be understood", PATIENCE, People::is_understood);
+    people.until(&gateways, "everybody to be understood", PATIENCE, Population::is_understood);
     converge(&mut people, &gateways);
     let end = people.now();
     people.history.finish(end);
@@ -74,7 +74,7 @@ fn run(store: Store) {
 
 /// Lives until every watcher sees what is so.
 #[track_caller]
-fn converge(people: &mut People, gateways: &Gateways) {
+fn converge(people: &mut Population, gateways: &Gateways) {
     let since = people.now();
     while people.now() < since + SLOW_MS && !people.differences().is_empty() {
         people.live(gateways);
@@ -91,8 +91,8 @@ fn converge(people: &mut People, gateways: &Gateways) {
     eprintln!("{:>6} ms: every view is right after {} ms", people.now(), people.now() - since);
 }
 
-/// What is known of the first person who is shown wrongly: by whom, and what Redis says.
-fn diagnosis(people: &People, gateways: &Gateways) -> String {
+/// Details of the first user shown wrongly: by which watcher, and the state in Redis.
+fn diagnosis(people: &Population, gateways: &Gateways) -> String {
     let differences = people.differences();
     let Some((_, user, _, truth)) = differences.first() else { return String::new() };
     let shown: Vec<String> = people
@@ -119,7 +119,7 @@ fn diagnosis(people: &People, gateways: &Gateways) -> String {
 }
 
 #[track_caller]
-fn assert_true_at_every_moment(people: &People, seed: u64) {
+fn assert_true_at_every_moment(people: &Population, seed: u64) {
     let history = &people.history;
     let found = violations(history, &BOUNDS);
     let mut by_rule: BTreeMap<&str, usize> = BTreeMap::new();
@@ -144,14 +144,14 @@ fn assert_true_at_every_moment(people: &People, seed: u64) {
     );
 }
 
-/// The keys that any program may read say what is so, and nothing is left of gateways that are gone. People live on
-/// meanwhile: on a busy machine this takes longer than somebody who is silent is here.
+/// The public keys are right, and nothing is left of dead gateways. Clients keep running meanwhile: on a busy machine
+/// this takes longer than the TTL of a silent user.
 #[track_caller]
-fn assert_redis_is_right(people: &mut People, gateways: &Gateways) {
+fn assert_redis_is_right(people: &mut Population, gateways: &Gateways) {
     let store = gateways.store.get();
     let names: Vec<String> = (0..COUNT).map(|gateway| gateways.name(gateway)).collect();
     let (truth, places) = (people.truth(), people.places());
-    // Each look costs a process; a share of the people says as much.
+    // Each check starts a process, so only a sample of users is checked.
     let step = (truth.len() / 60).max(1);
     for (user, status) in truth.iter().step_by(step) {
         let is_shown = status != "offline";

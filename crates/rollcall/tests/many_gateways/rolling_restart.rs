@@ -1,5 +1,5 @@
-//! Three gateways are restarted one after the other, with people on all of them and the published SDKs connected through
-//! what stands for a load balancer: nobody is shown offline who was not.
+//! Three gateways are restarted one after the other, with users on all of them and the published SDKs connected
+//! through a simulated load balancer: no online user is shown offline.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use serde_json::json;
 use testkit::Proxy;
 
 use crate::agent::{Agent, Kind};
+use crate::faults::{self, PlannedFault};
 use crate::gateways::{COUNT, Gateways, PATIENCE, SECRET, Store};
-use crate::people::People;
-use crate::trouble::{self, Trouble};
+use crate::population::Population;
 
 const PEOPLE: u64 = 100;
-/// Users with SDKs, who are friends of each other.
+/// Users with SDKs, friends of each other.
 const OF_JAVASCRIPT: u64 = 500;
 const OF_PYTHON: u64 = 501;
 
@@ -50,12 +50,12 @@ impl Guest {
 }
 
 #[test]
-fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
+fn p15_a_rolling_restart_shows_no_online_user_offline() {
     let set = |builder: testkit::ServerBuilder| builder.set("presence.pending_s", 30);
     let mut gateways = Gateways::start_with(Store::single(), set);
-    let mut people = People::new(&gateways, PEOPLE, 7);
+    let mut people = Population::new(&gateways, PEOPLE, 7);
     friends::write_to(&gateways.database, &[(OF_JAVASCRIPT, OF_PYTHON)]).unwrap();
-    people.until(&gateways, "everybody to be connected", PATIENCE, People::is_settled);
+    people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
     let mut guests = [
         Guest::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
         Guest::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
@@ -64,16 +64,16 @@ fn p15_a_rolling_restart_shows_nobody_offline_who_was_not() {
         let friend = guest.friend.clone();
         guest.agent.wait_status(&friend, "online");
     }
-    let right = |people: &People| people.differences().is_empty();
+    let right = |people: &Population| people.differences().is_empty();
     people.until(&gateways, "every view to be right", PATIENCE, right);
     let (began, truth) = (people.now(), people.truth());
 
     for gateway in 0..COUNT {
-        // The balancer sends nobody to a gateway that is about to stop.
+        // The balancer sends no client to a gateway that is about to stop.
         let next = gateways.address((gateway + 1) % COUNT);
         guests.iter().for_each(|guest| guest.door.redirect_to(next));
-        trouble::play(&mut people, &mut gateways, &[vec![Trouble::Restart(gateway)]]);
-        people.until(&gateways, "everybody to be back", PATIENCE, People::is_settled);
+        faults::play(&mut people, &mut gateways, &[vec![PlannedFault::Restart(gateway)]]);
+        people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
         people.until(&gateways, "every view to be right", PATIENCE, right);
     }
     for look in &people.history.looks {

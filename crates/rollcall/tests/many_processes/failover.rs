@@ -7,7 +7,7 @@ use std::time::Duration;
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Family, Plan, Population, RedisCluster, RedisServer, ServerBuilder, eventually};
 
-use crate::restless::{Restless, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, quoted};
 
 const STREAM: &str = "tracker:traffic";
@@ -62,7 +62,7 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
         let dead = cluster.kill_master_of(STREAM);
         let next = cluster.wait_master_of(STREAM);
         assert_ne!(dead, next);
-        // Whoever is master now has nobody to wait for until the dead one is back as its replica.
+        // The new master has no replica to wait for until the dead one returns.
         cluster.node_mut(dead).restart();
         wait_appended(&cluster, 300);
         drop(over);
@@ -75,16 +75,16 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
     site.wait_logged(&["journal accepts entries again"]);
 }
 
-/// Without it, what the dead master had confirmed and not passed on is gone. Heartbeats are answered from memory all the
-/// while, without one failure, and totals make up for the bytes.
+/// Without it, entries that the dead master had confirmed but not replicated are lost. Regular announces are answered
+/// from memory throughout, and totals make up for the bytes.
 #[test]
 fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
     let mut cluster = cluster();
     let site = site_on(&cluster, builder().set("journal.ack_timeout_ms", 30_000));
     let ways = [Way::KeptAlive, Way::OneShot, Way::Udp, Way::KeptAlive];
     let server = site.server.addr(Family::V4);
-    let clients: Vec<Restless> =
-        ways.iter().zip(1..).map(|(way, user)| Restless { way: *way, user, server }).collect();
+    let clients: Vec<BusyClients> =
+        ways.iter().zip(1..).map(|(way, user)| BusyClients { way: *way, user, server }).collect();
     site.sql(&registration(&clients));
     eventually("users and the torrent to be known", PATIENCE, || {
         let knows = |user| matches!(site.server.try_scrape(&passkey_of(user), &info_hash_of(1)), Ok(Some(_)));

@@ -22,7 +22,7 @@ fn heartbeat(server: &Server, token: &str, device: &str, more: Value) {
 }
 
 #[test]
-fn p3_people_of_one_gateway_are_seen_at_the_other_and_by_any_program() {
+fn p3_users_of_one_gateway_are_visible_on_the_other_and_in_the_public_keys() {
     let shared = || {
         builder()
             .set("gateway.token_hmac_secret", quoted(SECRET))

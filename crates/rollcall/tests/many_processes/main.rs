@@ -5,11 +5,11 @@
 #[path = "../site/mod.rs"]
 mod site;
 
+mod busy_clients;
 mod failover;
 mod gateways;
 mod nodes;
-mod restless;
 mod starts;
 mod take_over;
 mod three_nodes;
-mod warm;
+mod warm_start;

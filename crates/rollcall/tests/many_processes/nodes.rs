@@ -4,7 +4,7 @@ use domain::AnnounceEvent;
 use testkit::{RedisServer, Server, eventually, http};
 
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, quoted};
-use crate::warm::{counts, register, say, wait_known};
+use crate::warm_start::{counts, register, say, wait_known};
 
 /// The site's own server, and two trackers more.
 struct Nodes {
@@ -113,6 +113,6 @@ fn entries_that_were_trimmed_before_a_node_read_them_are_noticed() {
     signal("-CONT");
     nodes.wait_counts(1, 2);
     assert!(metric(&nodes.others[0], "rollcall_replication_resyncs_total") >= 1.0);
-    assert!(nodes.others[0].log().contains("entries of the journal are missing"));
+    assert!(nodes.others[0].log().contains("journal entries are missing"));
     nodes.others[1].stop();
 }

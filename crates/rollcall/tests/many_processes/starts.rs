@@ -8,7 +8,7 @@ use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Plan, Population, SwarmCounts, eventually};
 
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, durable_redis};
-use crate::warm::{counts, register, say};
+use crate::warm_start::{counts, register, say};
 
 const HOUR_S: i64 = 60 * 60;
 /// More than a start reads without writing a snapshot.
@@ -33,7 +33,7 @@ fn restart_while_the_clock_is_set(redis: Option<testkit::RedisServer>) {
         assert_eq!(counts(&site.server), before, "after a stop, with the clock {:+} s", -ahead_s);
     }
     let log = site.server.log();
-    assert!(!log.contains("cannot be used"), "every snapshot was of use");
+    assert!(!log.contains("is unusable"), "every snapshot was of use");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn l6_every_byte_counts_once_while_the_wall_clock_is_set_on_redis() {
 /// How many entries each start read.
 fn entries_read(site: &Site) -> Vec<u64> {
     let log = site.server.log();
-    let starts = log.lines().filter(|line| line.contains("\"swarms brought back\""));
+    let starts = log.lines().filter(|line| line.contains("\"swarms restored\""));
     starts
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["entries"].as_u64().unwrap())
         .collect()

@@ -1,4 +1,4 @@
-//! A new process takes the place of the one that runs, and nobody notices.
+//! A new process replaces the running one without an error for any client.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -9,15 +9,17 @@ use testkit::population::{info_hash_of, passkey_of};
 use testkit::process::Process;
 use testkit::{Announce, Family, RawHttp, RedisServer, Server, ServerBuilder, eventually};
 
-use crate::restless::{Restless, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder};
 
 const WAYS: [Way; 3] = [Way::KeptAlive, Way::OneShot, Way::Udp];
 
 /// Two clients for each way, one for each family of addresses.
-fn clients(server: &Server) -> Vec<Restless> {
+fn clients(server: &Server) -> Vec<BusyClients> {
     let both = WAYS.iter().flat_map(|way| [Family::V4, Family::V6].map(|family| (*way, family)));
-    both.zip(1..).map(|((way, family), user)| Restless { way, user, server: server.addr(family) }).collect()
+    both.zip(1..)
+        .map(|((way, family), user)| BusyClients { way, user, server: server.addr(family) })
+        .collect()
 }
 
 /// Says that it is over, also when a test fails.
@@ -29,7 +31,7 @@ impl Drop for UntilDropped<'_> {
     }
 }
 
-/// Nobody is told to come back because the machine is busy.
+/// No request is refused because the machine is busy.
 fn patient() -> ServerBuilder {
     builder().set("journal.ack_timeout_ms", 15_000)
 }
@@ -108,16 +110,16 @@ fn a_new_process_that_fails_leaves_the_old_one_serving() {
     let output = server.take_over_in_vain(&[&both]);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && complaint.contains("the port is taken"), "{complaint}");
-    site.wait_logged(&["did not; this one goes on"]);
+    site.wait_logged(&["take-over failed; this process continues"]);
 
-    // Somebody who knows nothing of the protocol, and somebody who speaks another version of it.
+    // A process without the protocol, and one with another version.
     use std::io::{Read, Write};
     let mut stranger = std::os::unix::net::UnixStream::connect(&offered).unwrap();
     let hello = br#"{"say":"hello","protocol":99}"#;
     stranger.write_all(&[&(hello.len() as u32).to_be_bytes()[..], hello].concat()).unwrap();
     let mut refusal = String::new();
     stranger.read_to_string(&mut refusal).unwrap();
-    assert!(refusal.contains("another version of the protocol"), "{refusal}");
+    assert!(refusal.contains("incompatible take-over protocol"), "{refusal}");
 
     let announce = Announce::leecher(info_hash_of(1), 1);
     let reply = server.announce(Family::V4, &passkey, &announce);
@@ -141,10 +143,10 @@ fn held_up(site: &Site, name: &str) -> Process {
     next
 }
 
-/// Stopping one of the two never leaves nobody: stopped while it warms up, the new one goes and the old one serves on;
-/// and if it is the old one that is stopped, the new one waits for its end and serves.
+/// Stopping one process always leaves the other serving: if the new one is stopped while it starts, the old one
+/// continues; if the old one is stopped, the new one waits for its end and serves.
 #[test]
-fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
+fn a_process_stopped_during_a_take_over_leaves_the_other_serving() {
     let mut site = Site::start(builder(), Some(RedisServer::start()), DatabaseKind::Sqlite);
     let offered = site.server.data_folder().join("take-over.sock");
     eventually("the offer", PATIENCE, || offered.exists().then_some(()));
@@ -158,7 +160,7 @@ fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
 
     let mut next = held_up(&site, "second.log");
     eventually("the old one to see it", PATIENCE, || {
-        (site.server.log().matches("prepares to take over").count() == 2).then_some(())
+        (site.server.log().matches("is preparing to take over").count() == 2).then_some(())
     });
     site.redis().thaw();
     assert!(site.server.stop().success());
@@ -173,13 +175,13 @@ fn who_is_told_to_stop_during_a_take_over_leaves_the_other_serving() {
 
 /// Somebody else holds the folder for longer than it should: it is tried until it is free.
 #[test]
-fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
+fn a_data_folder_lock_is_retried() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
     assert!(site.server.stop().success());
     let held = std::fs::File::open(site.server.data_folder().join("lock")).unwrap();
     held.lock().unwrap();
     site.server.start_again();
-    site.wait_logged(&["the data folder cannot be taken", "every second"]);
+    site.wait_logged(&["cannot lock the data folder", "every second"]);
     let offered = site.server.data_folder().join("take-over.sock");
     assert!(!offered.exists());
     drop(held);
@@ -188,14 +190,14 @@ fn who_does_not_get_the_data_folder_at_once_gets_it_later() {
 }
 
 #[test]
-fn where_nobody_serves_a_take_over_is_a_start_and_a_killed_server_is_nobody() {
+fn a_take_over_without_a_running_server_is_a_start() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);
     let offered = site.server.data_folder().join("take-over.sock");
     eventually("the offer", PATIENCE, || offered.exists().then_some(()));
     site.server.kill();
     assert!(offered.exists(), "a killed server leaves it behind");
     site.server.take_over();
-    assert!(site.server.log().contains("there is nothing to take over"));
+    assert!(site.server.log().contains("starting without a take-over"));
 
     let mut kept = RawHttp::connect(site.server.addr(Family::V4));
     assert_eq!(kept.get("/nothing").status(), 404);

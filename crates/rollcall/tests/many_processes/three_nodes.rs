@@ -17,7 +17,7 @@ use crate::site::{Database, DatabaseKind, PATIENCE, Site, builder, quoted};
 const PAYLOAD_BYTES: usize = 1536 * 1024;
 /// Kills, at the least; as many more as the transfers take.
 const KILLS_MIN: usize = 5;
-/// How long a killed node stays away.
+/// Downtime of a killed node.
 const AWAY: Duration = Duration::from_millis(600);
 /// How long the transfers may take in all.
 const TRANSFER_LIMIT: Duration = Duration::from_secs(120);
@@ -26,18 +26,18 @@ const TRANSFER_LIMIT: Duration = Duration::from_secs(120);
 /// announces to all trackers of a torrent at once.
 const CLIENTS: [StartClient; 4] = [Libtorrent::start, Aria2::start, Transmission::start, Libtorrent::start];
 
-/// What a client said, at whichever node.
+/// Announced totals of a client, at any node.
 #[derive(Default)]
 struct Told {
-    /// Its counters when it was last heard.
+    /// Its counters at the last accepted announce.
     moved: Moved,
-    /// Whether it said so. A client whose goal is reached while its node is dead tells another one no more than that
+    /// Whether it sent `completed`. A client that completes while its node is dead sends another node only that
     /// nothing is left.
     has_completed: bool,
 }
 
 struct Nodes {
-    /// The first node does everything, the second keeps accounts, too, the third only hears announces.
+    /// The first node has all roles, the second also the ledger, the third only the tracker.
     site: Site,
     others: [Server; 2],
     torrent: TorrentFile,
@@ -94,7 +94,7 @@ impl Nodes {
         CLIENTS[number](&Assignment { torrent: &self.torrent, trackers, role, family: Family::V4 })
     }
 
-    /// Waits until every node says: so many seeders, leechers and completed.
+    /// Waits until every node has these counts of seeders, leechers and completed.
     #[track_caller]
     fn wait_counts(&self, expected: (i64, i64, i64)) {
         for index in 0..3 {
@@ -106,7 +106,7 @@ impl Nodes {
         }
     }
 
-    /// What each user's client said, by whichever node it was heard.
+    /// Totals of each user's client, whichever node received them.
     fn told(&self) -> BTreeMap<u64, Told> {
         let listed = self.site.redis().cli(&["XRANGE", "tracker:traffic", "-", "+"]);
         let mut told: BTreeMap<u64, Told> = BTreeMap::new();
@@ -175,11 +175,11 @@ fn t3_real_clients_on_three_nodes_of_which_one_is_always_dying() {
     nodes.site.assert_nothing_failed(&end);
     let claimed = nodes.told().into_iter().map(|(user, told)| (user, told.moved)).collect();
     let books = nodes.site.books();
-    crate::site::books::assert_same("user", &claimed, &books.users);
+    crate::site::accounts::assert_same("user", &claimed, &books.users);
     for leecher in 2..=4 {
         assert!(books.users[&leecher].downloaded >= PAYLOAD_BYTES as u128, "{:?}", books.users[&leecher]);
     }
-    // Who says `completed` to several nodes before they have heard of each other has completed once.
+    // A client that sends `completed` to several nodes before they replicate has completed once.
     for (user, told) in told.iter().filter(|(user, _)| **user != 1) {
         let completions = books.completions.get(&(*user, 1)).copied().unwrap_or_default();
         assert_eq!(completions, u64::from(told.has_completed), "user {user}");

@@ -1,4 +1,4 @@
-//! Programs that tests speak to over their standard input and output: published SDKs, our libraries, a browser.
+//! Programs that tests control over standard input and output: published SDKs, our libraries, a browser.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -86,7 +86,7 @@ fn installed(script: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
-/// Something that a program has said, and when.
+/// A message of a program, and its time.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// When.
@@ -113,10 +113,10 @@ pub struct Agent {
     heard: Receiver<Event>,
     /// Heard while something else was waited for.
     unread: VecDeque<Event>,
-    /// All that was read, for those who look for what went wrong.
+    /// Everything read, for error messages.
     read: Vec<Event>,
     last_id: u64,
-    /// Where several people look, in a browser: through whose eyes.
+    /// In a browser with several users: whose page.
     pub viewer: Option<&'static str>,
     /// Removed last.
     pub folder: TempDir,
@@ -194,7 +194,7 @@ impl Agent {
         self.last_id
     }
 
-    /// Waits for the next thing that `pick` takes; what it leaves is gone.
+    /// Waits for the next message that `pick` accepts; others are dropped.
     #[track_caller]
     pub fn wait_for<T>(&mut self, what: &str, pick: impl FnMut(&Event) -> Option<T>) -> T {
         self.wait_within(what, PATIENCE, pick)
@@ -226,13 +226,13 @@ impl Agent {
         })
     }
 
-    /// Waits until a person is shown with this status, and says when that was and what is shown.
+    /// Waits until a user is shown with this status; returns when, and what is shown.
     #[track_caller]
     pub fn wait_status(&mut self, user: &str, status: &str) -> Sighting {
         self.wait_shown(&format!("{user} to be {status}"), user, |shown| shown["status"] == status)
     }
 
-    /// Waits until a person is shown as `is_right` says.
+    /// Waits until a user is shown as `is_right` accepts.
     #[track_caller]
     pub fn wait_shown(&mut self, what: &str, user: &str, is_right: impl Fn(&Value) -> bool) -> Sighting {
         let viewer = self.viewer;
@@ -252,7 +252,7 @@ impl Agent {
         Sighting { at, user: shown, before }
     }
 
-    /// All that has been said up to now and not been read.
+    /// All unread messages.
     pub fn drain(&mut self) -> Vec<Event> {
         self.unread.drain(..).chain(self.heard.try_iter()).collect()
     }
@@ -289,7 +289,7 @@ pub struct Sighting {
     pub before: Vec<(Duration, String)>,
 }
 
-/// The people that something is said of: by the feed, or by a library's map of friends.
+/// Users in the message: of the feed, or of a library's map of friends.
 fn users_in(said: &Value) -> impl Iterator<Item = &Value> {
     let of_feed = said["data"]["users"].as_array().into_iter().flatten();
     let of_map = (said["event"] == "friend").then(|| &said["user"]);

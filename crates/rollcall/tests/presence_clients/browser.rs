@@ -1,8 +1,8 @@
-//! Two people with pages in a real Chromium, driven by its DevTools protocol. What the one does with the page, the other
-//! sees, in the document's times.
+//! Two users with pages in a real Chromium, driven by its DevTools protocol. What one does with the page, the other
+//! sees within the documented times.
 //!
-//! A page is hidden by another tab in front of it, as people do it; "offline" is the browser's own emulation; a tab is closed
-//! as its cross does it.
+//! A page is hidden by another tab in front of it; "offline" is the browser's own emulation; a tab is closed as by
+//! its close button.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testkit::{Server, eventually, promised};
 
 use crate::agent::{Agent, Kind, PATIENCE, Sighting, now};
-use crate::scene::{identity, people, quick_ladder, server, url};
+use crate::fixture::{identity, people, quick_ladder, server, url};
 
 /// Without input for this long, the first person's page is inactive.
 const IDLE_MS: u64 = 3000;
@@ -42,7 +42,7 @@ impl Drop for Browser {
     }
 }
 
-/// A browser in which person 2 looks at what becomes of person 1.
+/// A browser in which user 2 watches user 1.
 struct Pages {
     server: Server,
     browser: Browser,
@@ -96,7 +96,7 @@ impl Pages {
 #[test]
 fn p8_a_hidden_page_is_in_the_background_and_an_unattended_one_is_away() {
     let mut pages = pages(IDLE_MS);
-    // Nobody touches it: inactive, so away.
+    // No input: inactive, so away.
     pages.wait_status("away");
     pages.act("touch", json!({}));
     pages.wait_status("online");
@@ -161,7 +161,7 @@ fn p12_a_lost_network_is_offline_and_online_again_when_it_is_back() {
     let since = now();
     pages.act("offline", json!({"on": true}));
     let gone = pages.wait_status("offline");
-    // Never later than the ladder of P7 takes: 15 s, and a ping of 2 s for what was heard last.
+    // No later than the times of P7: 15 s, and a ping of 2 s before the last activity.
     assert!(gone.at - since < Duration::from_secs(20), "{gone:?}");
     pages.act("offline", json!({"on": false}));
     pages.wait_status("online");
@@ -183,9 +183,8 @@ fn p9_a_page_that_hangs_is_away_and_not_offline() {
     assert!(!pages.server.log().contains("panicked"), "{}", pages.server.log());
 }
 
-/// A browser freezes pages that nobody looks at: no script runs, and no ping of the protocol is answered. P8 gives such a
-/// page its time (30 s here) before it is away. When it goes on, its SDK finds that it has heard no ping for long, and connects
-/// anew.
+/// A browser freezes background pages: no script runs, and no ping of the protocol is answered. P8 gives such a page
+/// 30 s here before it is away. When it resumes, its SDK notices the missing pings and reconnects.
 #[test]
 fn p8_a_frozen_page_in_the_background_is_away_after_its_time_and_not_before() {
     let mut pages = pages(0);

@@ -8,7 +8,7 @@ use testkit::process::Process;
 use testkit::{Server, eventually};
 
 use crate::agent::{self, Agent, Kind};
-use crate::scene::{arrive, people, server, until_remembered, url};
+use crate::fixture::{arrive, people, server, until_remembered, url};
 
 macro_rules! suite {
     ($($name:ident => $kind:expr;)*) => {$(
@@ -26,8 +26,8 @@ macro_rules! suite {
             }
 
             #[test]
-            fn p18_who_closes_says_so_before_it_closes() {
-                super::who_closes_says_so($kind);
+            fn p18_a_client_sends_disconnect_before_it_closes() {
+                super::a_client_sends_disconnect_on_close($kind);
             }
 
             #[test]
@@ -52,9 +52,9 @@ fn the_javascript_library_passes_its_own_tests() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Of the JavaScript library its own tests say the same (`clients/js/tests/small.test.mjs`).
+/// The JavaScript library's own tests cover the same (`clients/js/tests/small.test.mjs`).
 #[test]
-fn p18_the_python_library_tells_of_ten_failed_reconnects_and_goes_on_trying() {
+fn p18_the_python_library_reports_ten_failed_reconnects_and_keeps_retrying() {
     let mut server = server().start();
     people(&server, &[1], &[]);
     let mut one = arrive(Kind::PythonLibrary, &server, "1", "laptop");
@@ -66,8 +66,8 @@ fn p18_the_python_library_tells_of_ten_failed_reconnects_and_goes_on_trying() {
     one.wait_event("connected");
 }
 
-/// The history tells a goodbye from a connection that broke.
-fn who_closes_says_so(kind: Kind) {
+/// The history distinguishes a disconnect from a lost connection.
+fn a_client_sends_disconnect_on_close(kind: Kind) {
     let (server, mut one, mut two) = two_friends(kind);
     let api = server.api(&["read", "admin"]);
     one.wait_status("2", "online");
@@ -81,7 +81,7 @@ fn who_closes_says_so(kind: Kind) {
     assert_eq!(cause, "close");
 }
 
-/// The example as its own head tells how to run it.
+/// The example, run as its own comment describes.
 #[test]
 fn the_python_example_prints_friends_as_they_come_and_go() {
     let server = server().start();
@@ -196,8 +196,8 @@ fn typing_devices_rooms_and_tracking(kind: Kind) {
     assert_eq!(event.said["code"], 3503, "{event:?}");
 }
 
-/// What was declared is the person's and kept by the server; what the session looks at, and whether somebody looks, is told
-/// anew. What is asked for without a server is said as soon as there is one.
+/// The declared status is stored by the server; subscriptions and app state of the session are sent again. Requests
+/// without a connection are sent after the reconnect.
 fn everything_is_restored_after_a_reconnect(kind: Kind) {
     let (mut server, mut one, mut two) = two_friends(kind);
     let mut three = arrive(kind, &server, "3", "other");

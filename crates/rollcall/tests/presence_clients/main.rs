@@ -1,13 +1,13 @@
-//! Presence as real clients see it: the published SDKs, unchanged; our own libraries; pages in a real Chromium; processes
-//! that stop, die or lose their network without a word.
+//! Presence with real clients: the published SDKs, unchanged; our own libraries; pages in a real Chromium; processes
+//! that stop, die or lose their network silently.
 //!
-//! Each client is a program in `agents/` that takes commands and tells what happens; see `agent`. Every test has a server
-//! and people of its own.
+//! Each client is a program in `agents/` that takes commands and reports events; see `agent`. Every test has its own
+//! server and users.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
 mod browser;
+mod fixture;
 mod libraries;
 mod published_sdks;
-mod scene;
 mod silence;

@@ -6,7 +6,7 @@ use domain::clock::{Clock, SystemClock};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Kind, now};
-use crate::scene::{SECRET, arrive, identity, people, server, until_remembered, url};
+use crate::fixture::{SECRET, arrive, identity, people, server, until_remembered, url};
 
 const ROOM: &str = "room:lobby";
 
@@ -26,7 +26,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn rooms_tell_who_is_in_who_comes_and_who_goes() {
+            fn rooms_report_members_joins_and_leaves() {
                 super::rooms($kind);
             }
 
@@ -41,7 +41,7 @@ macro_rules! suite {
             }
 
             #[test]
-            fn who_is_sent_away_stays_away() {
+            fn a_disconnected_client_does_not_reconnect() {
                 super::sent_away($kind);
             }
         }
@@ -132,7 +132,7 @@ fn commands_by_rpc(kind: Kind) {
     two.rpc("app.state", json!({"state": "background"}));
     one.wait_shown("a device in the background", "2", |two| two["devices"][0]["state"] == "background");
 
-    // Who chooses to be seen by everyone can be tracked by a stranger, and no longer once they choose otherwise.
+    // A user visible to everyone can be tracked by a non-friend, and no longer once the setting changes.
     let mut three = arrive(kind, &server, "3", "other");
     assert_eq!(three.rpc("track", json!({"users": ["1"]})), json!({"users": []}));
     one.rpc("privacy.set", json!({"status": "everyone"}));
@@ -208,7 +208,7 @@ fn tokens(kind: Kind) {
     let server = server().start();
     people(&server, &[1], &[]);
     let mut one = Agent::start(kind, "1");
-    // The first has expired before it was used: the server says so, and the SDK fetches another.
+    // The first token has expired: the server reports it, and the SDK fetches another.
     let identity = json!({"secret": SECRET, "user": "1", "ttl_s": 2});
     one.ask("start", json!({"url": url(&server), "identity": identity, "first_ttl_s": -3600}));
     one.wait_event("token");
@@ -274,7 +274,7 @@ fn sent_away(kind: Kind) {
     assert!(phone.drain().iter().all(|event| event.said["event"] != "connecting"));
 }
 
-/// Until the server speaks protobuf, its SDKs are told so instead of coming back for ever.
+/// The server does not support protobuf: its SDKs get a permanent error instead of reconnecting forever.
 #[test]
 fn the_javascript_sdk_in_protobuf_mode_is_closed_for_good_with_a_reason_and_it_is_logged_once() {
     let server = server().start();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::agent::{Agent, Kind, Sighting, now};
-use crate::scene::{arrive, identity, people, quick_ladder, server, url};
+use crate::fixture::{arrive, identity, people, quick_ladder, server, url};
 
 /// A busy machine is late, never early.
 const ROOM: Duration = Duration::from_secs(5);
@@ -37,8 +37,8 @@ fn pair_with(silent_address: &str) -> Pair {
     Pair { _server: server, watcher, silent }
 }
 
-/// P7, with settings of a sixth: heartbeats each 5 s, so overdue at 5, unanswered (1 s) and so away at 6, gone at 15; all
-/// from the last sign of life, which was up to a ping (2 s) before the silence began.
+/// P7 with shortened settings: heartbeats every 5 s, so overdue at 5, unanswered (1 s) and so away at 6, offline at
+/// 15; counted from the last activity, which was up to one ping (2 s) before the silence.
 #[track_caller]
 fn assert_ladder(watcher: &mut Agent, silent_since: Duration) {
     let away = watcher.wait_status("2", "away");
@@ -62,12 +62,12 @@ fn assert_between(sighting: &Sighting, since: Duration, earliest_s: u64, latest_
 }
 
 #[test]
-fn p7_a_stopped_process_is_away_then_offline_and_online_again_when_it_goes_on() {
+fn p7_a_suspended_process_is_away_then_offline_and_online_again_when_resumed() {
     let Pair { _server, mut watcher, silent } = pair();
     let silent_since = now();
     silent.process.suspend();
     assert_ladder(&mut watcher, silent_since);
-    // It goes on: the server has closed its connection in between (3012), which its SDK takes as a reason to come back.
+    // It resumes: the server has closed its connection meanwhile (3012), on which its SDK reconnects.
     silent.process.resume();
     watcher.wait_status("2", "online");
 }

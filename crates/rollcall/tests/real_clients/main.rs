@@ -1,7 +1,7 @@
-//! Real clients move real files with nothing but this tracker to find each other by.
+//! Real clients transfer real files and find each other by this tracker only.
 //!
-//! Every test has a server, users and clients of its own. The seeder, the leecher and the watcher who scrapes are
-//! three users, since nobody is given their own peers.
+//! Every test has its own server, users and clients. Seeder, leecher and the scraping user are three users, because a
+//! user's own peers are not returned to it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod refusals;

@@ -1,4 +1,4 @@
-//! What a user sees in the client when the tracker says no (T2).
+//! What clients show for a failure reason (T2).
 
 use domain::UserId;
 use testkit::Family;
@@ -9,12 +9,12 @@ use crate::scenario::{Over, PATIENCE, Scenario};
 
 const ALL_CLIENTS: [StartClient; 3] = [Transmission::start, Aria2::start, Libtorrent::start];
 
-/// What a client is told that has said nothing of a passkey over UDP.
+/// The reason for a UDP announce without a passkey.
 const NO_PATH: &str = "no passkey: your client does not send the URL's path over UDP";
 
-/// Starts all these clients as seeders with the passkey of nobody, and waits until each shows the reason.
+/// Starts the clients as seeders with an unknown passkey, and waits until each shows the reason.
 #[track_caller]
-fn assert_strangers_are_told(scenario: &Scenario, clients: &[StartClient], reason: &str) {
+fn assert_unknown_passkeys_are_refused(scenario: &Scenario, clients: &[StartClient], reason: &str) {
     let stranger = test_passkey(UserId::new(404).expect("a positive number"));
     let assignment = scenario.assignment_with(Role::Seeder, &stranger);
     let mut clients: Vec<_> = clients.iter().map(|start| start(&assignment)).collect();
@@ -27,14 +27,14 @@ fn assert_strangers_are_told(scenario: &Scenario, clients: &[StartClient], reaso
 #[test]
 fn t2_every_client_shows_why_its_passkey_is_refused_over_http() {
     let scenario = Scenario::start(Over::Http, Family::V4);
-    assert_strangers_are_told(&scenario, &ALL_CLIENTS, "unknown passkey");
+    assert_unknown_passkeys_are_refused(&scenario, &ALL_CLIENTS, "unknown passkey");
 }
 
 /// libtorrent 2.0.8 loses the text of a UDP error: its user sees a failure message of no words.
 #[test]
 fn t2_libtorrent_shows_that_its_passkey_is_refused_over_udp() {
     let scenario = Scenario::start(Over::Udp, Family::V6);
-    assert_strangers_are_told(&scenario, &[Libtorrent::start], "tracker sent a failure message");
+    assert_unknown_passkeys_are_refused(&scenario, &[Libtorrent::start], "tracker sent a failure message");
 }
 
 /// Transmission 3.00 and aria2 1.36 do not send the path of the announce URL over UDP (BEP 41), and with it not the
@@ -42,5 +42,5 @@ fn t2_libtorrent_shows_that_its_passkey_is_refused_over_udp() {
 #[test]
 fn t2_clients_that_send_no_passkey_over_udp_show_so() {
     let scenario = Scenario::start(Over::Udp, Family::V4);
-    assert_strangers_are_told(&scenario, &[Transmission::start, Aria2::start], NO_PATH);
+    assert_unknown_passkeys_are_refused(&scenario, &[Transmission::start, Aria2::start], NO_PATH);
 }

@@ -33,7 +33,7 @@ impl Over {
     }
 }
 
-/// A server with one torrent, a seeding user, a leeching user, and one who only watches.
+/// A server with one torrent, a seeding user, a leeching user, and one that only scrapes.
 pub struct Scenario {
     pub server: Server,
     pub torrent: TorrentFile,
@@ -48,7 +48,7 @@ pub struct Scenario {
 impl Scenario {
     #[track_caller]
     pub fn start(over: Over, family: Family) -> Self {
-        // Over UDP libtorrent announces every 30 s, whatever interval it gets, and later on a busy machine.
+        // Over UDP libtorrent announces every 30 s, whatever the interval, and later on a busy machine.
         Scenario::with_grace(over, family, if matches!(over, Over::Udp) { 45 } else { 5 })
     }
 
@@ -77,26 +77,26 @@ impl Scenario {
 
     /// The same with any passkey.
     pub fn assignment_with(&self, role: Role, passkey: &Passkey) -> Assignment<'_> {
-        // libtorrent speaks to an HTTP tracker on loopback only below `/announce`.
+        // libtorrent accepts an HTTP tracker on loopback only below `/announce`.
         let url = |scheme: &&str| self.server.announce_url(scheme, self.family, passkey, true);
         let trackers = self.over.schemes().iter().map(url).collect();
         Assignment { torrent: &self.torrent, trackers, role, family: self.family }
     }
 
-    /// What the tracker says now: seeders, leechers, completed.
+    /// Current seeders, leechers, completed.
     pub fn counts(&self) -> (i64, i64, i64) {
         let SwarmCounts { complete, incomplete, downloaded } =
             self.server.scrape(&self.watcher, &self.torrent.info_hash());
         (complete, incomplete, downloaded)
     }
 
-    /// Waits until the tracker says: so many seeders, leechers and completed.
+    /// Waits for these counts of seeders, leechers and completed.
     #[track_caller]
     pub fn wait_counts(&self, expected: (i64, i64, i64)) {
         eventually_equal(expected, PATIENCE, || self.counts());
     }
 
-    /// The counts as a scrape over UDP tells them, which is answered to addresses with a peer.
+    /// Counts from a UDP scrape, which is answered to addresses with a peer.
     #[track_caller]
     pub fn counts_over_udp(&self) -> (i64, i64, i64) {
         let scraped = self.server.udp(self.family).scrape(&[self.torrent.info_hash()], "");

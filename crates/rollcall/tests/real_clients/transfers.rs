@@ -28,7 +28,7 @@ fn move_a_file(
     (seeder, leecher)
 }
 
-/// One client says goodbye, the other dies without a word.
+/// One client sends `stopped`, the other is killed.
 #[track_caller]
 fn leave_and_vanish(scenario: &Scenario, mut leaving: Box<dyn Client>, mut vanishing: Box<dyn Client>) {
     leaving.leave();
@@ -103,7 +103,7 @@ fn t1_aria2_to_qbittorrent_over_http() {
     move_a_file_and_leave(Aria2::start, QBittorrent::start);
 }
 
-/// Neither of the two says its passkey over UDP, so both are refused there and use the next tracker of the torrent.
+/// Neither client sends its passkey over UDP, so both are refused there and use the next tracker of the torrent.
 #[test]
 fn t1_clients_that_udp_refuses_still_meet_over_http() {
     let scenario = Scenario::start(Over::UdpThenHttp, Family::V4);

@@ -8,7 +8,7 @@ use testkit::{Server, eventually, eventually_equal};
 
 use crate::{BINARY, PATIENCE, command, make, paste};
 
-/// A download that has nobody to ask again for two minutes gives up.
+/// A download without peers gives up after two minutes.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs a command in a shell until the test ends.
@@ -51,9 +51,9 @@ fn w9_transmission_seeds_what_is_in_the_sandbox() {
     });
 }
 
-/// The daemon's port is Transmission's usual one, which somebody here may use already: so only the words are checked.
+/// The daemon uses Transmission's default port, which may be taken here: only the command line is checked.
 #[test]
-fn w9_the_daemon_understands_what_it_is_told() {
+fn w9_the_printed_daemon_commands_work() {
     let server = Server::builder(BINARY).start();
     let sandbox = make(&server, &[]);
     let output = paste(&format!("{} --dump-settings", command(&sandbox, "transmission_daemon")));

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod clients;
-mod making;
+mod creating;
 mod pasting;
 
 use std::process::{Command, Output};
@@ -40,7 +40,7 @@ fn pasted(sandbox: &Json, name: &str) -> String {
     said
 }
 
-/// Makes a sandbox, and waits until the server has heard of it.
+/// Creates a sandbox and waits until the server knows it.
 #[track_caller]
 fn make(server: &Server, words: &[&str]) -> Json {
     let sandbox = server.cli(&[&["sandbox"], words].concat());

@@ -68,7 +68,7 @@ fn w9_clearing_also_clears_redis() {
 }
 
 #[test]
-fn w9_a_password_of_redis_is_asked_for_and_not_printed() {
+fn w9_a_redis_password_is_not_printed() {
     let redis = RedisServer::builder().append_only(Fsync::EverySecond).password("geheim").start();
     let server = with_redis(&redis.url());
     let sandbox = make(&server, &[]);

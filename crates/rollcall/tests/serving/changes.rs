@@ -92,7 +92,7 @@ fn torrents_come_and_go() {
 }
 
 #[test]
-fn a_new_user_is_let_in_and_known_again_after_a_restart() {
+fn a_new_user_is_admitted_and_still_known_after_a_restart() {
     let mut server = builder().start();
     let passkey = server.add_user(7);
     add_torrent(&server, &passkey);

@@ -1,12 +1,12 @@
-//! The real program while it runs: changes from the command line, signals, logs, and how it starts and ends.
+//! The running program: changes from the command line, signals, logs, start and stop.
 //!
-//! Every test has a server of its own.
+//! Every test has its own server.
 
 mod changes;
 mod logs;
 mod moderation;
 mod reload;
-mod start_and_end;
+mod start_and_stop;
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn announce(server: &Server, passkey: &Passkey, announce: &Announce) -> Announce
     reply
 }
 
-/// Waits until a change that has just been made shows, and says so where it took longer than promised.
+/// Waits until a change takes effect, and prints if it took longer than documented.
 #[track_caller]
 fn soon(what: &str, mut shows: impl FnMut() -> bool) {
     let since_change = Stopwatch::start();

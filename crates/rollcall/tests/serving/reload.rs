@@ -25,7 +25,7 @@ impl Reloading {
         announce(&self.server, &self.passkey, &leecher(1)).interval
     }
 
-    /// Replaces a part of the configuration, and tells the server.
+    /// Replaces a part of the configuration and sends SIGHUP.
     fn change(&self, old: &str, new: &str) {
         let path = self.server.config_path();
         let config = std::fs::read_to_string(&path).expect("the configuration can be read");
@@ -36,7 +36,7 @@ impl Reloading {
 }
 
 #[test]
-fn a_new_interval_is_told_at_the_next_announce() {
+fn a_new_interval_is_sent_with_the_next_announce() {
     let reloading = Reloading::start();
     reloading.change("announce_interval_s = 1800", "announce_interval_s = 1200");
     soon("the new interval", || reloading.interval() == Some(1200));
@@ -44,7 +44,7 @@ fn a_new_interval_is_told_at_the_next_announce() {
 }
 
 #[test]
-fn a_broken_configuration_changes_nothing_and_the_log_says_why() {
+fn an_invalid_configuration_changes_nothing_and_is_logged() {
     let reloading = Reloading::start();
     let server = &reloading.server;
     let changes = [
@@ -59,18 +59,19 @@ fn a_broken_configuration_changes_nothing_and_the_log_says_why() {
     ];
     for ((old, new, reason), count) in changes.into_iter().zip(1..) {
         reloading.change(old, new);
-        let line = wait_logged_again(server, &["ERROR", "everything stays as it was", "config.toml"], count);
+        let line =
+            wait_logged_again(server, &["ERROR", "keeping the current settings", "config.toml"], count);
         assert!(line.contains(reason), "{reason} in {line}");
     }
     std::fs::remove_file(server.config_path()).expect("the configuration can be removed");
     server.reload();
-    wait_logged(server, &["ERROR", "everything stays as it was", "config.toml", "No such file"]);
+    wait_logged(server, &["ERROR", "keeping the current settings", "config.toml", "No such file"]);
     assert_eq!(reloading.interval(), Some(1800));
     assert!(!server.log().contains("configuration reloaded"));
 }
 
 #[test]
-fn what_needs_a_restart_is_said_and_the_rest_taken_over() {
+fn keys_that_need_a_restart_are_logged_and_the_rest_applied() {
     let reloading = Reloading::start();
     let server = &reloading.server;
     let config = std::fs::read_to_string(server.config_path()).expect("it can be read");
@@ -85,7 +86,7 @@ fn what_needs_a_restart_is_said_and_the_rest_taken_over() {
     reloading.change("announce_interval_s = 1800", "announce_interval_s = 1000");
     wait_logged_again(server, &["tracker.http_addr", "restart"], 2);
     soon("the new interval, at the old address", || reloading.interval() == Some(1000));
-    // Once it is what the server was started with, there is nothing to say.
+    // Back at the start's settings, nothing is logged.
     wait_logged_again(server, &["configuration reloaded"], 2);
     reloading.change(&elsewhere, at_start);
     wait_logged_again(server, &["configuration reloaded"], 3);

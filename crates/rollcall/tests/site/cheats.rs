@@ -21,7 +21,7 @@ const TOO_MUCH: u64 = 13_000_000_000_000;
 /// Users and torrents from this number on belong to cheats.
 pub const FIRST_CHEAT: u64 = 1001;
 
-/// How a member cheats, and which risk gives it away.
+/// A kind of cheating, and the risk that reports it.
 const CHEATS: [(u64, Cheat, &str); 6] = [
     (1001, announce_in_a_burst, "client_rate"),
     (1002, alternate_counters, "client_rate"),

@@ -1,9 +1,9 @@
-//! A whole site: the real server, Redis and a database, as an operator would run them.
+//! A whole site: the real server, Redis and a database.
 #![allow(dead_code, reason = "each test file uses the part it needs")]
 
-pub mod books;
+pub mod accounts;
+pub mod activity;
 pub mod cheats;
-pub mod lists;
 
 use std::time::Duration;
 
@@ -17,15 +17,12 @@ use testkit::{
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where the accounts are kept.
 pub enum Database {
-    /// In the data folder.
     Sqlite,
     Postgres(Box<PostgresServer>),
     MariaDb(Box<MariaDbServer>),
 }
 
-/// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
     Sqlite,
@@ -162,7 +159,7 @@ impl Site {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// The journal's state, as the command tells it.
+    /// Output of `rollcall journal status`.
     #[track_caller]
     pub fn status(&self) -> Json {
         self.server.cli(&["journal", "status"])

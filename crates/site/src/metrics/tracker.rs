@@ -62,7 +62,7 @@ impl TrackerMetrics {
             (
                 "rollcall_tracker_stops_not_journaled_total",
                 "Stopped announces of unknown peers by users over a limit: answered, but not written to the journal.",
-                &counters.stops_unwritten,
+                &counters.stops_unrecorded,
             ),
             (
                 "rollcall_tracker_implausible_total",
@@ -133,7 +133,7 @@ impl TrackerMetrics {
             "rollcall_tracker_errors_suppressed_total",
             "UDP error replies suppressed because the client repeats its packet immediately.",
         )
-        .is(counters.errors_untold.get());
+        .is(counters.errors_suppressed.get());
     }
 
     fn tables(&self, page: &mut Page) {

@@ -1,7 +1,7 @@
-//! One connection, from its first byte to its last.
+//! One HTTP connection.
 //!
-//! The deadline is looked at lazily: a timer is set once and, when it fires, set again if the connection has been
-//! busy since. So a request costs no timer.
+//! The deadline is checked lazily: one timer per connection, which is reset when it fires if the deadline has moved
+//! since. So a request costs no timer.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -18,22 +18,21 @@ use tokio_rustls::TlsAcceptor;
 
 use super::proxy;
 use super::proxy_protocol::{self, Parsed};
-use super::request::{self, Attempt, Progress, Setting};
+use super::request::{self, Attempt, Progress, RequestContext};
 use super::response::{self, After, Status};
-use super::{HttpServer, last_call};
-use crate::ending::{Ending, Phase};
+use super::{HttpServer, drain_started};
+use crate::accept_gate::{Phase, ShutdownMode};
 
-/// What a request usually needs; grows up to the configured maximum.
+/// Enough for most requests; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;
-/// Answers are written when there are this many bytes of them, so that a long pipeline cannot pile them up.
+/// Replies are written at this size, so that a long pipeline does not accumulate them.
 const WRITE_AT_BYTES: usize = 64 << 10;
 
 thread_local! {
-    /// An idle connection holds no write buffer: whoever answers borrows the thread's.
+    /// One write buffer per thread: idle connections hold none.
     static WRITE_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Serves a connection until it ends.
 pub(super) async fn serve(
     mut stream: TcpStream,
     from: SocketAddr,
@@ -42,13 +41,13 @@ pub(super) async fn serve(
 ) {
     // Replies are small and complete: waiting to fill a segment would only delay them.
     let _ = stream.set_nodelay(true);
-    let (patience, proxy_protocol) = {
+    let (time_limit, proxy_protocol) = {
         let live = server.tracker.live();
         let proxied = live.proxies.proxy_protocol && proxy::is_trusted(from.ip(), &live.proxies);
         (live.limits.header_timeout, proxied)
     };
     let from = if proxy_protocol {
-        match timeout(patience, read_proxy_header(&mut stream, from)).await {
+        match timeout(time_limit, read_proxy_header(&mut stream, from)).await {
             Ok(Some(client)) => client,
             _ => return server.tracker.counters().refused.count("bad_proxy_header"),
         }
@@ -57,14 +56,14 @@ pub(super) async fn serve(
     };
     match tls {
         None => Connection::new(stream, from, server).run().await,
-        Some(acceptor) => match timeout(patience, acceptor.accept(stream)).await {
+        Some(acceptor) => match timeout(time_limit, acceptor.accept(stream)).await {
             Ok(Ok(stream)) => Connection::new(stream, from, server).run().await,
             _ => server.tracker.counters().refused.count("tls_handshake"),
         },
     }
 }
 
-/// Takes the PROXY header off the stream, and nothing behind it: TLS may follow.
+/// Reads exactly the PROXY header: TLS may follow.
 async fn read_proxy_header(stream: &mut TcpStream, from: SocketAddr) -> Option<SocketAddr> {
     let mut buffer = [0; proxy_protocol::HEADER_MAX];
     let mut seen = 0;
@@ -76,7 +75,7 @@ async fn read_proxy_header(stream: &mut TcpStream, from: SocketAddr) -> Option<S
                 return Some(header.client.unwrap_or(from));
             }
             Parsed::Invalid => return None,
-            // A closed connection shows the same bytes for ever.
+            // A closed connection keeps returning the same bytes.
             Parsed::Partial if peeked == 0 => return None,
             Parsed::Partial if peeked == seen => tokio::time::sleep(Duration::from_millis(5)).await,
             Parsed::Partial => seen = peeked,
@@ -89,23 +88,17 @@ struct Connection<'s, S> {
     from: SocketAddr,
     server: &'s HttpServer,
     received: Vec<u8>,
-    /// When the connection has to have gone on.
     deadline: Instant,
 }
 
-/// Why a connection ends.
 enum End {
-    /// The client closed it, or it broke.
-    Gone,
-    /// The client does not take what is written.
-    Stuck,
-    /// A reply said that it would.
+    Disconnected,
+    NotReading,
+    /// Closed by the reply (`Connection: close`).
     Closed,
-    /// The last reply was a refusal, and the client may still be sending.
+    /// The last reply was an error, and the client may still be sending.
     Refused,
-    /// Nothing came in time.
     TimedOut,
-    /// The server drains.
     Draining,
 }
 
@@ -116,34 +109,32 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     }
 
     async fn run(mut self) {
-        let mut alarm = pin!(sleep_until(self.deadline));
+        let mut timer = pin!(sleep_until(self.deadline));
         let mut phase = self.server.phase.clone();
-        // Made once: joining and leaving the queue of those who wait would cost every request.
-        let mut draining = pin!(last_call(&mut phase, self.server.drain_timeout));
+        // Created once: registering a waiter per request would cost too much.
+        let mut draining = pin!(drain_started(&mut phase, self.server.drain_timeout));
         let end = loop {
             if let Some(end) = self.answer_received().await {
                 break end;
             }
-            match self.read(alarm.as_mut(), draining.as_mut()).await {
+            match self.read(timer.as_mut(), draining.as_mut()).await {
                 None => {}
                 Some(End::TimedOut) if !self.received.is_empty() => break self.refuse_slow_head().await,
                 Some(end) => break end,
             }
         };
-        // Over TLS a goodbye is written, which a client that does not read can hold up for ever.
-        let patience = self.server.tracker.live().limits.header_timeout;
-        let _ = timeout(patience, self.part(end)).await;
+        // Closing TLS writes an alert, which a client that does not read can block.
+        let time_limit = self.server.tracker.live().limits.header_timeout;
+        let _ = timeout(time_limit, self.close(end)).await;
     }
 
-    /// Says goodbye in the way that the end asks for.
-    async fn part(&mut self, end: End) {
-        if matches!(end, End::Stuck) {
+    async fn close(&mut self, end: End) {
+        if matches!(end, End::NotReading) {
             return;
         }
         let _ = self.stream.shutdown().await;
         if matches!(end, End::Refused) {
-            // Closing now would reset the connection under a client that is still sending, and the reason that it
-            // was given would be lost with it.
+            // Closing now would reset the connection of a client that is still sending, and the error would be lost.
             self.received.clear();
             while let Ok(1..) = self.stream.read_buf(&mut self.received).await {
                 self.received.clear();
@@ -151,15 +142,15 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         }
     }
 
-    /// Reads more, or says why there is no more to read.
+    /// None if bytes were read.
     async fn read(
         &mut self,
-        mut alarm: Pin<&mut Sleep>,
+        mut timer: Pin<&mut Sleep>,
         mut draining: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<End> {
-        // A deadline that has moved away is noticed when the alarm goes off; one that has come nearer is not.
-        if alarm.deadline() > self.deadline {
-            alarm.as_mut().reset(self.deadline);
+        // A later deadline is noticed when the timer fires; an earlier one would not be.
+        if timer.deadline() > self.deadline {
+            timer.as_mut().reset(self.deadline);
         }
         self.received.reserve(READ_BUFFER_BYTES);
         loop {
@@ -174,25 +165,25 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                             }
                             None
                         }
-                        _ => Some(End::Gone),
+                        _ => Some(End::Disconnected),
                     };
                 }
-                () = alarm.as_mut() => {
+                () = timer.as_mut() => {
                     if Instant::now() >= self.deadline {
                         return Some(End::TimedOut);
                     }
-                    alarm.as_mut().reset(self.deadline);
+                    timer.as_mut().reset(self.deadline);
                 }
                 () = draining.as_mut(), if idle => return Some(End::Draining),
             }
         }
     }
 
-    fn expect_within(&mut self, patience: Duration) {
-        self.deadline = Instant::now() + patience;
+    fn expect_within(&mut self, time_limit: Duration) {
+        self.deadline = Instant::now() + time_limit;
     }
 
-    /// Answers every whole request that has arrived.
+    /// Answers every complete request in the buffer.
     async fn answer_received(&mut self) -> Option<End> {
         let mut out = WRITE_BUFFER.take();
         out.clear();
@@ -200,15 +191,15 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         let mut end = None;
         let mut attempt = Attempt::First;
         while end.is_none() && start < self.received.len() {
-            let setting = Setting {
+            let context = RequestContext {
                 from: self.from,
                 tracker: &self.server.tracker,
                 attempt,
-                is_last: self.server.orders.phase() == Phase::End(Ending::HandOver),
+                is_last: self.server.listener_state.phase() == Phase::ShuttingDown(ShutdownMode::HandOver),
             };
             let answers_before = out.len();
             attempt = Attempt::First;
-            match request::answer_first(&self.received[start..], setting, &mut out) {
+            match request::answer_first(&self.received[start..], context, &mut out) {
                 Progress::Answered { consumed, after, receipt } => {
                     start += consumed;
                     if let Some(receipt) = receipt
@@ -221,13 +212,13 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                         end = Some(End::Closed);
                     }
                 }
-                Progress::Ask(passkey, client) => {
-                    // Answers to what came before need not wait for this one.
+                Progress::NeedsVerification(passkey, client) => {
+                    // Replies to earlier requests do not wait for this one.
                     if !out.is_empty() && self.write(&mut out).await.is_err() {
-                        end = Some(End::Stuck);
+                        end = Some(End::NotReading);
                     }
-                    self.ask(passkey, client).await;
-                    attempt = Attempt::AfterAsking;
+                    self.verify_passkey(passkey, client).await;
+                    attempt = Attempt::AfterVerification;
                 }
                 Progress::Incomplete => {
                     end = self.check_head_size(start, &mut out);
@@ -236,37 +227,37 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                 Progress::Refused => end = Some(End::Refused),
             }
             if out.len() >= WRITE_AT_BYTES && self.write(&mut out).await.is_err() {
-                end = Some(End::Stuck);
+                end = Some(End::NotReading);
             }
         }
         self.forget_answered(start);
         if !out.is_empty() && self.write(&mut out).await.is_err() {
-            end = Some(End::Stuck);
+            end = Some(End::NotReading);
         }
         WRITE_BUFFER.set(out);
         end
     }
 
-    /// Waits until somebody was asked about a passkey, or nobody can be, or it takes too long; the gate knows which.
-    async fn ask(&self, passkey: Passkey, client: IpAddr) {
+    /// Waits for the verification of a passkey, if one starts, up to its timeout; the gate then has the result.
+    async fn verify_passkey(&self, passkey: Passkey, client: IpAddr) {
         let tracker = &self.server.tracker;
-        let (answered, answer) = oneshot::channel();
-        // Nobody waits any more if the client is gone.
-        let on_answer = Box::new(move || {
-            let _ = answered.send(());
+        let (verified, verification) = oneshot::channel();
+        // The receiver is gone if the client disconnected.
+        let on_verified = Box::new(move || {
+            let _ = verified.send(());
         });
-        if tracker.ask(passkey, client, on_answer) == RequestOutcome::Queued {
-            let _ = timeout(tracker.ask_patience(), answer).await;
+        if tracker.verify_passkey(passkey, client, on_verified) == RequestOutcome::Queued {
+            let _ = timeout(tracker.verify_timeout(), verification).await;
         }
     }
 
-    /// Waits until an announce is stored; false if it is not, in time.
+    /// False if the event is not stored within the timeout.
     async fn is_stored(&self, receipt: request::Receipt) -> bool {
-        let patience = self.server.tracker.live().acknowledge_timeout;
-        matches!(timeout(patience, receipt).await, Ok(Ok(true)))
+        let time_limit = self.server.tracker.live().acknowledge_timeout;
+        matches!(timeout(time_limit, receipt).await, Ok(Ok(true)))
     }
 
-    /// A head that is not whole by now must not grow for ever.
+    /// Bounds an incomplete request head.
     fn check_head_size(&self, start: usize, out: &mut Vec<u8>) -> Option<End> {
         let tracker = &self.server.tracker;
         if self.received.len() - start <= tracker.live().limits.header_bytes_max {
@@ -282,19 +273,19 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         }
         self.received.drain(..answered);
         let limits = &self.server.tracker.live().limits;
-        let patience = if self.received.is_empty() { limits.idle_timeout } else { limits.header_timeout };
-        self.deadline = Instant::now() + patience;
+        let time_limit = if self.received.is_empty() { limits.idle_timeout } else { limits.header_timeout };
+        self.deadline = Instant::now() + time_limit;
     }
 
-    /// Writes all answers; a client that does not take them loses its connection.
+    /// A client that does not read within the time limit loses its connection.
     async fn write(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
-        let patience = self.server.tracker.live().limits.header_timeout;
+        let time_limit = self.server.tracker.live().limits.header_timeout;
         let write = async {
             self.stream.write_all(out).await?;
-            // TLS may hold back the end of what it was given.
+            // TLS may buffer the last bytes.
             self.stream.flush().await
         };
-        let written = timeout(patience, write).await;
+        let written = timeout(time_limit, write).await;
         out.clear();
         match written {
             Ok(result) => result,
@@ -311,7 +302,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         response::write_final_failure(&mut out, Status::RequestTimeout, "the request did not arrive in time");
         match self.write(&mut out).await {
             Ok(()) => End::Refused,
-            Err(_) => End::Stuck,
+            Err(_) => End::NotReading,
         }
     }
 }

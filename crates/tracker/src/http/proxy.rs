@@ -1,36 +1,31 @@
-//! Whose address it is, behind proxies: the right-most hop that is not a trusted proxy's, never the first one, which
-//! anybody can make up.
+//! The client's address behind proxies: the right-most hop that is not a trusted proxy. The first hop can be forged.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::settings::ProxySettings;
 
-/// A trusted proxy said something that is no address.
+/// A trusted proxy forwarded something that is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the proxy in front of this tracker forwards an address that cannot be read")]
 pub struct ForwardedError;
 
-/// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Where they are.
     pub ip: IpAddr,
-    /// Whether that is a trusted proxy, which may say whom it asks for. Whoever is behind a proxy that tells their
-    /// address is not: proxies pass on what strangers write into their queries.
+    /// Whether the address itself is a trusted proxy's, so that `ip=` in the query is used. A client behind a proxy
+    /// is not trusted: proxies pass its query on unchanged.
     pub is_trusted: bool,
 }
 
-/// An IPv4 address that came in as IPv6 is an IPv4 address.
+/// Maps IPv4-mapped IPv6 addresses to IPv4.
 pub fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Whether what comes from here is a proxy's.
 pub fn is_trusted(ip: IpAddr, proxies: &ProxySettings) -> bool {
     proxies.trusted.iter().any(|range| range.contains(&ip))
 }
 
-/// Who asks, given where the connection came from and what the headers say.
 pub fn client_address<'h>(
     from: IpAddr,
     headers: impl Iterator<Item = (&'h str, &'h [u8])> + Clone,
@@ -48,14 +43,14 @@ pub fn client_address<'h>(
     Ok(Client { ip: from, is_trusted: true })
 }
 
-/// The right-most hop that is no trusted proxy; if all are, the left-most one. None without any hop.
+/// The right-most hop that is not a trusted proxy; the left-most one if all are; none without any hop.
 fn rightmost_untrusted<'h>(
     values: impl Iterator<Item = &'h [u8]>,
     name: &str,
     proxies: &ProxySettings,
 ) -> Result<Option<IpAddr>, ForwardedError> {
     let mut found = None;
-    // Hops stand in order over all headers of the name, so the last match from the left is the right-most.
+    // Hops are ordered across all headers of the name, so the last match is the right-most.
     let mut leftmost = None;
     for hop in values.flat_map(|value| value.split(|byte| *byte == b',')) {
         let ip = read_hop(hop, name);
@@ -107,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_not_believed() {
+    fn headers_of_untrusted_senders_are_ignored() {
         assert_eq!(client("1.2.3.4", &[("X-Forwarded-For", "9.9.9.9")]).unwrap(), "1.2.3.4");
     }
 
@@ -135,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_rather_than_guessed() {
+    fn unreadable_hops_are_refused() {
         assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "1.2.3.4, unknown")]), Err(ForwardedError));
         assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "unknown, 1.2.3.4")]).unwrap(), "1.2.3.4");
     }
 
     #[test]
-    fn a_proxy_that_says_nothing_speaks_for_itself() {
+    fn a_proxy_without_a_header_is_the_client() {
         assert_eq!(client("10.0.0.1", &[]).unwrap(), "10.0.0.1");
         assert_eq!(client("10.0.0.1", &[("X-Forwarded-For", "10.0.0.9, 10.0.0.8")]).unwrap(), "10.0.0.9");
     }

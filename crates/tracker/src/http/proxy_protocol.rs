@@ -1,29 +1,24 @@
-//! The PROXY header that a load balancer puts before a connection, versions 1 (text) and 2 (binary).
+//! The PROXY header of load balancers, versions 1 (text) and 2 (binary).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The longest header that is read: version 1 has 107 bytes, version 2 has 16 and what its length says.
+/// Version 1 has up to 107 bytes; version 2 has 16 and its stated length.
 pub const HEADER_MAX: usize = 536;
 
 const SIGNATURE_V2: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// A header, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// How many bytes it takes.
+    /// In bytes.
     pub length: usize,
-    /// Where the client is; none for a connection of the proxy's own (health checks).
+    /// None for the proxy's own connections (health checks).
     pub client: Option<SocketAddr>,
 }
 
-/// How far a header was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// Whole.
     Complete(Header),
-    /// More bytes are needed.
     Partial,
-    /// These bytes do not start with a PROXY header.
     Invalid,
 }
 

@@ -1,5 +1,5 @@
-//! One request head → the bytes of its answer. Nothing here waits; a [`Receipt`] says what the connection has to wait
-//! for before it sends the answer.
+//! One request head → the bytes of its reply. Nothing here blocks; a [`Receipt`] tells the connection what to wait
+//! for before it sends the reply.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -16,34 +16,37 @@ use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Targ
 use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
-use crate::halt::Halt;
+use crate::denial::Denial;
 use crate::limits::Sender;
 use crate::pipeline::{Accepted, Request, Tracker};
 use crate::rejection::Rejection;
-use crate::traffic::Unwritten;
+use crate::traffic::UnrecordedEvent;
 
-/// What a client sends itself.
+/// Enough for a client without proxies.
 const HEADERS_USUAL: usize = 16;
-/// CDNs add many; the head as a whole is bounded too.
+/// CDNs add many; the length of the head is bounded too.
 const HEADERS_MAX: usize = 100;
 
-/// Says whether an announce was stored, before which its answer may not be sent.
+/// Resolves to whether the event was stored; the reply waits for it.
 pub(super) type Receipt = oneshot::Receiver<bool>;
 
-/// How far a buffer with requests was understood.
+/// Result of parsing and answering the first request of a buffer.
 pub(super) enum Progress {
-    /// A request of this many bytes was answered.
-    Answered { consumed: usize, after: After, receipt: Option<Receipt> },
-    /// Nothing was answered: verification has to be asked about this passkey of the client at this address, and then the
-    /// request is answered anew.
-    Ask(Passkey, IpAddr),
-    /// More bytes are needed.
+    Answered {
+        consumed: usize,
+        after: After,
+        receipt: Option<Receipt>,
+    },
+    /// Nothing was answered: the passkey of the client at this address must be verified first, then the request is
+    /// processed again.
+    NeedsVerification(Passkey, IpAddr),
     Incomplete,
-    /// The bytes, or those behind them, cannot be understood; the connection has been given its last words.
+    /// The bytes are not a valid request, or a body follows. The error reply is written; the connection must be
+    /// closed.
     Refused,
 }
 
-/// Buffers of one thread, used anew for every request.
+/// Buffers of one thread, reused for every request.
 #[derive(Default)]
 struct Scratch {
     body: Vec<u8>,
@@ -56,46 +59,43 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Which time it is that a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     First,
-    /// Somebody was asked about its passkey meanwhile. It counts as one request, and nobody is asked again.
-    AfterAsking,
+    /// Its passkey was verified meanwhile: not counted again by the limits, and not verified again.
+    AfterVerification,
 }
 
-/// Whose request it is, who answers it, and for which time.
 #[derive(Clone, Copy)]
-pub(super) struct Setting<'s> {
+pub(super) struct RequestContext<'s> {
     pub(super) from: SocketAddr,
     pub(super) tracker: &'s Tracker,
     pub(super) attempt: Attempt,
-    /// Whether the connection is closed once everything that has arrived on it is answered.
+    /// Close the connection after the last request in the buffer.
     pub(super) is_last: bool,
 }
 
-/// What of a head decides about the connection.
-struct Manner {
+struct ConnectionOptions {
     after: After,
     has_body: bool,
 }
 
-/// A request without its body, which nobody here wants.
+/// Bodies are not read.
 struct Head<'h> {
     line: RequestLine<'h>,
     headers: &'h [Header<'h>],
     has_body: bool,
 }
 
-/// Answers the first request in `bytes`, if it is there whole; the answer is appended to `out`.
-pub(super) fn answer_first(bytes: &[u8], setting: Setting<'_>, out: &mut Vec<u8>) -> Progress {
-    let tracker = setting.tracker;
+/// The reply is appended to `out`.
+pub(super) fn answer_first(bytes: &[u8], context: RequestContext<'_>, out: &mut Vec<u8>) -> Progress {
+    let tracker = context.tracker;
     let line = match RequestLine::parse(bytes) {
         LineParsed::Complete(line) => line,
         LineParsed::Partial => return Progress::Incomplete,
         LineParsed::Invalid(reason) => return refuse_unreadable(Status::BadRequest, reason, tracker, out),
         LineParsed::OtherVersion => {
-            let reason = "only HTTP/1.0 and HTTP/1.1 are spoken here";
+            let reason = "only HTTP/1.0 and HTTP/1.1 are supported";
             return refuse_unreadable(Status::VersionNotSupported, reason, tracker, out);
         }
     };
@@ -104,9 +104,9 @@ pub(super) fn answer_first(bytes: &[u8], setting: Setting<'_>, out: &mut Vec<u8>
         Err(httparse::Error::TooManyHeaders) => {
             let mut many = [EMPTY_HEADER; HEADERS_MAX];
             let parsed = httparse::parse_headers(&bytes[line.length..], &mut many);
-            answer_parsed(line, parsed, bytes.len(), setting, out)
+            answer_parsed(line, parsed, bytes.len(), context, out)
         }
-        parsed => answer_parsed(line, parsed, bytes.len(), setting, out),
+        parsed => answer_parsed(line, parsed, bytes.len(), context, out),
     }
 }
 
@@ -114,10 +114,10 @@ fn answer_parsed<'h>(
     line: RequestLine<'h>,
     parsed: httparse::Result<(usize, &'h [Header<'h>])>,
     arrived: usize,
-    setting: Setting<'_>,
+    context: RequestContext<'_>,
     out: &mut Vec<u8>,
 ) -> Progress {
-    let tracker = setting.tracker;
+    let tracker = context.tracker;
     let (header_bytes, headers) = match parsed {
         Ok(Parsed::Complete(whole)) => whole,
         Ok(Parsed::Partial) => return Progress::Incomplete,
@@ -131,29 +131,31 @@ fn answer_parsed<'h>(
         refuse_too_large(tracker, out);
         return Progress::Refused;
     }
-    let Manner { mut after, has_body } = manner_of(&line, headers);
-    if setting.is_last && consumed == arrived {
+    let ConnectionOptions { mut after, has_body } = connection_options(&line, headers);
+    if context.is_last && consumed == arrived {
         after = After::Close;
     }
     let head = Head { line, headers, has_body };
     let answering = Stopwatch::start();
     SCRATCH.with_borrow_mut(|scratch| {
-        let (status, after) = match answer(&head, setting, scratch) {
+        let (status, after) = match answer(&head, context, scratch) {
             Ok(()) => (Status::Ok, after),
-            Err(Stop::Ask(passkey, client)) => return Progress::Ask(passkey, client),
-            Err(Stop::Problem(problem)) => {
-                (problem.status(), if problem.ends_connection() { After::Close } else { after })
+            Err(Unanswered::NeedsVerification(passkey, client)) => {
+                return Progress::NeedsVerification(passkey, client);
+            }
+            Err(Unanswered::Error(error)) => {
+                (error.status(), if error.ends_connection() { After::Close } else { after })
             }
         };
         response::write(out, status, after, &scratch.body);
         let receipt = scratch.receipt.take();
         tracker.counters().answers_http.record(answering.elapsed());
-        // Nobody reads bodies here, so what follows is no request.
+        // Bodies are not read, so what follows is not a request.
         if has_body { Progress::Refused } else { Progress::Answered { consumed, after, receipt } }
     })
 }
 
-/// Appends the last words to a connection whose head is longer than allowed.
+/// The last reply on a connection whose request head is too long.
 pub(super) fn refuse_too_large(tracker: &Tracker, out: &mut Vec<u8>) {
     tracker.counters().refused.count("head_too_large");
     let head_bytes_max = tracker.live().limits.header_bytes_max;
@@ -161,7 +163,6 @@ pub(super) fn refuse_too_large(tracker: &Tracker, out: &mut Vec<u8>) {
     response::write_final_failure(out, Status::HeadTooLarge, &reason);
 }
 
-/// Appends the answer to an announce that could not be stored in time.
 pub(super) fn refuse_unstored(tracker: &Tracker, after: After, out: &mut Vec<u8>) {
     let rejection = Rejection::NotStoredInTime;
     tracker.counters().refused.count(rejection.label());
@@ -176,7 +177,7 @@ fn refuse_unreadable(status: Status, reason: &str, tracker: &Tracker, out: &mut 
     Progress::Refused
 }
 
-fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
+fn connection_options(line: &RequestLine<'_>, headers: &[Header<'_>]) -> ConnectionOptions {
     let is_1_0 = line.is_http_1_0;
     let mut has_body = false;
     let mut after = if is_1_0 { After::Close } else { After::KeepAlive };
@@ -191,7 +192,7 @@ fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
             if has("close") {
                 after = After::Close;
             } else if is_1_0 && has("keep-alive") {
-                after = After::KeepAliveAloud;
+                after = After::KeepAliveHeader;
             }
         } else if header.name.eq_ignore_ascii_case("content-length") {
             has_body |= header.value.trim_ascii() != b"0";
@@ -199,31 +200,30 @@ fn manner_of(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Manner {
             has_body = true;
         }
     }
-    Manner { after: if has_body { After::Close } else { after }, has_body }
+    ConnectionOptions { after: if has_body { After::Close } else { after }, has_body }
 }
 
-/// Writes the body of the answer, whichever it is.
-fn answer(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
+fn answer(head: &Head<'_>, context: RequestContext<'_>, scratch: &mut Scratch) -> Result<(), Unanswered> {
     scratch.body.clear();
-    let outcome = answer_request(head, setting, scratch);
-    if let Err(Stop::Problem(problem)) = &outcome {
-        setting.tracker.counters().refused.count(problem.label());
+    let outcome = answer_request(head, context, scratch);
+    if let Err(Unanswered::Error(error)) = &outcome {
+        context.tracker.counters().refused.count(error.label());
         scratch.body.clear();
-        // Whoever sends HEAD would take a body for the next answer.
+        // After HEAD, a client would take a body for the next reply.
         if head.line.method != b"HEAD" {
-            let (reason, retry_in) = (problem.to_string(), problem.retry_in());
+            let (reason, retry_in) = (error.to_string(), error.retry_in());
             Failure { reason: &reason, retry_in }.write(&mut scratch.body);
         }
     }
     outcome
 }
 
-/// Why a request that is HTTP is not answered with what it asked for.
+/// A client error of a request that is valid HTTP.
 #[derive(Debug, thiserror::Error)]
-enum Problem {
-    #[error("only GET is understood here")]
+enum RequestError {
+    #[error("only GET is supported")]
     Method,
-    #[error("a request here has no body")]
+    #[error("requests must not have a body")]
     Body,
     #[error(transparent)]
     Forwarded(#[from] ForwardedError),
@@ -231,98 +231,103 @@ enum Problem {
     Rejected(#[from] Rejection),
 }
 
-/// Why a request is not answered with what it asked for, or not yet.
-enum Stop {
-    Problem(Problem),
-    Ask(Passkey, IpAddr),
+enum Unanswered {
+    Error(RequestError),
+    NeedsVerification(Passkey, IpAddr),
 }
 
-impl<P: Into<Problem>> From<P> for Stop {
-    fn from(problem: P) -> Self {
-        Stop::Problem(problem.into())
+impl<P: Into<RequestError>> From<P> for Unanswered {
+    fn from(error: P) -> Self {
+        Unanswered::Error(error.into())
     }
 }
 
-impl Stop {
-    fn of(halt: Halt, attempt: Attempt, client: proxy::Client) -> Self {
-        match (halt, attempt) {
-            (Halt::Ask(passkey), Attempt::First) => Stop::Ask(passkey, client.ip),
-            (halt, _) => halt.into_rejection().into(),
+impl Unanswered {
+    fn of(denial: Denial, attempt: Attempt, client: proxy::Client) -> Self {
+        match (denial, attempt) {
+            (Denial::NeedsVerification(passkey), Attempt::First) => {
+                Unanswered::NeedsVerification(passkey, client.ip)
+            }
+            (denial, _) => denial.into_rejection().into(),
         }
     }
 }
 
-impl Problem {
+impl RequestError {
     fn label(&self) -> &'static str {
         match self {
-            Problem::Method => "method",
-            Problem::Body => "body",
-            Problem::Forwarded(_) => "bad_forwarded_address",
-            Problem::Rejected(rejection) => rejection.label(),
+            RequestError::Method => "method",
+            RequestError::Body => "body",
+            RequestError::Forwarded(_) => "bad_forwarded_address",
+            RequestError::Rejected(rejection) => rejection.label(),
         }
     }
 
     fn retry_in(&self) -> Option<wire::http::RetryIn> {
         match self {
-            Problem::Method | Problem::Body | Problem::Forwarded(_) => None,
-            Problem::Rejected(rejection) => rejection.retry_in(),
+            RequestError::Method | RequestError::Body | RequestError::Forwarded(_) => None,
+            RequestError::Rejected(rejection) => rejection.retry_in(),
         }
     }
 
-    /// Whether what follows on the connection may not be what it seems.
+    /// Whether the bytes that follow may not be a request.
     fn ends_connection(&self) -> bool {
-        matches!(self, Problem::Method | Problem::Body)
+        matches!(self, RequestError::Method | RequestError::Body)
     }
 
-    /// A refusal of the tracker's own is a success of HTTP: clients show its reason only then.
+    /// Trackers report a failure reason with status 200: clients show it only then.
     fn status(&self) -> Status {
         match self {
-            Problem::Method => Status::MethodNotAllowed,
-            Problem::Body | Problem::Forwarded(_) => Status::BadRequest,
-            Problem::Rejected(Rejection::Query(wire::http::QueryError::UnknownPath)) => Status::NotFound,
-            Problem::Rejected(_) => Status::Ok,
+            RequestError::Method => Status::MethodNotAllowed,
+            RequestError::Body | RequestError::Forwarded(_) => Status::BadRequest,
+            RequestError::Rejected(Rejection::Query(wire::http::QueryError::UnknownPath)) => Status::NotFound,
+            RequestError::Rejected(_) => Status::Ok,
         }
     }
 }
 
-impl From<wire::http::QueryError> for Problem {
+impl From<wire::http::QueryError> for RequestError {
     fn from(error: wire::http::QueryError) -> Self {
-        Problem::Rejected(error.into())
+        RequestError::Rejected(error.into())
     }
 }
 
-fn answer_request(head: &Head<'_>, setting: Setting<'_>, scratch: &mut Scratch) -> Result<(), Stop> {
-    let Setting { from, tracker, attempt, .. } = setting;
+fn answer_request(
+    head: &Head<'_>,
+    context: RequestContext<'_>,
+    scratch: &mut Scratch,
+) -> Result<(), Unanswered> {
+    let RequestContext { from, tracker, attempt, .. } = context;
     let client = {
         let live = tracker.live();
         let headers = head.headers.iter().map(|header| (header.name, header.value));
         proxy::client_address(from.ip(), headers, &live.proxies)?
     };
     if attempt == Attempt::First {
-        tracker.check_flood(client.ip, Sender::Proven)?;
+        tracker.check_flood(client.ip, Sender::Verified)?;
     }
     if head.line.method != b"GET" {
-        return Err(Problem::Method.into());
+        return Err(RequestError::Method.into());
     }
     if head.has_body {
-        return Err(Problem::Body.into());
+        return Err(RequestError::Body.into());
     }
     let target = parse_target(head.line.target)?;
     match target.route {
-        Route::Announce => announce(&target, client, setting, scratch),
-        Route::Scrape => scrape(&target, client, setting, scratch),
+        Route::Announce => announce(&target, client, context, scratch),
+        Route::Scrape => scrape(&target, client, context, scratch),
     }
 }
 
 fn announce(
     target: &Target<'_>,
     client: proxy::Client,
-    Setting { tracker, attempt, .. }: Setting<'_>,
+    RequestContext { tracker, attempt, .. }: RequestContext<'_>,
     scratch: &mut Scratch,
-) -> Result<(), Stop> {
+) -> Result<(), Unanswered> {
     let query = AnnounceQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    // Only a trusted proxy may say that a client is elsewhere.
+    // `ip=` is used only if a trusted proxy sends it.
     let ip = query.ip.filter(|_| client.is_trusted).map_or(client.ip, |ip| ip.to_canonical());
     let request = Request {
         passkey,
@@ -339,10 +344,11 @@ fn announce(
         families: Families::Both,
     };
     let accepted = tracker.announce(&request, &mut scratch.lists);
-    let Accepted { answer, unwritten } = accepted.map_err(|halt| Stop::of(halt, attempt, client))?;
+    let Accepted { answer, unrecorded } =
+        accepted.map_err(|denial| Unanswered::of(denial, attempt, client))?;
     tracker.counters().announces_http.count(request.event);
-    if let Some(unwritten) = unwritten {
-        scratch.receipt = write_down(unwritten, tracker);
+    if let Some(unrecorded) = unrecorded {
+        scratch.receipt = record(unrecorded, tracker);
     }
     AnnounceReply {
         complete: answer.counts.seeders,
@@ -359,19 +365,19 @@ fn announce(
     Ok(())
 }
 
-/// Writes the event down; a receipt where the answer has to wait for it.
-fn write_down(unwritten: Unwritten<'_>, tracker: &Tracker) -> Option<Receipt> {
-    if !unwritten.is_awaited() {
-        unwritten.write(None);
+/// Returns a receipt if the reply must wait.
+fn record(unrecorded: UnrecordedEvent<'_>, tracker: &Tracker) -> Option<Receipt> {
+    if !unrecorded.is_awaited() {
+        unrecorded.record(None);
         return None;
     }
     let (stored, receipt) = oneshot::channel();
     let (waiting, waits) = (Stopwatch::start(), Arc::clone(&tracker.counters().journal_waits));
-    unwritten.write(Some(Box::new(move |is_stored| {
+    unrecorded.record(Some(Box::new(move |is_stored| {
         if is_stored {
             waits.record(waiting.elapsed());
         }
-        // Nobody waits any more if the client is gone.
+        // The receiver is gone if the client disconnected.
         let _ = stored.send(is_stored);
     })));
     Some(receipt)
@@ -380,12 +386,12 @@ fn write_down(unwritten: Unwritten<'_>, tracker: &Tracker) -> Option<Receipt> {
 fn scrape(
     target: &Target<'_>,
     client: proxy::Client,
-    Setting { tracker, attempt, .. }: Setting<'_>,
+    RequestContext { tracker, attempt, .. }: RequestContext<'_>,
     scratch: &mut Scratch,
-) -> Result<(), Stop> {
+) -> Result<(), Unanswered> {
     let query = ScrapeQuery::parse(target.query)?;
     let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    tracker.admit_scrape(&passkey).map_err(|halt| Stop::of(halt, attempt, client))?;
+    tracker.admit_scrape(&passkey).map_err(|denial| Unanswered::of(denial, attempt, client))?;
     scratch.scraped.clear();
     scratch.scraped.extend(query.info_hashes.iter().filter_map(|info_hash| tracker.scrape(*info_hash)));
     let min_interval = tracker.live().min_announce_interval;

@@ -1,42 +1,37 @@
 //! The first line of a request.
 //!
-//! Read here rather than by a library, because clients put raw bytes into the target: infohashes that they do not
-//! escape are no text in any encoding.
+//! Our own parser, because clients put unescaped infohash bytes into the target, which are not text in any encoding.
 
-/// `GET /path?query HTTP/1.1`, taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestLine<'l> {
     pub(super) method: &'l [u8],
     pub(super) target: &'l [u8],
     pub(super) is_http_1_0: bool,
-    /// Where the headers begin.
+    /// Offset of the headers.
     pub(super) length: usize,
 }
 
 impl std::fmt::Debug for RequestLine<'_> {
-    /// Leaves out the target: it holds a passkey, and what can be debugged ends up in logs.
+    /// Omits the target: it contains a passkey.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RequestLine").field("length", &self.length).finish_non_exhaustive()
     }
 }
 
-/// How far the line was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineParsed<'l> {
     Complete(RequestLine<'l>),
-    /// More bytes are needed.
     Partial,
-    /// Not HTTP, and why.
+    /// Not HTTP; the reason.
     Invalid(&'static str),
-    /// HTTP, but neither 1.0 nor 1.1.
     OtherVersion,
 }
 
-/// The longest method anybody uses: longer means that this is not HTTP, however much may follow.
+/// A longer word is not an HTTP method, whatever follows.
 const METHOD_BYTES_MAX: usize = 16;
 
 impl<'l> RequestLine<'l> {
-    /// Reads the line at the start of `bytes`. Empty lines before it are passed over, as the standard asks.
+    /// Skips empty lines first (RFC 9112).
     pub(super) fn parse(bytes: &'l [u8]) -> LineParsed<'l> {
         let start = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
         let text = &bytes[start..];
@@ -96,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_said_to_be_so_at_once() {
+    fn other_protocols_are_invalid_at_the_first_bytes() {
         for bytes in [
             &b"\x16\x03\x01"[..],
             b" GET /",

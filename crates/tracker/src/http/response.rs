@@ -2,11 +2,9 @@
 
 use wire::http::{Failure, RetryIn};
 
-/// What someone is told who has too many connections open.
 pub(super) const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\
     Content-Type: text/plain\r\nContent-Length: 69\r\n\r\nd14:failure reason20:too many connections8:intervali60e8:retry ini1ee";
 
-/// How a request ended, as far as HTTP is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Ok,
@@ -32,24 +30,21 @@ impl Status {
     }
 }
 
-/// What becomes of the connection after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// It stays open, and nobody needs to be told (HTTP/1.1).
+    /// Implied by HTTP/1.1.
     KeepAlive,
-    /// It stays open, and the client must be told (HTTP/1.0).
-    KeepAliveAloud,
-    /// It is closed.
+    /// Stated for HTTP/1.0.
+    KeepAliveHeader,
     Close,
 }
 
-/// Appends a whole response.
 pub(super) fn write(out: &mut Vec<u8>, status: Status, after: After, body: &[u8]) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.line().as_bytes());
     out.extend_from_slice(match after {
         After::KeepAlive => b"\r\nContent-Type: text/plain\r\nContent-Length: ".as_slice(),
-        After::KeepAliveAloud => {
+        After::KeepAliveHeader => {
             b"\r\nConnection: keep-alive\r\nContent-Type: text/plain\r\nContent-Length: "
         }
         After::Close => b"\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ",

@@ -22,38 +22,25 @@ use crate::settings::TlsFiles;
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("cannot read {path}: {source}", path = .path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file is not what it should be.
+    Read { path: PathBuf, source: io::Error },
     #[error("{path} is not usable: {reason}", path = .path.display())]
-    Unusable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// The key is not the certificate's.
+    Unusable { path: PathBuf, reason: String },
     #[error("the certificate and the key do not belong together or cannot be used: {0}")]
     Mismatch(#[from] rustls::Error),
 }
 
-/// The certificate that the server shows, whatever is in its files.
+/// A certificate that follows its files.
 #[derive(Debug)]
 pub struct Certificate {
     files: TlsFiles,
-    shown: Arc<Shown>,
-    /// What the files were when they were last read.
+    current: Arc<CurrentKey>,
+    /// State of the files when they were last read.
     seen: Mutex<Option<[FileState; 2]>>,
 }
 
-/// What shows that a file was replaced. The time alone does not: clocks of file systems tick slowly, and some tools
-/// keep the time of what they copy.
+/// Detects a replaced file. The modification time is not enough: file systems have coarse clocks, and some tools
+/// preserve the time of what they copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     modified: SystemTime,
@@ -62,32 +49,30 @@ struct FileState {
 }
 
 #[derive(Debug)]
-struct Shown(ArcSwap<CertifiedKey>);
+struct CurrentKey(ArcSwap<CertifiedKey>);
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CurrentKey {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.load_full())
     }
 }
 
 impl Certificate {
-    /// Reads the files.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
-        // Looked at before they are read: what is replaced in between is read again, rather than never.
-        let seen = look_at(files).ok();
+        // Taken before reading: a file replaced in between is then read again.
+        let seen = file_states(files).ok();
         let key = read(files)?;
         Ok(Certificate {
             files: files.clone(),
-            shown: Arc::new(Shown(ArcSwap::from_pointee(key))),
+            current: Arc::new(CurrentKey(ArcSwap::from_pointee(key))),
             seen: Mutex::new(seen),
         })
     }
 
-    /// When the certificate that is shown expires: the first of its chain to do so. None if one of them cannot be
-    /// read, which no client could either.
+    /// The earliest expiry in the chain; none if a certificate cannot be parsed.
     pub fn expires_at(&self) -> Option<UnixTime> {
-        let shown = self.shown.0.load();
-        let ends = shown.cert.iter().map(|certificate| {
+        let current = self.current.0.load();
+        let ends = current.cert.iter().map(|certificate| {
             let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
             Some(parsed.validity().not_after.timestamp())
         });
@@ -95,10 +80,10 @@ impl Certificate {
         Some(UnixTime(u32::try_from(first.max(0)).unwrap_or(u32::MAX)))
     }
 
-    /// Reads the files again if they changed. Files that are not usable leave everything as it was.
+    /// Unusable files leave the current certificate in place.
     pub fn reload_if_changed(&self) {
         let mut seen = self.seen.lock();
-        let Ok(state) = look_at(&self.files) else {
+        let Ok(state) = file_states(&self.files) else {
             return;
         };
         if *seen == Some(state) {
@@ -107,12 +92,12 @@ impl Certificate {
         self.reload_as(state, &mut seen);
     }
 
-    /// Reads the files again, changed or not: what could not be read may be readable now.
+    /// Also if unchanged: an unreadable file may be readable now.
     pub fn reload(&self) {
         let mut seen = self.seen.lock();
-        match look_at(&self.files) {
+        match file_states(&self.files) {
             Ok(state) => self.reload_as(state, &mut seen),
-            Err(reason) => error!(%reason, "the certificate cannot be read; the old one stays"),
+            Err(reason) => error!(%reason, "cannot read the certificate; keeping the old one"),
         }
     }
 
@@ -120,22 +105,21 @@ impl Certificate {
         *seen = Some(state);
         match read(&self.files) {
             Ok(key) => {
-                self.shown.0.store(Arc::new(key));
+                self.current.0.store(Arc::new(key));
                 info!(file = %self.files.certificates.display(), "certificate reloaded");
             }
-            Err(reason) => error!(%reason, "the new certificate is not usable; the old one stays"),
+            Err(reason) => error!(%reason, "the new certificate is unusable; keeping the old one"),
         }
     }
 
-    /// What takes connections with this certificate.
     pub fn acceptor(&self) -> TlsAcceptor {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider supports the default protocol versions")
             .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.shown) as Arc<dyn ResolvesServerCert>);
+            .with_cert_resolver(Arc::clone(&self.current) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        // Clients come back every half hour: tickets spare them the full handshake, and cost no memory here.
+        // Clients reconnect every half hour: tickets spare the full handshake and need no memory here.
         if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
             config.ticketer = ticketer;
         }
@@ -143,7 +127,7 @@ impl Certificate {
     }
 }
 
-fn look_at(files: &TlsFiles) -> io::Result<[FileState; 2]> {
+fn file_states(files: &TlsFiles) -> io::Result<[FileState; 2]> {
     let look = |path: &PathBuf| -> io::Result<FileState> {
         let file = std::fs::metadata(path)?;
         Ok(FileState { modified: file.modified()?, inode: file.ino(), bytes: file.len() })

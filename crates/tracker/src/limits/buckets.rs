@@ -1,6 +1,6 @@
-//! Leaky buckets in a table of fixed size, without locks: one for each busy key (an address, a user).
+//! Leaky buckets in a table of fixed size, without locks: one per busy key (an address, a user).
 //!
-//! Keys are hashes under a secret. A key that is displaced by others may send its burst once more, which is counted.
+//! Keys are keyed hashes. A displaced key gets its burst once more, which is counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,42 +9,43 @@ use domain::UnixTime;
 use super::WAYS;
 use crate::counters::Counter;
 
-/// Groups of cells: room for 65,536 busy keys in half a mebibyte.
+/// Room for 65,536 busy keys in half a mebibyte.
 const GROUPS: usize = 16_384;
 
-/// One key's bucket: who (16 bits of the hash), when (16 bits of the second), how full (32 bits).
+/// A cell: tag (16 bits of the hash), time (16 bits of the second), level (32 bits).
 #[derive(Clone, Copy)]
 struct Bucket {
-    who: u16,
+    tag: u16,
     second: u16,
     level: u32,
 }
 
 impl Bucket {
     fn from_cell(cell: u64) -> Self {
-        Bucket { who: (cell >> 48) as u16, second: (cell >> 32) as u16, level: cell as u32 }
+        Bucket { tag: (cell >> 48) as u16, second: (cell >> 32) as u16, level: cell as u32 }
     }
 
     fn to_cell(self) -> u64 {
-        u64::from(self.who) << 48 | u64::from(self.second) << 32 | u64::from(self.level)
+        u64::from(self.tag) << 48 | u64::from(self.second) << 32 | u64::from(self.level)
     }
 
-    /// How long ago it was written. Zero if that lies ahead: another thread was quicker, or the clock stepped back.
+    /// Seconds since it was written. Zero if that is in the future: another thread was faster, or the clock stepped
+    /// back.
     fn age_at(self, second: u16) -> u16 {
         let elapsed = second.wrapping_sub(self.second);
         if elapsed > u16::MAX - STEP_BACK_MAX_S { 0 } else { elapsed }
     }
 
-    /// The level once what leaked since has been taken off.
+    /// The level after the leak since then.
     fn level_at(self, second: u16, leak_per_s: u32) -> u32 {
         self.level.saturating_sub(u32::from(self.age_at(second)).saturating_mul(leak_per_s))
     }
 }
 
-/// Clocks may step back by this much without emptying a bucket.
+/// A clock step back by up to this much empties no bucket.
 const STEP_BACK_MAX_S: u16 = 600;
 
-/// How much a key may ask for; zero for either means no limit.
+/// Zero for either means no limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BucketLimit {
     pub(super) per_s: u32,
@@ -57,7 +58,6 @@ impl BucketLimit {
     }
 }
 
-/// The table of buckets.
 #[derive(Debug)]
 pub(super) struct Buckets {
     cells: Box<[[AtomicU64; WAYS]]>,
@@ -80,25 +80,25 @@ impl Buckets {
         self.displaced.get()
     }
 
-    /// Counts one request; false if the key has used up its burst and more than `per_s` a second since.
+    /// False if the key has used up its burst and more than `per_s` a second since.
     pub(super) fn allows(&self, hash: u64, now: UnixTime, limit: BucketLimit) -> bool {
         let BucketLimit { per_s, burst } = limit;
         let group = &self.cells[hash as usize % GROUPS];
-        // Zero marks a cell that was never used.
-        let who = ((hash >> 48) as u16).max(1);
+        // Zero marks an unused cell.
+        let tag = ((hash >> 48) as u16).max(1);
         let second = now.0 as u16;
         loop {
-            let (cell, old) = find_cell(group, who, second, per_s);
+            let (cell, old) = find_cell(group, tag, second, per_s);
             let bucket = Bucket::from_cell(old);
-            let level = if bucket.who == who { bucket.level_at(second, per_s) } else { 0 };
+            let level = if bucket.tag == tag { bucket.level_at(second, per_s) } else { 0 };
             if level >= burst {
                 return false;
             }
             let written_at =
-                if bucket.who == who && bucket.age_at(second) == 0 { bucket.second } else { second };
-            let new = Bucket { who, second: written_at, level: level + 1 }.to_cell();
+                if bucket.tag == tag && bucket.age_at(second) == 0 { bucket.second } else { second };
+            let new = Bucket { tag, second: written_at, level: level + 1 }.to_cell();
             if cell.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                let is_others = bucket.who != 0 && bucket.who != who;
+                let is_others = bucket.tag != 0 && bucket.tag != tag;
                 if is_others && bucket.level_at(second, per_s) > 0 {
                     self.displaced.increment();
                 }
@@ -108,17 +108,17 @@ impl Buckets {
     }
 }
 
-/// The key's own cell, else the emptiest one: what is displaced had asked for the least.
-fn find_cell(group: &[AtomicU64; WAYS], who: u16, second: u16, leak_per_s: u32) -> (&AtomicU64, u64) {
+/// The key's own cell, else the one with the lowest level.
+fn find_cell(group: &[AtomicU64; WAYS], tag: u16, second: u16, leak_per_s: u32) -> (&AtomicU64, u64) {
     let mut emptiest = (&group[0], group[0].load(Ordering::Relaxed));
     let mut emptiest_level = u32::MAX;
     for cell in group {
         let value = cell.load(Ordering::Relaxed);
         let bucket = Bucket::from_cell(value);
-        if bucket.who == who {
+        if bucket.tag == tag {
             return (cell, value);
         }
-        let level = if bucket.who == 0 { 0 } else { bucket.level_at(second, leak_per_s) };
+        let level = if bucket.tag == 0 { 0 } else { bucket.level_at(second, leak_per_s) };
         if level < emptiest_level {
             emptiest_level = level;
             emptiest = (cell, value);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::network_of;
 
-/// Counts open connections; bounded by `connections_max`, so it cannot grow beyond that.
+/// Bounded by `connections_max`.
 #[derive(Debug, Default)]
 pub struct Connections(Mutex<Open>);
 
@@ -18,17 +18,14 @@ struct Open {
     by_address: HashMap<IpAddr, u32>,
 }
 
-/// Why a connection is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooMany {
-    /// In total.
     Connections,
-    /// From this address.
     FromAddress,
 }
 
 impl TooMany {
-    /// The name under which it is counted.
+    /// Label of the refusal counter.
     pub fn label(self) -> &'static str {
         match self {
             TooMany::Connections => "too_many_connections",
@@ -37,7 +34,7 @@ impl TooMany {
     }
 }
 
-/// One open connection; dropping it makes room for another.
+/// Released on drop.
 #[derive(Debug)]
 pub struct ConnectionPermit {
     connections: Arc<Connections>,
@@ -45,17 +42,16 @@ pub struct ConnectionPermit {
 }
 
 impl Connections {
-    /// How many are open.
     pub fn count(&self) -> usize {
         self.0.lock().total
     }
 
-    /// How many addresses have one open.
+    /// Addresses with an open connection.
     pub fn address_count(&self) -> usize {
         self.0.lock().by_address.len()
     }
 
-    /// Takes a place, if there is one. A per-address maximum of zero means no limit.
+    /// A per-address maximum of zero means no limit.
     pub fn open(
         self: &Arc<Self>,
         ip: IpAddr,
@@ -95,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_limited_and_come_back() {
+    fn permits_are_limited_and_returned() {
         let connections = Arc::new(Connections::default());
         let (here, there) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let first = connections.open(here, 3, 2).unwrap();

@@ -1,4 +1,4 @@
-//! Requests from one address: a leaky bucket for each.
+//! Rate limit of requests per address.
 
 use std::net::IpAddr;
 
@@ -7,16 +7,14 @@ use domain::UnixTime;
 use super::AddressHasher;
 use super::buckets::{BucketLimit, Buckets};
 
-/// Whether the sender is known to be where it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// It answered from there: over TCP, or with a genuine connection id.
-    Proven,
-    /// Anybody may have written that address on the packet, so the address's owner must not pay for it.
-    Claimed,
+    /// The address is verified: TCP, or a valid connection id.
+    Verified,
+    /// The address may be forged, so it is counted apart from the owner's requests.
+    Unverified,
 }
 
-/// Decides whether one more request of an address is too many.
 #[derive(Debug)]
 pub struct FloodLimiter {
     buckets: Buckets,
@@ -24,23 +22,23 @@ pub struct FloodLimiter {
 }
 
 impl FloodLimiter {
-    /// An empty table; the secret keeps strangers from aiming at another's cell.
+    /// The secret keeps clients from targeting another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
         FloodLimiter { buckets: Buckets::default(), hasher: AddressHasher::new(secret) }
     }
 
-    /// How many addresses it has room for.
+    /// In addresses.
     pub fn capacity(&self) -> usize {
         self.buckets.capacity()
     }
 
-    /// How often a busy address was forgotten to make room for another: it may then send its burst once more.
+    /// Busy addresses displaced by others; they get their burst once more.
     pub fn displaced(&self) -> u64 {
         self.buckets.displaced()
     }
 
-    /// Counts one request; false if the address has used up its `burst` and more than `per_s` a second since. Zero
-    /// for either means no limit.
+    /// False if the address has used up its `burst` and more than `per_s` a second since. Zero for either means no
+    /// limit.
     pub fn allows(&self, ip: IpAddr, sender: Sender, now: UnixTime, per_s: u32, burst: u32) -> bool {
         let limit = BucketLimit { per_s, burst };
         limit.is_off() || self.buckets.allows(self.hasher.hash(ip, sender as u8), now, limit)
@@ -55,7 +53,7 @@ mod tests {
     const NOW: UnixTime = UnixTime(1_700_000_000);
 
     fn allowed(limiter: &FloodLimiter, ip: IpAddr, now: UnixTime, requests: u32) -> u32 {
-        (0..requests).filter(|_| limiter.allows(ip, Sender::Proven, now, 10, 20)).count() as u32
+        (0..requests).filter(|_| limiter.allows(ip, Sender::Verified, now, 10, 20)).count() as u32
     }
 
     #[test]
@@ -72,7 +70,9 @@ mod tests {
         let limiter = FloodLimiter::new([1, 2]);
         assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100_000), 20);
         let hurt = (0..20_000_u32)
-            .filter(|n| !limiter.allows(Ipv4Addr::from(0x0b00_0000 + n).into(), Sender::Proven, NOW, 10, 20))
+            .filter(|n| {
+                !limiter.allows(Ipv4Addr::from(0x0b00_0000 + n).into(), Sender::Verified, NOW, 10, 20)
+            })
             .count();
         assert_eq!(hurt, 0);
         assert_eq!(allowed(&limiter, IpAddr::from([10, 9, 9, 9]), NOW, 100), 0, "the flood is remembered");
@@ -82,14 +82,14 @@ mod tests {
     fn an_ipv6_network_counts_as_one_address() {
         let limiter = FloodLimiter::new([1, 2]);
         let ip = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
-        assert_eq!((0..100).filter(|n| limiter.allows(ip(*n), Sender::Proven, NOW, 10, 20)).count(), 20);
+        assert_eq!((0..100).filter(|n| limiter.allows(ip(*n), Sender::Verified, NOW, 10, 20)).count(), 20);
     }
 
     #[test]
-    fn forged_packets_do_not_lock_out_whose_address_they_carry() {
+    fn forged_packets_do_not_lock_out_the_owner_of_the_address() {
         let limiter = FloodLimiter::new([1, 2]);
         let victim = IpAddr::from([10, 9, 9, 9]);
-        let forged = (0..1000).filter(|_| limiter.allows(victim, Sender::Claimed, NOW, 10, 20)).count();
+        let forged = (0..1000).filter(|_| limiter.allows(victim, Sender::Unverified, NOW, 10, 20)).count();
         assert_eq!((forged, allowed(&limiter, victim, NOW, 20)), (20, 20));
     }
 
@@ -99,25 +99,26 @@ mod tests {
         let ip = IpAddr::from([10, 9, 9, 9]);
         assert_eq!(allowed(&limiter, ip, NOW, 1000), 20);
         assert_eq!(allowed(&limiter, ip, UnixTime(NOW.0 - 1), 1000), 0);
-        assert_eq!(allowed(&limiter, ip, NOW, 1000), 0, "and nothing leaks twice when it goes on");
+        assert_eq!(allowed(&limiter, ip, NOW, 1000), 0, "and nothing leaks twice afterwards");
     }
 
     #[test]
     fn zero_means_no_limit() {
         let limiter = FloodLimiter::new([1, 2]);
-        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 0, 5)));
-        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Proven, NOW, 5, 0)));
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Verified, NOW, 0, 5)));
+        assert!((0..10_000).all(|_| limiter.allows(IpAddr::from([1, 1, 1, 1]), Sender::Verified, NOW, 5, 0)));
     }
 
     #[test]
-    fn busy_addresses_are_counted_when_they_have_to_go() {
+    fn displaced_busy_addresses_are_counted() {
         let limiter = FloodLimiter::new([1, 2]);
-        let ask = |number: u32, at| limiter.allows(Ipv4Addr::from(number).into(), Sender::Proven, at, 10, 20);
+        let ask =
+            |number: u32, at| limiter.allows(Ipv4Addr::from(number).into(), Sender::Verified, at, 10, 20);
         let room = limiter.capacity() as u32;
         assert!((0..2 * room).all(|number| ask(number, NOW)));
         let displaced = limiter.displaced();
         assert!(displaced >= u64::from(room) / 2, "twice as many as there is room for: {displaced}");
         assert!((0..10).all(|number| ask(0x0b00_0000 + number, UnixTime(NOW.0 + 60))));
-        assert_eq!(limiter.displaced(), displaced, "whose bucket has run empty loses nothing");
+        assert_eq!(limiter.displaced(), displaced, "an empty bucket is not counted as displaced");
     }
 }

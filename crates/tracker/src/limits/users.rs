@@ -1,10 +1,9 @@
-//! Announces of one user: a leaky bucket for each.
+//! Rate limit of announces per user.
 
 use domain::{UnixTime, UserId};
 
 use super::buckets::{BucketLimit, Buckets};
 
-/// Decides whether one more announce of a user is too many.
 #[derive(Debug)]
 pub struct UserLimiter {
     buckets: Buckets,
@@ -12,29 +11,29 @@ pub struct UserLimiter {
 }
 
 impl UserLimiter {
-    /// An empty table; the secret keeps users from aiming at another's cell.
+    /// The secret keeps users from targeting another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
         UserLimiter { buckets: Buckets::default(), secret: [secret[0], secret[1] | 1] }
     }
 
-    /// How many users it has room for.
+    /// In users.
     pub fn capacity(&self) -> usize {
         self.buckets.capacity()
     }
 
-    /// How often a busy user was forgotten to make room for another: they may then send their burst once more.
+    /// Busy users displaced by others; they get their burst once more.
     pub fn displaced(&self) -> u64 {
         self.buckets.displaced()
     }
 
-    /// Counts one announce; false if the user has used up the `burst` and more than `per_s` a second since. Zero for
-    /// either means no limit.
+    /// False if the user has used up the `burst` and more than `per_s` a second since. Zero for either means no
+    /// limit.
     pub fn allows(&self, user: UserId, now: UnixTime, per_s: u32, burst: u32) -> bool {
         let limit = BucketLimit { per_s, burst };
         limit.is_off() || self.buckets.allows(self.hash_of(user), now, limit)
     }
 
-    /// Users do not choose their numbers, so a multiplication with a secret mixes them well enough.
+    /// Users do not choose their ids, so multiplication with a secret mixes well enough.
     fn hash_of(&self, user: UserId) -> u64 {
         let product = u128::from(user.get() ^ self.secret[0]) * u128::from(self.secret[1]);
         (product >> 64) as u64 ^ product as u64
@@ -48,7 +47,7 @@ mod tests {
     const NOW: UnixTime = UnixTime(1_700_000_000);
 
     #[test]
-    fn a_user_has_a_burst_and_then_a_rate_of_their_own() {
+    fn each_user_has_a_burst_and_a_rate() {
         let limiter = UserLimiter::new([1, 0x9e37_79b9_7f4a_7c15]);
         let [one, other] = [1, 2].map(|number| UserId::new(number).unwrap());
         let allowed = |user, at| (0..1000).filter(|_| limiter.allows(user, at, 5, 100)).count();

@@ -1,4 +1,4 @@
-//! What is counted about other nodes' entries.
+//! Counters of replication.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,46 +7,42 @@ use journal::EntryId;
 use parking_lot::Mutex;
 use swarm::RemoteOutcome;
 
-/// What became of the entries that were read.
 #[derive(Debug, Default)]
 pub struct ReplicationCounters {
-    /// Entries that were the last word on their peer.
+    /// Entries that were the latest of their peer.
     pub applied: Counter,
-    /// Entries that came behind a later one.
+    /// Entries older than what the swarm already had.
     pub late: Counter,
-    /// Entries of this process, which knew them already.
+    /// Entries written by this process.
     pub own: Counter,
-    /// Entries of users, torrents or clients that are not let in here, or that cannot be read.
+    /// Malformed entries, and those of users, torrents or clients that are not admitted here.
     pub skipped: Counter,
-    /// Entries of peers that would have expired by now.
+    /// Entries of peers that have expired since.
     pub overdue: Counter,
-    /// Entries that lie too far ahead of this node's clock.
+    /// Entries too far ahead of this node's clock.
     pub ahead: Counter,
-    /// Entries for whose peer or torrent there was no room.
+    /// Entries refused by a bound of the swarms.
     pub no_room: Counter,
-    /// Times that entries were missing, and the last interval + grace was read again.
+    /// Times that entries were missing and the last interval + grace was read again.
     pub resyncs: Counter,
-    /// Attempts to read that failed.
+    /// Failed reads.
     pub failures: Counter,
-    /// Snapshots of the swarms that were written.
     pub snapshots: Counter,
-    /// Snapshots that could not be written.
     pub snapshot_failures: Counter,
-    /// From the moment an entry was stored until it was in the swarms here.
+    /// From the storing of an entry until it is in the swarms here.
     pub delays: Histogram,
-    /// When the journal was last read to its end, in milliseconds since 1970; zero before the first time.
+    /// Last time the end of the journal was reached, in milliseconds; zero before the first time.
     caught_up_ms: AtomicU64,
-    /// Everything up to here is in the swarms.
     cursor: Mutex<EntryId>,
 }
 
 impl ReplicationCounters {
-    /// Everything up to this entry is in the swarms.
+    /// All entries up to this one are in the swarms.
     pub fn cursor(&self) -> EntryId {
         *self.cursor.lock()
     }
 
-    /// How long ago the journal was last read to its end, in milliseconds; none before the first time.
+    /// Time since the end of the journal was last reached; none before the first time.
     pub fn lag_ms(&self, now_ms: u64) -> Option<u64> {
         match self.caught_up_ms.load(Ordering::Relaxed) {
             0 => None,

@@ -1,4 +1,4 @@
-//! An entry of the journal as the swarms learn it, if whoever it is about is let in here.
+//! Applies a journal entry to the swarms, if its user, torrent and client are admitted.
 
 use std::time::Duration;
 
@@ -9,34 +9,34 @@ use swarm::{RemoteAnnounce, RemoteOutcome, RemoteTotals};
 use crate::pipeline::Tracker;
 
 impl Tracker {
-    /// Takes in an entry that another node wrote, or this one in a former life, or another producer; none if it is
-    /// about somebody or something that is not let in here.
+    /// Applies an entry of another node, of an earlier process of this node, or of another producer; none if it is
+    /// not admitted here.
     pub fn learn(&self, entry: &TrafficEntry) -> Option<RemoteOutcome> {
         let now = self.now();
-        let heard = self.heard(entry, now)?;
-        if !is_end(entry) && heard.at <= now {
-            // A client that announced elsewhere may scrape here.
-            self.note_address(entry.ip, heard.at);
+        let announce = self.remote_announce(entry, now)?;
+        if !is_stopped(entry) && announce.at <= now {
+            // A client that announced to another node may scrape here.
+            self.note_address(entry.ip, announce.at);
         }
-        Some(self.swarms().apply_remote(&heard, now, &self.expiry_rules(now)))
+        Some(self.swarms().apply_remote(&announce, now, &self.expiry_rules(now)))
     }
 
-    /// How long ago the journal was last read to its end; none before the first time.
+    /// None before the end of the journal was first reached.
     pub fn replication_lag(&self) -> Option<Duration> {
         self.counters().replication.lag_ms(self.now_ms()).map(Duration::from_millis)
     }
 
-    /// Notes that a torrent was completed at least so often, as somebody else has counted.
-    pub fn note_completions(&self, torrent: TorrentId, count: u64) {
+    /// Raises the completed count to at least `count`, as the ledger has it.
+    pub fn raise_completions(&self, torrent: TorrentId, count: u64) {
         if let Some(info_hash) = self.gate().info_hash_of(torrent) {
             self.swarms().raise_snatches(&info_hash, u32::try_from(count).unwrap_or(u32::MAX));
         }
     }
 
-    fn heard(&self, entry: &TrafficEntry, now: UnixTime) -> Option<RemoteAnnounce> {
+    fn remote_announce(&self, entry: &TrafficEntry, now: UnixTime) -> Option<RemoteAnnounce> {
         Some(RemoteAnnounce {
-            info_hash: self.admit_heard_torrent(entry)?,
-            user: self.admit_heard_user(entry)?,
+            info_hash: self.admit_torrent(entry)?,
+            user: self.admit_user(entry)?,
             peer_id: entry.peer_id,
             key: entry.key.unwrap_or(ClientKey::NONE),
             ip: entry.ip,
@@ -55,11 +55,11 @@ impl Tracker {
         })
     }
 
-    /// When an entry was written, by the steady time of this node.
+    /// The time of an entry in this node's steady time.
     ///
-    /// This node's earlier processes had the same steady time. That of another node began at its wall clock, as ours did
-    /// at ours, so the two agree unless one of these clocks was wrong then; and the wall clocks agree unless one of them is
-    /// wrong now. Of both, the later moment that can be right: what is taken for too old makes a live peer vanish.
+    /// This node's earlier processes shared its steady time. Another node's steady time started at its wall clock, as
+    /// ours did, so both agree unless one of those clocks was wrong then; the wall clocks agree unless one is wrong
+    /// now. Of both readings, the later one that is plausible: an entry taken for too old would remove a live peer.
     fn steady_time_of(&self, entry: &TrafficEntry, now: UnixTime) -> UnixTime {
         let node = self.node();
         let is_own = entry.node.is_some_and(|writer| writer == node || node.is_restart_of(writer));
@@ -74,26 +74,26 @@ impl Tracker {
         plausible.map_or(both[0].min(both[1]), |at| at.min(now))
     }
 
-    /// A torrent or user that this gate does not know is believed where another tracker of ours has let it in: the gate
-    /// may hear of it a moment later.
-    fn admit_heard_torrent(&self, entry: &TrafficEntry) -> Option<InfoHash> {
+    /// An unknown torrent or user is accepted if another of our trackers admitted it: this gate may learn of it a
+    /// moment later.
+    fn admit_torrent(&self, entry: &TrafficEntry) -> Option<InfoHash> {
         match self.gate().torrent(&entry.info_hash) {
-            Some(torrent) => (torrent.enabled || is_end(entry)).then_some(torrent.info_hash),
+            Some(torrent) => (torrent.enabled || is_stopped(entry)).then_some(torrent.info_hash),
             None => entry.node.map(|_| entry.info_hash),
         }
     }
 
-    fn admit_heard_user(&self, entry: &TrafficEntry) -> Option<UserId> {
+    fn admit_user(&self, entry: &TrafficEntry) -> Option<UserId> {
         let by_passkey = || entry.passkey.and_then(|passkey| self.gate().user_of(&passkey));
         let user = entry.user.or_else(by_passkey)?;
         let gate = self.gate();
-        let is_out =
+        let is_refused =
             gate.is_disabled(user) || !gate.allows_client(&entry.peer_id) || !gate.allows_port(entry.port);
-        (!is_out || is_end(entry)).then_some(user)
+        (!is_refused || is_stopped(entry)).then_some(user)
     }
 }
 
-/// Whoever leaves may always do so.
-fn is_end(entry: &TrafficEntry) -> bool {
+/// `stopped` is always applied.
+fn is_stopped(entry: &TrafficEntry) -> bool {
     entry.event == AnnounceEvent::Stopped
 }

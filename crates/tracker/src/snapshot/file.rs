@@ -1,4 +1,4 @@
-//! The form of the file: a head, frames, a checksum.
+//! The file format: header, shards, checksum.
 
 use std::fs::{File, OpenOptions};
 use std::hash::Hasher;
@@ -11,23 +11,20 @@ use siphasher::sip::SipHasher13;
 
 use super::SnapshotError;
 
-/// What the file is.
 const MAGIC: &[u8; 8] = b"RCSWARMS";
-/// The version of its form.
 const VERSION: u32 = 1;
-/// Stands where the length of a shard would, behind the last one.
+/// In place of the length of a shard, behind the last one.
 const END: u32 = u32::MAX;
-/// A shard with so many bytes would hold fourteen million peers: the length is damaged.
+/// Enough for fourteen million peers: a larger length is damage.
 const SHARD_MAX: u32 = 1 << 30;
 const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 const BUFFER: usize = 1 << 18;
 
-/// What stands before the shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// When the file was written, in steady time, as all times in it.
+    /// In steady time, like all times in the file.
     pub(super) saved_ms: u64,
-    /// Everything up to this entry is in it.
+    /// All entries up to this one are in the file.
     pub(super) cursor: EntryId,
 }
 
@@ -42,7 +39,7 @@ impl Head {
         bytes
     }
 
-    /// None if the bytes are of another form.
+    /// None for another magic or version.
     fn of_bytes(bytes: &[u8; HEAD_BYTES]) -> Option<Head> {
         let rest = bytes.strip_prefix(MAGIC)?.strip_prefix(&VERSION.to_le_bytes())?;
         let number = |index: usize| {
@@ -53,7 +50,6 @@ impl Head {
     }
 }
 
-/// Writes a file from its head to its checksum.
 pub(super) struct Writer {
     file: BufWriter<File>,
     hasher: SipHasher13,
@@ -61,7 +57,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Begins a file that only its owner may read: it tells who is where.
+    /// Readable by its owner only: it contains users' addresses.
     pub(super) fn create(path: &Path, head: &Head) -> io::Result<Writer> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let mut writer =
@@ -77,7 +73,7 @@ impl Writer {
         self.put(shard)
     }
 
-    /// Ends the file and brings it to the disk; tells how long it is.
+    /// Syncs the file; returns its length.
     pub(super) fn finish(mut self) -> io::Result<u64> {
         self.put(&END.to_le_bytes())?;
         let checksum = self.hasher.finish().to_le_bytes();
@@ -94,7 +90,6 @@ impl Writer {
     }
 }
 
-/// Reads a file that has been verified.
 pub(super) struct Reader {
     file: BufReader<File>,
     shard: Vec<u8>,
@@ -112,7 +107,7 @@ impl Reader {
         Ok(Reader { file, shard: Vec::new(), hasher, head })
     }
 
-    /// The next shard; none behind the last.
+    /// None behind the last shard.
     pub(super) fn next_shard(&mut self) -> io::Result<Option<&[u8]>> {
         let mut length = [0; 4];
         self.file.read_exact(&mut length)?;
@@ -123,7 +118,7 @@ impl Reader {
             length => length,
         };
         self.shard.clear();
-        // Not more than there is, whatever the length says.
+        // Bounded by the file, whatever the length says.
         let read = (&mut self.file).take(length.into()).read_to_end(&mut self.shard)?;
         if read as u64 != u64::from(length) {
             return Err(ErrorKind::UnexpectedEof.into());
@@ -132,8 +127,7 @@ impl Reader {
         Ok(Some(&self.shard))
     }
 
-    /// Whether the file ends as it should.
-    fn ends_well(mut self) -> io::Result<bool> {
+    fn checksum_matches(mut self) -> io::Result<bool> {
         let mut checksum = [0; 8];
         self.file.read_exact(&mut checksum)?;
         let is_end = self.file.read(&mut [0])? == 0;
@@ -141,7 +135,7 @@ impl Reader {
     }
 }
 
-/// Reads all of a file and compares its checksum. The outer error is the disk's.
+/// The outer error is an I/O error.
 pub(super) fn verify(path: &Path) -> io::Result<Result<Head, SnapshotError>> {
     let verified = (|| {
         let mut reader = Reader::open(path)?;
@@ -149,7 +143,7 @@ pub(super) fn verify(path: &Path) -> io::Result<Result<Head, SnapshotError>> {
             return Ok(Err(SnapshotError::Foreign));
         };
         while reader.next_shard()?.is_some() {}
-        let is_whole = reader.ends_well()?;
+        let is_whole = reader.checksum_matches()?;
         Ok(if is_whole { Ok(head) } else { Err(SnapshotError::Damaged) })
     })();
     match verified {
@@ -158,7 +152,6 @@ pub(super) fn verify(path: &Path) -> io::Result<Result<Head, SnapshotError>> {
     }
 }
 
-/// A file that ends too soon, or says what cannot be.
 fn is_damage(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData)
 }

@@ -1,4 +1,4 @@
-//! The journal's queue as the place where traffic events go.
+//! The journal's queue as a traffic sink.
 
 use domain::{RiskEvent, TrafficEvent};
 use journal::Queue;
@@ -18,7 +18,7 @@ impl TrafficSink for Queue {
         self.put(event, on_stored);
     }
 
-    fn record_patiently(&self, event: &TrafficEvent) {
+    fn record_blocking(&self, event: &TrafficEvent) {
         self.put_blocking(event);
     }
 

@@ -1,8 +1,8 @@
-//! Many packets a system call: `recvmmsg` and `sendmmsg`.
+//! Many packets per system call: `recvmmsg` and `sendmmsg`.
 //!
-//! This is the only module with unsafe code, because one call for many packets is worth nearly half again the
-//! throughput of one call each, and std does not have it. Everything the kernel is given a pointer to lives in a
-//! [`Batch`] and outlives the call; lengths it returns are checked before they are believed.
+//! The only module with unsafe code: one call for many packets gives nearly half again the throughput, and std does
+//! not have it. Everything the kernel gets a pointer to lives in a [`Batch`] and outlives the call; returned lengths
+//! are checked before use.
 #![expect(unsafe_code, reason = "two system calls that std does not have")]
 
 use std::io;
@@ -11,12 +11,12 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSo
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-/// Packets a call. More gains nothing and delays the first of them.
+/// Per call. More gains nothing and delays the first of them.
 const PACKETS: usize = 64;
-/// Requests are shorter by far; what is longer is cut off and refused.
+/// Requests are far shorter; longer packets are truncated and refused.
 const PACKET_BYTES: usize = 2048;
 
-/// Buffers for one batch of packets and their replies, reused for ever.
+/// Buffers of one batch of packets and replies, reused for the next.
 pub(super) struct Batch {
     packets: Vec<[u8; PACKET_BYTES]>,
     senders: Vec<libc::sockaddr_storage>,
@@ -38,7 +38,7 @@ impl Batch {
         }
     }
 
-    /// Waits for packets and takes those that are there; zero if none came within the socket's timeout.
+    /// Zero if no packet arrived within the socket's read timeout.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.lengths.clear();
         self.iovecs.clear();
@@ -69,7 +69,7 @@ impl Batch {
         Ok(received)
     }
 
-    /// Lets `answer` write a reply to each packet; what it leaves empty is not sent.
+    /// A reply that `answer` leaves empty is not sent.
     pub(super) fn answer_each(&mut self, mut answer: impl FnMut(&[u8], SocketAddr, &mut Vec<u8>)) {
         for (index, length) in self.lengths.iter().enumerate() {
             self.replies[index].clear();
@@ -79,7 +79,7 @@ impl Batch {
         }
     }
 
-    /// Sends the replies; returns how many could not be sent. Clients ask again, so nothing waits for them.
+    /// Returns how many could not be sent. Clients retry, so they are not queued.
     pub(super) fn send(&mut self, socket: &UdpSocket) -> usize {
         self.iovecs.clear();
         self.headers.clear();

@@ -1,6 +1,6 @@
-//! Connection ids that need no memory: a keyed hash of the client's address and the time.
+//! Stateless connection ids: a keyed hash of the client's address and the time.
 //!
-//! An id is good for the window in which it was given and for the next one: two to four minutes (BEP 15 asks for two).
+//! An id is valid in the window it was issued in and in the next one: two to four minutes (BEP 15 asks for two).
 
 use std::fmt;
 use std::hash::Hasher;
@@ -12,13 +12,12 @@ use wire::udp::ConnectionId;
 
 const WINDOW_S: u32 = 120;
 
-/// Gives and checks connection ids.
 #[derive(Clone, Copy)]
 pub struct ConnectionIds {
     secret: [u64; 2],
 }
 
-/// Shows nothing of the secret.
+/// Does not show the secret.
 impl fmt::Debug for ConnectionIds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionIds").finish_non_exhaustive()
@@ -26,23 +25,21 @@ impl fmt::Debug for ConnectionIds {
 }
 
 impl ConnectionIds {
-    /// Ids under this secret. Another process has another one, so its ids are stale here.
+    /// Ids issued under another secret are invalid.
     pub fn new(secret: [u64; 2]) -> Self {
         ConnectionIds { secret }
     }
 
-    /// The secret, for a process that takes over: the ids that clients have stay good.
+    /// For a process that takes over: clients' ids stay valid.
     pub fn secret(&self) -> [u64; 2] {
         self.secret
     }
 
-    /// The id for a client.
-    pub fn give(&self, ip: IpAddr, now: UnixTime) -> ConnectionId {
+    pub fn issue(&self, ip: IpAddr, now: UnixTime) -> ConnectionId {
         self.of_window(ip, now.0 / WINDOW_S)
     }
 
-    /// Whether an id was given to this client lately.
-    pub fn is_genuine(&self, id: ConnectionId, ip: IpAddr, now: UnixTime) -> bool {
+    pub fn is_valid(&self, id: ConnectionId, ip: IpAddr, now: UnixTime) -> bool {
         let window = now.0 / WINDOW_S;
         id == self.of_window(ip, window) || id == self.of_window(ip, window.wrapping_sub(1))
     }
@@ -63,16 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_good_for_two_to_four_minutes_and_one_address() {
+    fn an_id_is_valid_for_two_to_four_minutes_and_one_address() {
         let ids = ConnectionIds::new([1, 2]);
         let ip = IpAddr::from([10, 0, 0, 1]);
         for second in 0..WINDOW_S {
             let given = UnixTime(1_700_000_000 + second);
-            let id = ids.give(ip, given);
-            assert!(ids.is_genuine(id, ip, UnixTime(given.0 + 120)));
-            assert!(!ids.is_genuine(id, ip, UnixTime(given.0 + 241)));
-            assert!(!ids.is_genuine(id, IpAddr::from([10, 0, 0, 2]), given));
-            assert!(!ConnectionIds::new([1, 3]).is_genuine(id, ip, given));
+            let id = ids.issue(ip, given);
+            assert!(ids.is_valid(id, ip, UnixTime(given.0 + 120)));
+            assert!(!ids.is_valid(id, ip, UnixTime(given.0 + 241)));
+            assert!(!ids.is_valid(id, IpAddr::from([10, 0, 0, 2]), given));
+            assert!(!ConnectionIds::new([1, 3]).is_valid(id, ip, given));
         }
     }
 }

@@ -1,27 +1,25 @@
-//! Errors that a client asks for again and again: some clients send the same packet at once when they are refused, as fast
-//! as they are answered.
+//! Limits error replies: some clients resend a refused packet immediately, as fast as they are answered.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 
 use domain::UnixTime;
 
-/// How often an error is told to one sender about one torrent within the window.
-const TOLD_MAX: u8 = 5;
+/// Error replies per sender and torrent within the window.
+const ERRORS_PER_WINDOW_MAX: u8 = 5;
 const WINDOW_S: u32 = 10;
-/// Senders that are remembered. One that is forgotten for another is told again.
+/// Senders tracked; a displaced one may get further replies.
 const SLOTS: usize = 1024;
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
     sender: u64,
     window: u32,
-    told: u8,
+    sent: u8,
 }
 
-/// Counts the errors told to each sender.
 pub(super) struct RepeatedErrors {
-    /// Empty until the first error.
+    /// Allocated at the first error.
     slots: Vec<Slot>,
     hasher: RandomState,
 }
@@ -31,8 +29,8 @@ impl RepeatedErrors {
         RepeatedErrors { slots: Vec::new(), hasher: RandomState::new() }
     }
 
-    /// Notes an error about a packet: whether its sender is told.
-    pub(super) fn may_tell(&mut self, from: SocketAddr, packet: &[u8], now: UnixTime) -> bool {
+    /// Counts an error about a packet; false if it is not to be sent.
+    pub(super) fn may_send(&mut self, from: SocketAddr, packet: &[u8], now: UnixTime) -> bool {
         if self.slots.is_empty() {
             self.slots.resize(SLOTS, Slot::default());
         }
@@ -40,15 +38,15 @@ impl RepeatedErrors {
         let window = now.0 / WINDOW_S;
         let slot = &mut self.slots[sender as usize % SLOTS];
         if (slot.sender, slot.window) != (sender, window) {
-            *slot = Slot { sender, window, told: 0 };
+            *slot = Slot { sender, window, sent: 0 };
         }
-        slot.told = slot.told.saturating_add(1);
-        slot.told <= TOLD_MAX
+        slot.sent = slot.sent.saturating_add(1);
+        slot.sent <= ERRORS_PER_WINDOW_MAX
     }
 }
 
-/// The hash that an announce is about, or the first that a scrape asks for: both stand behind the same 16 bytes, of which
-/// some differ each time.
+/// The infohash of an announce, or the first one of a scrape: both follow the same 16 bytes, which differ in every
+/// packet.
 fn subject_of(packet: &[u8]) -> &[u8] {
     packet.get(16..36).unwrap_or_default()
 }

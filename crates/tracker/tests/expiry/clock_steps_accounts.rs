@@ -64,7 +64,7 @@ impl Node {
     fn announce(&self, request: &Request) {
         let accepted = self.tracker.announce(request, &mut PeerLists::default());
         let Ok(accepted) = accepted else { panic!("the announce was refused") };
-        accepted.unwritten.unwrap().write(None);
+        accepted.unrecorded.unwrap().record(None);
     }
 }
 
@@ -75,10 +75,10 @@ fn new_tracker(gate: &Arc<Gate>, clock: &ManualClock, recorder: &Arc<Recorder>) 
     // A start takes a second.
     clock.advance(Seconds(1));
     let tracker = Tracker::new(Arc::clone(gate), Arc::new(clock.clone()), sink, live, &secrets);
-    Arc::new(tracker.living_at("here"))
+    Arc::new(tracker.with_node_name("here"))
 }
 
-/// A client that counts what it has moved, and what of that it has told.
+/// A client with its transferred and its announced totals.
 struct Client {
     owner: u64,
     request: Request,
@@ -108,7 +108,7 @@ impl Client {
         Client { owner, request, told_at: UnixTime(0) }
     }
 
-    /// Begins with counters from zero. What it had moved and not told is lost with it.
+    /// Starts with counters at zero. Unannounced traffic is lost.
     fn restart(&mut self, node: &Node) {
         (self.request.uploaded, self.request.downloaded) = (0, 0);
         self.request.event = AnnounceEvent::Started;

@@ -42,7 +42,7 @@ fn a_flood_of_one_user_is_refused_with_retry_in_and_not_written_down() {
 }
 
 #[test]
-fn a_flood_of_one_user_over_udp_is_told_why() {
+fn a_flood_of_one_user_over_udp_gets_a_reason() {
     let tracker = limit_announces(1, 3);
     let path = format!("/{}/announce", passkey(1));
     let mut udp = tracker.udp_v4();
@@ -54,16 +54,16 @@ fn a_flood_of_one_user_over_udp_is_told_why() {
     assert_eq!(tracker.events().len(), 3);
 }
 
-/// Transmission repeats a refused `stopped` for ever.
+/// Transmission repeats a refused `stopped` forever.
 #[test]
-fn a_stop_over_the_limit_is_a_success_and_written_down_only_for_a_known_peer() {
+fn a_stop_over_the_limit_succeeds_and_is_recorded_for_known_peers_only() {
     let tracker = limit_announces(1, 2);
     tracker.announce(1, &leecher(1));
     tracker.announce(1, &leecher(1));
     assert_eq!(tracker.refused("too_many_announces"), 0);
     tracker.announce(1, &stopped(&with_peer_id(&leecher(1), 7)));
     assert_eq!(tracker.events().len(), 2, "nothing ended, so there is nothing to write");
-    assert_eq!(tracker.tracker().counters().stops_unwritten.get(), 1);
+    assert_eq!(tracker.tracker().counters().stops_unrecorded.get(), 1);
     tracker.announce(1, &stopped(&leecher(1)));
     assert_eq!((tracker.events().len(), tracker.scrape(&TORRENT).incomplete), (3, 0));
     assert_eq!(tracker.recorder.places_in_use(), 0);
@@ -143,7 +143,7 @@ fn upload_without_leechers_is_reported_with_what_was_claimed() {
 }
 
 #[test]
-fn upload_without_leechers_is_not_credited_where_the_operator_says_so() {
+fn upload_without_leechers_is_not_credited_if_configured() {
     let tracker = start_live(|live| live.credit_upload_without_leechers = false);
     tracker.announce(1, &seeder(1));
     let before = tracker.last_event();

@@ -1,4 +1,4 @@
-//! A certificate authority, the files of a server, and a client that trusts the one and looks at the other.
+//! A certificate authority, server files, and a client that trusts the authority and returns the certificate.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;

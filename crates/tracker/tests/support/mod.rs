@@ -16,14 +16,14 @@ use domain::{
 };
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
+use tracker::bound_sockets::BoundSockets;
 use tracker::pipeline::Tracker;
-use tracker::ports::Ports;
 use tracker::secrets::Secrets;
 use tracker::server::Prepared;
 use tracker::settings::{LiveSettings, Settings, TlsFiles};
 use tracker::traffic::{OnStored, TrafficSink};
 use tracker::udp::ConnectionIds;
-use tracker::{Ending, Running, StartError};
+use tracker::{Running, ShutdownMode, StartError};
 
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,7 +37,7 @@ pub fn passkey(user: u64) -> Passkey {
     format!("{user:032x}").parse().unwrap()
 }
 
-/// Keeps what is written down. Stores at once, unless told to hold.
+/// Records events. Stores at once, unless held.
 #[derive(Default)]
 pub struct Recorder {
     pub events: Mutex<Vec<TrafficEvent>>,
@@ -99,7 +99,7 @@ impl TrafficSink for Recorder {
         }
     }
 
-    fn record_patiently(&self, event: &TrafficEvent) {
+    fn record_blocking(&self, event: &TrafficEvent) {
         self.events.lock().push(*event);
     }
 
@@ -165,13 +165,13 @@ pub fn settings_of(options: Options) -> Settings {
 }
 
 pub fn try_start(settings: &Settings) -> Result<TestTracker, StartError> {
-    try_start_on(settings, Ports::open(settings)?, None)
+    try_start_on(settings, BoundSockets::open(settings)?, None)
 }
 
 /// On these sockets, and with connection ids under the secret of another tracker.
 pub fn try_start_on(
     settings: &Settings,
-    ports: Ports,
+    ports: BoundSockets,
     ids: Option<ConnectionIds>,
 ) -> Result<TestTracker, StartError> {
     let gate = Arc::new(Gate::default());
@@ -305,22 +305,22 @@ impl TestTracker {
 
     /// Drains in a thread of its own, which gives back how long that took.
     pub fn begin_drain(&mut self) -> JoinHandle<Duration> {
-        self.begin_ending(Ending::Drain)
+        self.begin_shutdown(ShutdownMode::Drain)
     }
 
     /// Ends in a thread of its own, which gives back how long that took.
-    pub fn begin_ending(&mut self, ending: Ending) -> JoinHandle<Duration> {
+    pub fn begin_shutdown(&mut self, mode: ShutdownMode) -> JoinHandle<Duration> {
         let running = self.running.take().unwrap();
         std::thread::spawn(move || {
             let since_start = Stopwatch::start();
-            running.drain(ending);
+            running.drain(mode);
             since_start.elapsed()
         })
     }
 
     pub fn drain(&mut self) {
         if let Some(running) = self.running.take() {
-            running.drain(Ending::Drain);
+            running.drain(ShutdownMode::Drain);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a demo begins with: its users, torrents and friendships, bonuses, and a key to look at it with.
+//! Initial data of a demo: users, torrents, friendships, multipliers, an API key.
 
 use access::audit::Subject;
 use access::{ApiKeys, Scope as KeyScope, Store};
@@ -8,68 +8,68 @@ use ledger::{NewMultiplier, Percent, Scope};
 use simulate::catalogue::Progress;
 use simulate::{Plan, catalogue};
 
-use crate::backends;
-use crate::command::Desk;
-use crate::command::recorded::record;
+use crate::command::CommandContext;
+use crate::command::audited::record;
+use crate::wiring::stores;
 
-/// How long uploads count twice.
+/// Duration of the double upload.
 const DOUBLE_UPLOAD_S: u32 = 2 * 3_600;
 
-/// With more torrents than this, a person waits.
-const WORTH_TELLING: u32 = 10_000;
+/// Progress is printed above this many torrents.
+const PROGRESS_TORRENTS_MIN: u32 = 10_000;
 
-/// What is needed to look at it.
-pub(super) struct Filled {
-    /// A key with all rights.
+pub(super) struct DemoData {
+    /// An API key with all scopes.
     pub(super) key: String,
 }
 
-/// Fills the database. What is there already stays.
-pub(super) async fn fill(desk: &Desk, plan: &Plan) -> anyhow::Result<Filled> {
+/// Existing rows are kept.
+pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Result<DemoData> {
     let now = SystemClock.now();
-    let store = Store::open(&desk.config.database_url(&desk.data)).await?;
-    let people = backends::open_people(&desk.config, &store).await?;
-    catalogue::insert(plan, &store, &people, now, say_progress).await?;
-    add_bonuses(desk, plan, now).await?;
+    let store = Store::open(&context.config.database_url(&context.data)).await?;
+    let friends = stores::open_friends(&context.config, &store).await?;
+    catalogue::insert(plan, &store, &friends, now, print_progress).await?;
+    add_multipliers(context, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
-    let key = desk
-        .recorded(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {
+    let key = context
+        .audited(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {
             record.about(Subject::key(key.id))
         })
         .await?;
     store.close().await;
-    if plan.torrents > WORTH_TELLING {
+    if plan.torrents > PROGRESS_TORRENTS_MIN {
         eprintln!("starting the server");
     }
-    Ok(Filled { key: key.text })
+    Ok(DemoData { key: key.text })
 }
 
-/// Tells on standard error, where no script looks for results. A small world is there before anybody could read it.
-fn say_progress(Progress { torrents, of }: Progress) {
-    if of > WORTH_TELLING {
-        eprintln!("making up the world: {torrents} of {of} torrents");
+/// To standard error, which scripts do not parse.
+fn print_progress(Progress { torrents, of }: Progress) {
+    if of > PROGRESS_TORRENTS_MIN {
+        eprintln!("creating the demo: {torrents} of {of} torrents");
     }
 }
 
-/// The most wanted torrent costs nothing, and for two hours uploads of everybody count twice.
-async fn add_bonuses(desk: &Desk, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
-    let ledger = desk.open_ledger().await?;
+/// The most popular torrent is freeleech, and uploads count double for two hours.
+async fn add_multipliers(context: &CommandContext, plan: &Plan, now: UnixTime) -> anyhow::Result<()> {
+    let ledger = context.open_ledger().await?;
     if ledger.multipliers().await?.is_empty() {
-        for terms in bonuses(plan, now) {
+        for terms in multipliers(plan, now) {
             let record =
                 record("multiplier.add", Subject::new("multiplier", "")).with("note", terms.note.as_str());
             let adding = ledger.add_multiplier(terms);
-            desk.recorded(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
+            context
+                .audited(record, adding, |record, added| record.about(Subject::new("multiplier", added.id)))
                 .await?;
         }
     }
-    // Left to itself it would be closed at some later moment, while the server opens the same file.
+    // Closed explicitly: otherwise it would be closed later, while the server opens the same file.
     ledger.database().close().await;
     Ok(())
 }
 
-fn bonuses(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
+fn multipliers(plan: &Plan, now: UnixTime) -> [NewMultiplier; 2] {
     let free = plan.torrents.saturating_sub(u32::from(catalogue::pending_torrent(plan).is_some())).max(1);
     let percent = |percent| Percent::new(percent).unwrap_or(Percent::HUNDRED);
     let freeleech = NewMultiplier {

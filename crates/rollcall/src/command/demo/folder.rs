@@ -1,4 +1,4 @@
-//! Where a demo keeps its data: in a temporary folder that goes with it, or where it was told.
+//! The data folder of a demo: temporary, or the one given by `--data`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,30 +8,28 @@ use anyhow::{Context, bail};
 use simulate::Plan;
 use tempfile::TempDir;
 
-/// Says that a folder is a demo's, and which world lives in it.
-const MARK: &str = "demo";
+/// Marks the folder of a demo; contains its parameters.
+const MARKER_FILE: &str = "demo";
 
-/// The folder.
 pub(super) enum Folder {
-    /// Removed with everything in it.
+    /// Removed at the end.
     Temporary(TempDir),
-    /// Kept.
     Kept(PathBuf),
 }
 
 impl Folder {
-    /// A temporary one, or this one. One that holds anything else than the same demo is refused.
+    /// A folder with anything but the same demo is refused.
     pub(super) fn open(wanted: Option<PathBuf>, plan: &Plan) -> anyhow::Result<Folder> {
         let Some(path) = wanted else {
             let folder = tempfile::Builder::new().prefix("rollcall-demo-").tempdir();
-            return Ok(Folder::Temporary(folder.context("cannot make a temporary folder")?));
+            return Ok(Folder::Temporary(folder.context("cannot create a temporary folder")?));
         };
-        fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        fs::create_dir_all(&path).with_context(|| format!("cannot create the folder {}", path.display()))?;
         let mark = format!(
             "seed {} torrents {} peers {} people {}\n",
             plan.seed, plan.torrents, plan.peers, plan.members
         );
-        let found = match fs::read_to_string(path.join(MARK)) {
+        let found = match fs::read_to_string(path.join(MARKER_FILE)) {
             Ok(found) => Some(found),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -41,20 +39,19 @@ impl Folder {
         match found {
             Some(found) if found == mark => {}
             Some(found) => bail!(
-                "{} holds a demo with other figures ({}): use these, or another folder",
+                "{} contains a demo with other parameters ({}): use these, or another folder",
                 path.display(),
                 found.trim()
             ),
             None if is_empty => {
-                fs::write(path.join(MARK), mark)
+                fs::write(path.join(MARKER_FILE), mark)
                     .with_context(|| format!("cannot write to {}", path.display()))?;
             }
-            None => bail!("{} is not empty and not a demo's: name another folder", path.display()),
+            None => bail!("{} is not empty and not of a demo: choose another folder", path.display()),
         }
         Ok(Folder::Kept(path))
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         match self {
             Folder::Temporary(folder) => folder.path(),
@@ -62,12 +59,10 @@ impl Folder {
         }
     }
 
-    /// Whether it stays.
     pub(super) fn is_kept(&self) -> bool {
         matches!(self, Folder::Kept(_))
     }
 
-    /// Removes it, if it is temporary.
     pub(super) fn close(self) -> anyhow::Result<()> {
         match self {
             Folder::Temporary(folder) => {
@@ -86,7 +81,7 @@ mod tests {
     const PLAN: Plan = Plan { torrents: 1, peers: 2, members: 3, pace: 1.0, seed: 4, misbehaviour: true };
 
     #[test]
-    fn a_temporary_folder_goes_and_a_named_one_stays() {
+    fn a_temporary_folder_is_removed_and_a_given_one_is_kept() {
         let folder = Folder::open(None, &PLAN).unwrap();
         let path = folder.path().to_owned();
         assert!(path.is_dir() && !folder.is_kept());
@@ -108,8 +103,8 @@ mod tests {
     fn the_data_of_a_real_server_is_not_touched() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("rollcall.db"), "precious").unwrap();
-        let told = Folder::open(Some(home.path().to_owned()), &PLAN).err().unwrap().to_string();
-        assert!(told.contains("not a demo's"), "{told}");
+        let error = Folder::open(Some(home.path().to_owned()), &PLAN).err().unwrap().to_string();
+        assert!(error.contains("not of a demo"), "{error}");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }
 }

@@ -1,25 +1,23 @@
-//! Where a demo listens: on loopback, on the ports it was told, or on others where those are taken.
+//! Ports of a demo, on loopback: the given ones, or free ones if those are taken.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use anyhow::bail;
 use simulate::ServerAddresses;
 
-/// How often a free port is looked for.
 const TRIES: u32 = 50;
 
-/// The ports, and what to say about them.
 #[derive(Debug)]
 pub(super) struct Ports {
     site: u16,
     tracker: u16,
     has_v6: bool,
-    /// What is not as it was asked for.
+    /// Deviations from the requested ports.
     pub(super) notes: Vec<String>,
 }
 
 impl Ports {
-    /// The ports wanted, or free ones. Between this and the start somebody else may take them; then the start fails.
+    /// Another program may take a chosen port before the start, which then fails.
     pub(super) fn choose(site: u16, tracker: u16) -> anyhow::Result<Ports> {
         let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
         let mut notes = Vec::new();
@@ -41,7 +39,6 @@ impl Ports {
         Ok(Ports { site, tracker, has_v6, notes })
     }
 
-    /// Where the site is, for a browser.
     pub(super) fn site_url(&self) -> String {
         format!("http://{}", self.site_addresses()[0])
     }
@@ -54,8 +51,8 @@ impl Ports {
         self.all_at(self.tracker)
     }
 
-    /// The same for the world.
-    pub(super) fn places(&self) -> ServerAddresses {
+    /// For the simulation.
+    pub(super) fn server_addresses(&self) -> ServerAddresses {
         ServerAddresses {
             http: self.tracker_addresses(),
             udp: self.tracker_addresses(),
@@ -88,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_is_taken_is_said_and_another_one_used() {
+    fn a_taken_port_is_replaced_and_noted() {
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let (site, tracker) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port());

@@ -1,4 +1,4 @@
-//! Certificates: readable, of one piece with their keys, not about to expire; keys that nobody else can read.
+//! Certificates: readable, matching their keys, not about to expire; keys not readable by others.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,19 +11,18 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 const DAY_S: i64 = 24 * 60 * 60;
-/// Whoever renews by hand should begin now.
+/// Time for a manual renewal.
 const WARNING_DAYS: i64 = 30;
 
-const RENEW: &str = "renew it; the server takes up the new files by itself";
+const RENEW: &str = "renew it; the server reloads the files itself";
 
-/// Looks at every file that the settings name.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("certificates");
-    let config = &patient.config;
+    let config = &target.config;
     let (tracker, site) = (&config.tracker, &config.site);
     let pairs = [
         ("tracker", &tracker.tls_cert_file, &tracker.tls_key_file),
@@ -45,7 +44,7 @@ pub(super) fn check(patient: &Patient) -> Findings {
         }
     }
     if findings.iter().next().is_none() {
-        findings.ok("the settings name none");
+        findings.ok("none configured");
     }
     findings
 }
@@ -58,8 +57,8 @@ fn pair(findings: &mut Findings, section: &str, certificate: &Path, key: &Path) 
     expiry(findings, &setting, certificate, &chain);
     if let Err(error) = CertifiedKey::from_der(chain, private_key, &aws_lc_rs::default_provider()) {
         findings.problem(
-            format!("{} and {} do not belong together: {error}", certificate.display(), key.display()),
-            format!("name the key of this certificate in {section}.tls_key_file; the leaf comes first in the chain"),
+            format!("{} and {} do not match: {error}", certificate.display(), key.display()),
+            format!("set {section}.tls_key_file to the key of this certificate; the leaf must be first in the chain"),
         );
     }
 }
@@ -90,12 +89,12 @@ fn read_chain(findings: &mut Findings, setting: &str, path: &Path) -> Option<Vec
     let chain = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
     let reason = match chain {
         Ok(chain) if !chain.is_empty() => return Some(chain),
-        Ok(_) => "it holds no certificate".to_owned(),
+        Ok(_) => "it contains no certificate".to_owned(),
         Err(error) => error.to_string(),
     };
     findings.problem(
         format!("{setting} {} is not usable: {reason}", path.display()),
-        "give a file in PEM, which begins with -----BEGIN CERTIFICATE-----",
+        "use a PEM file, which starts with -----BEGIN CERTIFICATE-----",
     );
     None
 }
@@ -104,7 +103,7 @@ fn read_key(findings: &mut Findings, setting: &str, path: &Path) -> Option<Priva
     let bytes = read(findings, setting, path)?;
     if fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0) {
         findings.problem(
-            format!("{setting} {} can be read by everybody on this machine", path.display()),
+            format!("{setting} {} is readable by every user of this machine", path.display()),
             format!("chmod 640 {0}, and chgrp it to the group of the server", path.display()),
         );
     }
@@ -112,28 +111,28 @@ fn read_key(findings: &mut Findings, setting: &str, path: &Path) -> Option<Priva
     key.inspect_err(|error| {
         findings.problem(
             format!("{setting} {} is not usable: {error}", path.display()),
-            "give an unencrypted key in PEM, which begins with -----BEGIN PRIVATE KEY-----",
+            "use an unencrypted PEM key, which starts with -----BEGIN PRIVATE KEY-----",
         );
     })
     .ok()
 }
 
-/// The first one of the chain to expire counts.
+/// The earliest expiry in the chain counts.
 fn expiry(findings: &mut Findings, setting: &str, path: &Path, chain: &[CertificateDer<'_>]) {
     let now = i64::from(SystemClock.now().0);
     let mut ends: Option<i64> = None;
     for certificate in chain {
         let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else {
             return findings.problem(
-                format!("{setting} {} holds something that is no certificate", path.display()),
-                format!("look at it with: openssl x509 -in {} -noout -text", path.display()),
+                format!("{setting} {} contains something that is not a certificate", path.display()),
+                format!("inspect it with: openssl x509 -in {} -noout -text", path.display()),
             );
         };
         let validity = parsed.validity();
         if validity.not_before.timestamp() > now {
             findings.problem(
                 format!("{setting} {} is not valid yet", path.display()),
-                "check the clock of this machine; else wait, or issue it again",
+                "check the clock of this machine; otherwise wait, or reissue it",
             );
         }
         let end = validity.not_after.timestamp();

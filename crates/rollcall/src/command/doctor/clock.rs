@@ -1,28 +1,27 @@
-//! The system's clock: plausible, and kept right by somebody.
+//! The system clock: plausible, and synchronised.
 //!
-//! Clocks of Redis and of the database are compared where those are looked at.
+//! The clocks of Redis and of the database are compared by their checks.
 
 use std::process::{Command, Stdio};
 
 use domain::clock::{Clock, SystemClock};
 
-use super::Patient;
-use super::finding::{Findings, Grade};
+use super::Target;
+use super::finding::{Findings, Severity};
 
-/// No machine that runs this program lives before 2025.
+/// This program is newer.
 const EARLIEST_S: u64 = 1_735_689_600;
-/// Differences up to here are the way there and back, and what NTP allows.
+/// Up to here: network latency and NTP tolerance.
 pub(super) const SKEW_MS_WARNING: u64 = 2_000;
 /// From here on, seeding times and expiries are visibly wrong.
 pub(super) const SKEW_MS_PROBLEM: u64 = 30_000;
 
-const MEND: &str = "timedatectl set-ntp true, or install chrony";
+const REMEDY: &str = "timedatectl set-ntp true, or install chrony";
 
-/// Looks at the year, and asks systemd whether NTP keeps the clock.
-pub(super) fn check(_patient: &Patient) -> Findings {
+pub(super) fn check(_patient: &Target) -> Findings {
     let mut findings = Findings::of("clock");
     if SystemClock.now_ms() / 1000 < EARLIEST_S {
-        findings.problem("the clock of this machine stands before 2025", MEND);
+        findings.problem("the clock of this machine is before 2025", REMEDY);
     }
     judge_synchronisation(&mut findings, is_synchronised());
     findings
@@ -30,30 +29,30 @@ pub(super) fn check(_patient: &Patient) -> Findings {
 
 fn judge_synchronisation(findings: &mut Findings, is_synchronised: Option<bool>) {
     match is_synchronised {
-        Some(true) => findings.ok("the clock of this machine is kept right by NTP"),
-        Some(false) => findings.warning("nothing keeps the clock of this machine right", MEND),
+        Some(true) => findings.ok("the clock of this machine is synchronised by NTP"),
+        Some(false) => findings.warning("the clock of this machine is not synchronised", REMEDY),
         None => findings.unknown(
-            "it cannot be told whether NTP keeps the clock of this machine right (timedatectl does not say)",
+            "cannot determine whether the clock of this machine is synchronised (timedatectl reports nothing)",
             "in a container, check the clock of its host",
         ),
     }
 }
 
-/// None where nobody knows, as in most containers.
+/// None if unknown, as in most containers.
 fn is_synchronised() -> Option<bool> {
-    let asked = Command::new("timedatectl")
+    let output = Command::new("timedatectl")
         .args(["show", "--property=NTPSynchronized", "--value"])
         .stdin(Stdio::null())
         .output()
         .ok()?;
-    match String::from_utf8_lossy(&asked.stdout).trim() {
+    match String::from_utf8_lossy(&output.stdout).trim() {
         "yes" => Some(true),
         "no" => Some(false),
         _ => None,
     }
 }
 
-/// Judges another machine's clock, read between two looks at ours (all in milliseconds since 1970).
+/// Compares another machine's clock with two readings of ours around it, in milliseconds since 1970.
 pub(super) fn compare(
     findings: &mut Findings,
     whose: &str,
@@ -62,16 +61,16 @@ pub(super) fn compare(
 ) {
     let skew_ms =
         if theirs_ms < before_ms { before_ms - theirs_ms } else { theirs_ms.saturating_sub(after_ms) };
-    let grade = match skew_ms {
-        ..SKEW_MS_WARNING => Grade::Ok,
-        SKEW_MS_WARNING..SKEW_MS_PROBLEM => Grade::Warning,
-        _ => Grade::Problem,
+    let severity = match skew_ms {
+        ..SKEW_MS_WARNING => Severity::Ok,
+        SKEW_MS_WARNING..SKEW_MS_PROBLEM => Severity::Warning,
+        _ => Severity::Problem,
     };
-    let found = match grade {
-        Grade::Ok => format!("the clock of {whose} agrees with ours"),
-        _ => format!("the clock of {whose} is {:.1} s away from ours", skew_ms as f64 / 1000.0),
+    let found = match severity {
+        Severity::Ok => format!("the clock of {whose} agrees with ours"),
+        _ => format!("the clock of {whose} differs from ours by {:.1} s", skew_ms as f64 / 1000.0),
     };
-    findings.graded(grade, found, format!("on both machines: {MEND}"));
+    findings.with_severity(severity, found, format!("on both machines: {REMEDY}"));
 }
 
 #[cfg(test)]
@@ -80,25 +79,26 @@ mod tests {
 
     #[test]
     fn a_clock_that_cannot_be_checked_is_not_ok() {
-        for (told, grade) in [(Some(true), Grade::Ok), (Some(false), Grade::Warning), (None, Grade::Unknown)]
+        for (is_synchronised, severity) in
+            [(Some(true), Severity::Ok), (Some(false), Severity::Warning), (None, Severity::Unknown)]
         {
             let mut findings = Findings::of("clock");
-            judge_synchronisation(&mut findings, told);
-            assert_eq!(findings.iter().next().map(|finding| finding.grade), Some(grade));
+            judge_synchronisation(&mut findings, is_synchronised);
+            assert_eq!(findings.iter().next().map(|finding| finding.severity), Some(severity));
         }
     }
 
     #[test]
-    fn clocks_are_compared_with_the_time_it_took_to_ask_in_mind() {
-        let grade = |theirs| {
+    fn clocks_are_compared_allowing_for_the_round_trip() {
+        let severity = |theirs| {
             let mut findings = Findings::of("clock");
             compare(&mut findings, "Redis", theirs, (100_000, 103_000));
-            findings.iter().next().unwrap().grade
+            findings.iter().next().unwrap().severity
         };
-        assert_eq!(grade(98_500), Grade::Ok);
-        assert_eq!(grade(103_000), Grade::Ok);
-        assert_eq!(grade(107_000), Grade::Warning);
-        assert_eq!(grade(90_000), Grade::Warning);
-        assert_eq!(grade(20_000), Grade::Problem);
+        assert_eq!(severity(98_500), Severity::Ok);
+        assert_eq!(severity(103_000), Severity::Ok);
+        assert_eq!(severity(107_000), Severity::Warning);
+        assert_eq!(severity(90_000), Severity::Warning);
+        assert_eq!(severity(20_000), Severity::Problem);
     }
 }

@@ -1,4 +1,4 @@
-//! The data folder: there, writable, private, with room, on a disk that can lock files.
+//! The data folder: present, writable, private, with free space, on a file system that supports locks.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,30 +8,28 @@ use std::path::{Path, PathBuf};
 use domain::counted;
 use rustix::fs::{Access, StatVfs};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
 const MIB: u64 = 1 << 20;
-/// Below this a journal soon has no room.
+/// The journal soon runs out of space.
 const FREE_MIB_PROBLEM: u64 = 64;
-/// Below this somebody should look at it.
 const FREE_MIB_WARNING: u64 = 1024;
 
-/// Numbers by which the kernel names file systems on which SQLite's locks, or its shared memory, cannot be relied on.
+/// Magic numbers of file systems without reliable locks or shared memory for SQLite.
 const NETWORK_FILE_SYSTEMS: [(i64, &str); 5] =
     [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0xfe53_4d42, "SMB"), (0x517b, "SMB"), (0x0102_1997, "9p")];
 
-/// Looks at the folder and the files in it.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("data folder");
-    let data = &patient.data;
+    let data = &target.data;
     let shown = data.display();
     match fs::metadata(data) {
         Ok(folder) if folder.is_dir() => {}
         Ok(_) => {
             findings.problem(
                 format!("{shown} is a file"),
-                format!("mv {shown} {shown}.old, or give another folder with --data"),
+                format!("mv {shown} {shown}.old, or use another folder with --data"),
             );
             return findings;
         }
@@ -40,20 +38,20 @@ pub(super) fn check(patient: &Patient) -> Findings {
             return findings;
         }
         Err(error) => {
-            findings.problem(format!("{shown} cannot be looked at: {error}"), format!("ls -ld {shown}"));
+            findings.problem(format!("cannot inspect {shown}: {error}"), format!("ls -ld {shown}"));
             return findings;
         }
     }
     writable(&mut findings, data);
-    room(&mut findings, data);
+    free_space(&mut findings, data);
     file_system(&mut findings, data);
     private(&mut findings, data);
-    let state = if patient.is_running { "a server uses it right now" } else { "no server uses it right now" };
+    let state = if target.is_running { "in use by a server" } else { "not in use" };
     findings.ok(format!("{shown}: {state}"));
     findings
 }
 
-/// The first start makes it, if it can.
+/// The first start creates it.
 fn absent(findings: &mut Findings, data: &Path) {
     let parent = data.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists());
     let parent = match parent {
@@ -62,12 +60,12 @@ fn absent(findings: &mut Findings, data: &Path) {
     };
     let shown = data.display();
     if may_write(&parent) {
-        findings.ok(format!("{shown} is not there yet: the first start makes it"));
-        room(findings, &parent);
+        findings.ok(format!("{shown} does not exist yet: the first start creates it"));
+        free_space(findings, &parent);
     } else {
         findings.problem(
-            format!("{shown} is not there, and {} may not be written", parent.display()),
-            format!("as root: install -d -m 700 -o $(id -un) {shown}; or give another folder with --data"),
+            format!("{shown} does not exist, and {} is not writable", parent.display()),
+            format!("as root: install -d -m 700 -o $(id -un) {shown}; or use another folder with --data"),
         );
     }
 }
@@ -80,47 +78,49 @@ fn writable(findings: &mut Findings, data: &Path) {
     if !may_write(data) {
         let shown = data.display();
         findings.problem(
-            format!("{shown} may not be written by this user"),
+            format!("{shown} is not writable by this user"),
             format!("run as the user of the server, or as root: chown -R $(id -un) {shown}"),
         );
     }
 }
 
-fn room(findings: &mut Findings, path: &Path) {
+fn free_space(findings: &mut Findings, path: &Path) {
     let Ok(StatVfs { f_frsize, f_bavail, f_favail, f_files, .. }) = rustix::fs::statvfs(path) else { return };
     let free_mib = f_bavail.saturating_mul(f_frsize) / MIB;
-    let found = format!("{free_mib} MiB are free at {}", path.display());
-    let mend = "make room, or move the folder to a larger disk and give it with --data";
+    let found = format!("{free_mib} MiB free at {}", path.display());
+    let remedy = "free space, or move the folder to a larger disk and use --data";
     match free_mib {
-        ..FREE_MIB_PROBLEM => findings.problem(found, mend),
-        FREE_MIB_PROBLEM..FREE_MIB_WARNING => findings.warning(found, mend),
+        ..FREE_MIB_PROBLEM => findings.problem(found, remedy),
+        FREE_MIB_PROBLEM..FREE_MIB_WARNING => findings.warning(found, remedy),
         _ => findings.ok(found),
     }
-    // Some file systems know no number of files; they say 0 of 0.
+    // Some file systems do not report inodes: 0 of 0.
     if f_files > 0 && f_favail < 100 {
-        findings
-            .problem(format!("room for only {} more at {}", counted(f_favail, "file"), path.display()), mend);
+        findings.problem(
+            format!("inodes for only {} more at {}", counted(f_favail, "file"), path.display()),
+            remedy,
+        );
     }
 }
 
 fn file_system(findings: &mut Findings, data: &Path) {
     let Ok(system) = rustix::fs::statfs(data) else { return };
-    // The kernel's number is 32 bits wide, whatever the type says.
+    // The kernel's number has 32 bits, whatever the type.
     let kind = i64::from(system.f_type as u32);
     if let Some((_, name)) = NETWORK_FILE_SYSTEMS.iter().find(|(number, _)| *number == kind) {
         findings.problem(
-            format!("{} lies on {name}, where files of SQLite get damaged", data.display()),
-            "give a folder on a local disk with --data; for several machines use redis.url and database.url",
+            format!("{} is on {name}, which can damage SQLite files", data.display()),
+            "use a folder on a local disk with --data; for several machines use redis.url and database.url",
         );
     }
 }
 
-/// New folders are for their owner alone; those of older versions, or made by hand, may not be.
+/// Folders of older versions, or created by hand, may be open to others.
 fn private_folders(findings: &mut Findings, data: &Path) {
     let is_open =
         |folder: &PathBuf| fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o007 != 0);
     let folders = [data.to_owned(), data.join("logs")];
-    // Where the data folder is closed to others, so is everything in it.
+    // If the data folder is private, so is everything in it.
     if is_open(&folders[0]) {
         let open: Vec<String> = folders
             .iter()
@@ -128,11 +128,11 @@ fn private_folders(findings: &mut Findings, data: &Path) {
             .map(|folder| folder.display().to_string())
             .collect();
         let open = open.join(" ");
-        findings.warning(format!("others than the owner may enter {open}"), format!("chmod 700 {open}"));
+        findings.warning(format!("accessible by other users: {open}"), format!("chmod 700 {open}"));
     }
 }
 
-/// Files with passkeys in them belong to their owner alone.
+/// Files with passkeys must be private.
 fn private(findings: &mut Findings, data: &Path) {
     let mut open_to_all: Vec<String> = Vec::new();
     let mut owners: Vec<u32> = Vec::new();
@@ -150,18 +150,15 @@ fn private(findings: &mut Findings, data: &Path) {
     let folder_mode = fs::metadata(data).map_or(0o700, |folder| folder.permissions().mode());
     if !open_to_all.is_empty() && folder_mode & 0o007 != 0 {
         findings.warning(
-            format!("others than their owner may read {}", open_to_all.join(", ")),
+            format!("readable by other users: {}", open_to_all.join(", ")),
             format!("chmod 600 {}", open_to_all.join(" ")),
         );
     }
     owners.dedup();
     if owners.len() > 1 {
         findings.problem(
-            format!(
-                "the files in {} belong to different users, so no server can use them all",
-                data.display()
-            ),
-            format!("as root: chown -R USER {}, where USER is whoever runs the server", data.display()),
+            format!("the files in {} have different owners, so no server can use them all", data.display()),
+            format!("as root: chown -R USER {}, where USER is the user of the server", data.display()),
         );
     }
 }

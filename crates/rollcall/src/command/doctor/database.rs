@@ -1,40 +1,38 @@
-//! The database: there, known to us, up to date, keeping what it confirmed; and the files beside it.
+//! The database: reachable, schema current, durable settings; and the SQLite files of the data folder.
 
 use std::path::Path;
 
 use database::{Inspection, Kind, Schema};
 use domain::clock::{Clock, SystemClock};
 
-use super::Patient;
+use super::Target;
 use super::clock;
 use super::finding::Findings;
 
-/// Looks at it, and changes nothing.
-pub(super) async fn check(patient: &Patient) -> Findings {
+pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("database");
-    let url = patient.config.database_url(&patient.data);
+    let url = target.config.database_url(&target.data);
     let before_ms = SystemClock.now_ms();
     let looked = database::inspect(&url, schemas).await;
-    let asked_ms = (before_ms, SystemClock.now_ms());
+    let ours_ms = (before_ms, SystemClock.now_ms());
     match looked {
         Ok(Some(inspection)) => {
             judge(&mut findings, &inspection);
             if Kind::of(&url) != Some(Kind::Sqlite) {
                 let theirs_ms = u64::try_from(inspection.now_ms).unwrap_or(0);
-                clock::compare(&mut findings, "the database", theirs_ms, asked_ms);
+                clock::compare(&mut findings, "the database", theirs_ms, ours_ms);
             }
         }
-        Ok(None) => {
-            findings.ok(format!("{} is not there yet: the first start makes it", database::redacted(&url)))
-        }
+        Ok(None) => findings
+            .ok(format!("{} does not exist yet: the first start creates it", database::redacted(&url))),
         Err(error) => findings.problem(
             crate::one_line(&anyhow::Error::new(error)),
-            "see to that, or correct database.url; then run rollcall doctor again",
+            "fix that, or correct database.url; then run rollcall doctor again",
         ),
     }
-    if patient.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
-        file(&mut findings, &patient.data.join("journal.db"), journal::sqlite::schema()).await;
-        file(&mut findings, &patient.data.join("activity.db"), views::activity::schema()).await;
+    if target.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
+        file(&mut findings, &target.data.join("journal.db"), journal::sqlite::schema()).await;
+        file(&mut findings, &target.data.join("activity.db"), views::activity::schema()).await;
     }
     findings
 }
@@ -56,10 +54,12 @@ async fn file(findings: &mut Findings, path: &Path, schema: Schema) {
 
 fn judge(findings: &mut Findings, inspection: &Inspection) {
     let Inspection { shown, version, .. } = inspection;
-    for complaint in &inspection.integrity_errors {
+    for damage in &inspection.integrity_errors {
         findings.problem(
-            format!("{shown} is damaged: {}", complaint.replace('\n', " ")),
-            format!("stop the server and restore a backup, or save what is left: sqlite3 {shown} .recover"),
+            format!("{shown} is damaged: {}", damage.replace('\n', " ")),
+            format!(
+                "stop the server and restore a backup, or recover what is left: sqlite3 {shown} .recover"
+            ),
         );
     }
     for (name, value) in &inspection.settings {
@@ -72,40 +72,40 @@ fn judge(findings: &mut Findings, inspection: &Inspection) {
     let applied = &inspection.applied;
     if applied.iter().any(|entry| is_newer(&entry)) {
         findings.problem(
-            format!("{shown} ({version}) was made by a newer rollcall"),
+            format!("{shown} ({version}) was created by a newer rollcall"),
             "use that version or a newer one, or restore a backup from before",
         );
     } else if applied.iter().any(|entry| is_older(&entry)) {
         findings.warning(
-            format!("{shown} ({version}) was made by an older rollcall; the next start brings it up to date"),
+            format!("{shown} ({version}) was created by an older rollcall; the next start migrates it"),
             "make a backup first; then restart the server",
         );
     } else if applied.iter().all(|(_, newest)| newest.is_none()) {
-        findings.ok(format!("{shown} ({version}) is empty: the first start makes the tables"));
+        findings.ok(format!("{shown} ({version}) is empty: the first start creates the tables"));
     } else {
-        findings.ok(format!("{shown} ({version}) can be reached and is up to date"));
+        findings.ok(format!("{shown} ({version}) is reachable and its schema is current"));
     }
 }
 
-/// What decides whether a commit survives.
+/// Settings that decide whether a commit survives a crash.
 fn setting(findings: &mut Findings, shown: &str, name: &str, value: &str) {
     match (name, value) {
-        // A file that was never used has not been switched yet.
+        // A new file has not been switched yet.
         ("journal_mode", mode) if mode != "wal" => findings.warning(
-            format!("{shown} has the journal mode {mode}, so that readers and writers wait for each other"),
-            "restart the server, which switches it to WAL; if it stays, the disk cannot share memory: move the folder",
+            format!("{shown} has the journal mode {mode}: readers and writers wait for each other"),
+            "restart the server, which switches it to WAL; if it stays, the file system has no shared memory: move the folder",
         ),
         ("fsync", "off") => findings.problem(
-            format!("{shown}: fsync = off, so that a crash of its machine can damage everything"),
+            format!("{shown}: fsync = off: a crash of its machine can damage all data"),
             "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();",
         ),
         ("synchronous_commit", "off") => findings.warning(
-            format!("{shown}: synchronous_commit = off, so that a crash can undo the last accounts"),
+            format!("{shown}: synchronous_commit = off: a crash can lose the last accounts"),
             "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf();",
         ),
         ("innodb_flush_log_at_trx_commit", value) if value != "1" => findings.warning(
             format!(
-                "{shown}: innodb_flush_log_at_trx_commit = {value}, so that a crash can undo the last second of accounts"
+                "{shown}: innodb_flush_log_at_trx_commit = {value}: a crash can lose the last second of accounts"
             ),
             "SET GLOBAL innodb_flush_log_at_trx_commit = 1; and the same in my.cnf",
         ),

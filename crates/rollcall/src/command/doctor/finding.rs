@@ -1,46 +1,38 @@
-//! What a check found.
+//! Results of checks.
 
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-/// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grade {
-    /// As it should be.
+pub enum Severity {
     Ok,
-    /// It could not be checked.
     Unknown,
-    /// It works, but something will go wrong one day.
     Warning,
-    /// It does not work, or what was accounted for can be lost.
+    /// It does not work, or accounted data can be lost.
     Problem,
 }
 
-impl Grade {
-    /// The word that is printed.
+impl Severity {
     pub const fn name(self) -> &'static str {
         match self {
-            Grade::Ok => "ok",
-            Grade::Unknown => "unknown",
-            Grade::Warning => "warning",
-            Grade::Problem => "problem",
+            Severity::Ok => "ok",
+            Severity::Unknown => "unknown",
+            Severity::Warning => "warning",
+            Severity::Problem => "problem",
         }
     }
 }
 
-/// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
-    pub grade: Grade,
-    /// What was found.
+    pub severity: Severity,
     pub found: String,
-    /// The command or the setting that mends it; nothing where all is well.
-    pub mend: Option<String>,
+    /// The command or setting that fixes it; none if all is well.
+    pub remedy: Option<String>,
 }
 
-/// What one check found.
+/// Of one check.
 #[derive(Clone, Debug)]
 pub struct Findings {
     check: &'static str,
@@ -48,87 +40,73 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Nothing yet.
     pub fn of(check: &'static str) -> Self {
         Findings { check, found: Vec::new() }
     }
 
-    /// As it should be.
     pub fn ok(&mut self, found: impl Into<String>) {
-        self.found.push(Finding { grade: Grade::Ok, found: found.into(), mend: None });
+        self.found.push(Finding { severity: Severity::Ok, found: found.into(), remedy: None });
     }
 
-    /// It could not be checked.
-    pub fn unknown(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Unknown, found, mend });
+    pub fn unknown(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Unknown, found, remedy });
     }
 
-    /// It works, but something will go wrong one day.
-    pub fn warning(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Warning, found, mend });
+    pub fn warning(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Warning, found, remedy });
     }
 
-    /// It does not work, or what was accounted for can be lost.
-    pub fn problem(&mut self, found: impl Into<String>, mend: impl Into<String>) {
-        let (found, mend) = (found.into(), Some(mend.into()));
-        self.found.push(Finding { grade: Grade::Problem, found, mend });
+    /// It does not work, or accounted data can be lost.
+    pub fn problem(&mut self, found: impl Into<String>, remedy: impl Into<String>) {
+        let (found, remedy) = (found.into(), Some(remedy.into()));
+        self.found.push(Finding { severity: Severity::Problem, found, remedy });
     }
 
-    /// Likewise, graded by the caller.
-    pub fn graded(&mut self, grade: Grade, found: impl Into<String>, mend: impl Into<String>) {
-        match grade {
-            Grade::Ok => self.ok(found),
-            Grade::Unknown => self.unknown(found, mend),
-            Grade::Warning => self.warning(found, mend),
-            Grade::Problem => self.problem(found, mend),
+    pub fn with_severity(&mut self, severity: Severity, found: impl Into<String>, remedy: impl Into<String>) {
+        match severity {
+            Severity::Ok => self.ok(found),
+            Severity::Unknown => self.unknown(found, remedy),
+            Severity::Warning => self.warning(found, remedy),
+            Severity::Problem => self.problem(found, remedy),
         }
     }
 
-    /// Takes over what another part of the same check found.
-    pub fn extend(&mut self, other: Findings) {
-        self.found.extend(other.found);
-    }
-
-    /// What was found.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
     }
 }
 
-/// All that was found.
+/// Of all checks.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     checks: Vec<Findings>,
 }
 
 impl Report {
-    /// Adds what a check found.
     pub fn add(&mut self, findings: Findings) {
         self.checks.push(findings);
     }
 
-    /// Whether something does not work.
     pub fn has_problems(&self) -> bool {
-        self.count(Grade::Problem) > 0
+        self.count(Severity::Problem) > 0
     }
 
-    fn count(&self, grade: Grade) -> usize {
-        self.checks.iter().flat_map(Findings::iter).filter(|finding| finding.grade == grade).count()
+    fn count(&self, severity: Severity) -> usize {
+        self.checks.iter().flat_map(Findings::iter).filter(|finding| finding.severity == severity).count()
     }
 
-    /// For scripts.
     pub fn to_json(&self) -> Json {
         let of_check = |findings: &Findings| {
             let check = findings.check;
-            let to_json = move |finding: &Finding| json!({ "check": check, "grade": finding.grade.name(), "found": finding.found, "mend": finding.mend });
+            let to_json = move |finding: &Finding| json!({ "check": check, "grade": finding.severity.name(), "found": finding.found, "mend": finding.remedy });
             findings.iter().map(to_json).collect::<Vec<Json>>()
         };
         json!({
             "healthy": !self.has_problems(),
-            "problems": self.count(Grade::Problem),
-            "warnings": self.count(Grade::Warning),
+            "problems": self.count(Severity::Problem),
+            "warnings": self.count(Severity::Warning),
             "findings": self.checks.iter().flat_map(of_check).collect::<Vec<Json>>(),
         })
     }
@@ -139,13 +117,13 @@ impl fmt::Display for Report {
         let width = self.checks.iter().map(|findings| findings.check.len()).max().unwrap_or(0);
         for findings in &self.checks {
             for finding in findings.iter() {
-                writeln!(f, "{:<7}  {:<width$}  {}", finding.grade.name(), findings.check, finding.found)?;
-                if let Some(mend) = &finding.mend {
-                    writeln!(f, "{:<7}  {:<width$}  -> {mend}", "", "")?;
+                writeln!(f, "{:<7}  {:<width$}  {}", finding.severity.name(), findings.check, finding.found)?;
+                if let Some(remedy) = &finding.remedy {
+                    writeln!(f, "{:<7}  {:<width$}  -> {remedy}", "", "")?;
                 }
             }
         }
-        let (problems, warnings) = (self.count(Grade::Problem), self.count(Grade::Warning));
+        let (problems, warnings) = (self.count(Severity::Problem), self.count(Severity::Warning));
         writeln!(f, "\nproblems: {problems}, warnings: {warnings}")
     }
 }
@@ -155,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_names_the_grade_the_check_and_the_way_out() {
+    fn a_report_has_severity_check_and_remedy() {
         let mut findings = Findings::of("redis");
         findings.ok("version 7.0.15");
         findings.problem("keys are evicted", "CONFIG SET maxmemory-policy noeviction");

@@ -1,4 +1,4 @@
-//! The journal: how far the views are behind, and what they could not take.
+//! The journal: lag of the views, dead letters.
 
 use std::time::Duration;
 
@@ -6,71 +6,75 @@ use ::journal::consumer::foreign_consumers;
 use ::journal::{EntryId, GroupStatus, Journal, Lane};
 use domain::clock::{Clock, SystemClock};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
-use crate::backends;
+use crate::wiring::stores;
 use domain::counted;
 
 use crate::output::duration;
 
-/// A view that is this far behind is not just busy.
+/// More than a busy view's lag.
 const BEHIND_WARNING: Duration = Duration::from_secs(60);
 
-/// Looks at it. A journal that is not there, or not up to date, is not opened, since that would change it.
-pub(super) async fn check(patient: &Patient) -> Findings {
+/// A missing or outdated journal is not opened, because that would change it.
+pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("journal");
-    let is_on_redis = patient.config.redis_settings().is_ok_and(|settings| settings.is_some());
+    let is_on_redis = target.config.redis_settings().is_ok_and(|settings| settings.is_some());
     if !is_on_redis {
-        let path = patient.data.join("journal.db");
+        let path = target.data.join("journal.db");
         let schema = ::journal::sqlite::schema();
         match database::inspect_sqlite(&path, &[schema]).await {
             Ok(Some(seen))
                 if seen.integrity_errors.is_empty() && seen.applied == [(schema, Some(schema.newest))] => {}
             Ok(None) => {
-                findings.ok(format!("{} is not there yet: the first start makes it", path.display()));
+                findings.ok(format!("{} does not exist yet: the first start creates it", path.display()));
                 return findings;
             }
-            // What is wrong with the file is told beside the database.
+            // Reported by the check of the database.
             _ => return findings,
         }
     }
     let looked = async {
-        let journal = backends::open_journal(&patient.config, &patient.data).await?.store;
-        look(&mut findings, patient, &*journal).await
+        let journal = stores::open_journal(&target.config, &target.data).await?.store;
+        look(&mut findings, target, &*journal).await
     };
     if let Err(error) = looked.await {
         findings.problem(
-            format!("the journal cannot be read: {}", crate::one_line(&error)),
-            "see what is said of Redis or of the data folder, then run rollcall doctor again",
+            format!("cannot read the journal: {}", crate::one_line(&error)),
+            "see the findings about Redis or the data folder, then run rollcall doctor again",
         );
     }
     findings
 }
 
-async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal) -> anyhow::Result<()> {
+async fn look(findings: &mut Findings, target: &Target, journal: &dyn Journal) -> anyhow::Result<()> {
     let traffic = journal.status(Lane::Traffic).await?;
     let paused = journal.paused().await?;
-    let bound = u64::from(patient.config.journal.length_alarm);
+    let bound = u64::from(target.config.journal.length_alarm);
     match traffic.length > bound {
         true => findings.problem(
             format!("{}, more than journal.length_alarm ({bound})", counted(traffic.length, "entry")),
-            "see which view is behind: rollcall journal status; a foreign group that nobody reads keeps entries, too",
+            "see which view lags: rollcall journal status; an unread foreign group also keeps entries",
         ),
         false => {
-            findings.ok(format!("{}, {} appended in all", counted(traffic.length, "entry"), traffic.appended));
+            findings.ok(format!(
+                "{}, {} appended in total",
+                counted(traffic.length, "entry"),
+                traffic.appended
+            ));
         }
     }
     for group in &traffic.groups {
-        behind(findings, patient, group, journal.oldest_unacknowledged(group).await?);
+        check_lag(findings, target, group, journal.oldest_unacknowledged(group).await?);
     }
-    let dead_after = crate::engine::DEAD_AFTER;
-    for group in traffic.groups.iter().filter(|group| is_ours(patient, &group.name)) {
+    let dead_after = crate::wiring::background::DEAD_AFTER;
+    for group in traffic.groups.iter().filter(|group| is_ours(target, &group.name)) {
         let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
         let foreign: Vec<&str> = foreign_consumers(&consumers, dead_after).collect();
         if !foreign.is_empty() {
             findings.warning(
                 format!("another program consumes in the group {}: {}", group.name, foreign.join(", ")),
-                "the entries that it takes are missing from the view: give it a group of its own",
+                "its entries are missing from the view: give it its own group",
             );
         }
     }
@@ -80,29 +84,29 @@ async fn look(findings: &mut Findings, patient: &Patient, journal: &dyn Journal)
     let dead = journal.status(Lane::Dead).await?.length;
     if dead > 0 {
         findings.warning(
-            format!("{} could not be taken; tried again", counted(dead, "entry")),
-            "see why: rollcall dlq list; after mending: rollcall dlq replay --all",
+            format!("rejected and retried: {}", counted(dead, "entry")),
+            "see the reason: rollcall dlq list; after the fix: rollcall dlq replay --all",
         );
     }
     let failed = journal.status(Lane::Failed).await?.length;
     if failed > 0 {
         findings.problem(
-            format!("given up, and not accounted for: {}", counted(failed, "entry")),
-            "see why: rollcall failed list; after mending: rollcall failed replay --all",
+            format!("failed, and not accounted for: {}", counted(failed, "entry")),
+            "see the reason: rollcall failed list; after the fix: rollcall failed replay --all",
         );
     }
     Ok(())
 }
 
-fn is_ours(patient: &Patient, group: &str) -> bool {
-    let config = &patient.config;
+fn is_ours(target: &Target, group: &str) -> bool {
+    let config = &target.config;
     [config.ledger.group.as_str(), views::activity::GROUP, views::mirror::GROUP].contains(&group)
 }
 
-fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldest: Option<EntryId>) {
-    let is_ours = is_ours(patient, &group.name);
+fn check_lag(findings: &mut Findings, target: &Target, group: &GroupStatus, oldest: Option<EntryId>) {
+    let is_ours = is_ours(target, &group.name);
     let Some(oldest) = oldest else {
-        return findings.ok(format!("the group {} has everything", group.name));
+        return findings.ok(format!("the group {} has no lag", group.name));
     };
     let behind_s = SystemClock.now_ms().saturating_sub(oldest.ms) / 1000;
     let lag = counted(group.lag(), "entry");
@@ -110,15 +114,15 @@ fn behind(findings: &mut Findings, patient: &Patient, group: &GroupStatus, oldes
     if behind_s < BEHIND_WARNING.as_secs() {
         return findings.ok(found);
     }
-    let mend = match (is_ours, patient.is_running) {
+    let remedy = match (is_ours, target.is_running) {
         (true, true) => {
             "see the server's log, and rollcall journal status; more consumers may help: ledger.consumers"
         }
         (true, false) => "start the server, or a process with the role of this view",
         (false, _) => {
-            "its reader is gone or slow, and keeps entries from being removed; one that is not needed: \
+            "its reader has stopped or is slow, and prevents trimming; if it is not needed: \
                        XGROUP DESTROY"
         }
     };
-    findings.warning(found, mend);
+    findings.warning(found, remedy);
 }

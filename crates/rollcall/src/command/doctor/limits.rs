@@ -1,23 +1,22 @@
-//! How many files the process may have open, against how many connections it may get.
+//! The limit on open files against the configured connections.
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
-/// Databases, logs, listeners on every core, connections to Redis and to the database.
+/// Files besides connections: databases, logs, listeners per core, Redis, SQL.
 const FILES_BESIDES: u64 = 512;
 
-/// Compares the two.
-pub(super) fn check(patient: &Patient) -> Findings {
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("file limits");
-    let config = &patient.config;
-    let people = u64::from(config.gateway.connections_max);
+    let config = &target.config;
+    let gateway = u64::from(config.gateway.connections_max);
     let connections =
-        u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + people;
+        u64::from(config.limits.connections_max) + u64::from(config.site.connections_max) + gateway;
     let needed = connections + FILES_BESIDES;
     let limit = getrlimit(Resource::Nofile);
-    // The server raises its limit to the highest that it may have.
+    // The server raises its soft limit to the hard limit.
     match limit.maximum {
         Some(allowed) if allowed < needed => findings.warning(
             format!(
@@ -25,12 +24,12 @@ pub(super) fn check(patient: &Patient) -> Findings {
                  gateway.connections_max allow {connections} connections, which takes {needed}"
             ),
             format!(
-                "ulimit -n {needed} before the start, or LimitNOFILE={needed} in the unit of systemd, or lower the \
+                "ulimit -n {needed} before the start, or LimitNOFILE={needed} in the systemd unit, or lower the \
                  three settings"
             ),
         ),
-        Some(allowed) => findings.ok(format!("{allowed} open files are allowed, {needed} may be needed")),
-        None => findings.ok(format!("no limit on open files, {needed} may be needed")),
+        Some(allowed) => findings.ok(format!("{allowed} open files allowed, up to {needed} needed")),
+        None => findings.ok(format!("no limit on open files, up to {needed} needed")),
     }
     findings
 }

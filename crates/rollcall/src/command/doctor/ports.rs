@@ -1,17 +1,17 @@
-//! Whether each address can be listened on, and who holds it if not.
+//! Whether each configured address can be bound.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 
-/// Tries every address for a moment, as the server does at its start. Nothing is listened on.
-pub(super) fn check(patient: &Patient) -> Findings {
+/// Binds every address briefly, as the server does at its start, without listening.
+pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("ports");
-    let config = &patient.config;
+    let config = &target.config;
     let lists = [
         ("tracker.http_addr", &config.tracker.http_addr, Type::STREAM, Protocol::TCP),
         ("tracker.https_addr", &config.tracker.https_addr, Type::STREAM, Protocol::TCP),
@@ -20,13 +20,13 @@ pub(super) fn check(patient: &Patient) -> Findings {
     ];
     for (key, addresses, kind, protocol) in lists {
         for address in addresses.iter().filter(|address| address.port() != 0) {
-            judge(&mut findings, patient, (key, *address), try_out(*address, kind, protocol));
+            judge(&mut findings, target, (key, *address), try_bind(*address, kind, protocol));
         }
     }
     findings
 }
 
-fn try_out(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()> {
+fn try_bind(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -39,38 +39,38 @@ fn try_out(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()
 
 fn judge(
     findings: &mut Findings,
-    patient: &Patient,
+    target: &Target,
     (key, address): (&'static str, SocketAddr),
     outcome: io::Result<()>,
 ) {
     let place = format!("{key} {address}");
     let port = address.port();
     match outcome {
-        Ok(()) if patient.is_running => findings.warning(
+        Ok(()) if target.is_running => findings.warning(
             format!("{place} is free, though a server uses this data folder"),
-            "it was started with other settings, or without this role: restart it if that was not meant",
+            "it was started with other settings, or without this role: restart it if that is not intended",
         ),
         Ok(()) => findings.ok(format!("{place} is free")),
-        Err(error) if error.kind() == ErrorKind::AddrInUse && patient.is_running => {
-            findings.ok(format!("{place} is held, as it should be while the server runs"));
+        Err(error) if error.kind() == ErrorKind::AddrInUse && target.is_running => {
+            findings.ok(format!("{place} is in use, as expected while the server runs"));
         }
         Err(error) if error.kind() == ErrorKind::AddrInUse => findings.problem(
-            format!("{place} is held by another program"),
-            format!("find it with: ss -lntup 'sport = :{port}'; end it, or give {key} another port"),
+            format!("{place} is in use by another program"),
+            format!("find it with: ss -lntup 'sport = :{port}'; stop it, or set {key} to another port"),
         ),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => findings.problem(
-            format!("{place} may not be listened on by this user"),
+            format!("this user may not bind {place}"),
             format!(
-                "a port above 1023 for {key}, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit of systemd"
+                "use a port above 1023 for {key}, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit"
             ),
         ),
         Err(error) if address.ip().is_loopback() || address.ip().is_unspecified() => findings.warning(
-            format!("{place} cannot be listened on: {error}"),
-            format!("this machine seems to lack this kind of address: remove it from {key}"),
+            format!("cannot bind {place}: {error}"),
+            format!("this machine seems to have no addresses of this family: remove it from {key}"),
         ),
         Err(error) => findings.problem(
-            format!("{place} cannot be listened on: {error}"),
-            format!("see which addresses this machine has with: ip address; then correct {key}"),
+            format!("cannot bind {place}: {error}"),
+            format!("list this machine's addresses with: ip address; then correct {key}"),
         ),
     }
 }

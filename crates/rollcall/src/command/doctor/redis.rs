@@ -1,34 +1,33 @@
-//! Redis: every server that holds a part of what is ours.
+//! Redis: every server that stores our data.
 //!
 //! # Layout
 //!
 //! - [`server`]: one server: version, role, persistence, memory, clock
-//! - [`cluster`]: whether a cluster is whole, and who its masters are
-//! - [`rights`]: whether our user may do what we do
+//! - [`cluster`]: whether a cluster is complete, and its masters
+//! - [`permissions`]: whether our user may run our commands
 
 mod cluster;
-mod rights;
+mod permissions;
 mod server;
 
 use std::time::Duration;
 
 use keyspace::{Mode, Node, Redis, RedisSettings};
 
-use super::Patient;
+use super::Target;
 use super::finding::Findings;
 use crate::config::Config;
 use crate::redis_cli::RedisCli;
 
-/// How long one answer may take; the check as a whole has its own deadline.
+/// Per reply; the whole check has its own deadline.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Looks at Redis, if there is one.
-pub(super) async fn check(patient: &Patient) -> Findings {
+pub(super) async fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("redis");
-    let settings = match patient.config.redis_settings() {
+    let settings = match target.config.redis_settings() {
         Ok(Some(settings)) => settings,
         Ok(None) => {
-            findings.ok("not configured: everything is kept in the data folder");
+            findings.ok("not configured: everything is in the data folder");
             return findings;
         }
         Err(error) => {
@@ -42,74 +41,72 @@ pub(super) async fn check(patient: &Patient) -> Findings {
         ..settings
     };
     match settings.mode {
-        Mode::Single | Mode::Sentinel => one(&mut findings, patient, settings).await,
-        Mode::Cluster => all_masters(&mut findings, patient, &settings).await,
+        Mode::Single | Mode::Sentinel => one(&mut findings, target, settings).await,
+        Mode::Cluster => all_masters(&mut findings, target, &settings).await,
     }
     findings
 }
 
-async fn one(findings: &mut Findings, patient: &Patient, settings: RedisSettings) {
-    let Some(visit) = Visit::begin(findings, settings, false).await else { return };
-    server::check(findings, &visit, Wants::of(&patient.config)).await;
-    rights::check(findings, patient, &visit.redis).await;
+async fn one(findings: &mut Findings, target: &Target, settings: RedisSettings) {
+    let Some(server) = ServerConnection::connect(findings, settings, false).await else { return };
+    server::check(findings, &server, Requirements::of(&target.config)).await;
+    permissions::check(findings, target, &server.redis).await;
 }
 
-async fn all_masters(findings: &mut Findings, patient: &Patient, settings: &RedisSettings) {
+async fn all_masters(findings: &mut Findings, target: &Target, settings: &RedisSettings) {
     let Some(masters) = cluster::check(findings, settings).await else { return };
     for master in masters {
-        if let Some(visit) = Visit::begin(findings, alone(settings, master), true).await {
-            server::check(findings, &visit, Wants::of(&patient.config)).await;
+        if let Some(server) = ServerConnection::connect(findings, single_node(settings, master), true).await {
+            server::check(findings, &server, Requirements::of(&target.config)).await;
         }
     }
     if let Ok(redis) = Redis::new(settings.clone()) {
-        rights::check(findings, patient, &redis).await;
+        permissions::check(findings, target, &redis).await;
     }
 }
 
-/// The same way in, to one server alone.
-fn alone(settings: &RedisSettings, node: Node) -> RedisSettings {
+/// The same settings for a single server.
+fn single_node(settings: &RedisSettings, node: Node) -> RedisSettings {
     RedisSettings { mode: Mode::Single, nodes: vec![node], ..settings.clone() }
 }
 
-/// What we want of a server.
+/// Optional features that the configuration needs.
 #[derive(Clone, Copy)]
-struct Wants {
-    /// Somebody listens to keys that expire.
+struct Requirements {
+    /// Expiry messages, for the mirror.
     expiry: bool,
-    /// Gateways meet there.
+    /// Presence shared between gateways.
     presence: bool,
 }
 
-impl Wants {
-    fn of(config: &Config) -> Wants {
-        Wants { expiry: config.mirror.enabled, presence: config.shares_presence() }
+impl Requirements {
+    fn of(config: &Config) -> Requirements {
+        Requirements { expiry: config.mirror.enabled, presence: config.shares_presence() }
     }
 }
 
-/// A server that answers.
-struct Visit {
+/// A reachable server.
+struct ServerConnection {
     redis: Redis,
-    /// How to talk to it by hand.
+    /// For remedies.
     cli: RedisCli,
-    /// Whether it was found in a cluster that the settings name.
+    /// Whether the configuration names it as part of a cluster.
     is_cluster_known: bool,
 }
 
-impl Visit {
-    async fn begin(
+impl ServerConnection {
+    async fn connect(
         findings: &mut Findings,
         settings: RedisSettings,
         is_cluster_known: bool,
-    ) -> Option<Visit> {
+    ) -> Option<ServerConnection> {
         let cli = RedisCli::of(&settings);
         match Redis::connect(settings.clone()).await {
-            Ok(redis) => Some(Visit { redis, cli, is_cluster_known }),
-            Err(trouble) => {
+            Ok(redis) => Some(ServerConnection { redis, cli, is_cluster_known }),
+            Err(error) => {
                 findings.problem(
-                    format!("{settings}: {trouble}"),
-                    format!(
-                        "try it by hand: {cli} PING; then start Redis, or correct redis.url and the password"
-                    ),
+                    format!("{settings}: {error}"),
+                    format!("test with: {cli} PING; then start Redis, or correct redis.url and the password"),
                 );
                 None
             }

@@ -1,7 +1,7 @@
 //! `rollcall friend import`: many friendships, streamed from a file or from standard input.
 //!
-//! A thousand pairs are one transaction. What was added before a line that cannot be taken stays, and the error says up
-//! to which line that is: importing the same again, corrected, does no harm.
+//! A thousand pairs per transaction. At an invalid line the import stops; earlier batches stay, and the error names
+//! the last imported line. Importing again is harmless.
 
 use std::path::Path;
 
@@ -12,40 +12,39 @@ use domain::clock::{Clock, SystemClock};
 use friends::{FriendStore, FriendsAdded, PairLine, PairLines};
 use serde_json::json;
 
-use super::{Desk, record};
-use crate::command::source::Source;
+use super::{CommandContext, record};
+use crate::command::input::Input;
 
-/// Pairs in one transaction.
 const BATCH_MAX: usize = 1000;
 
-/// Runs it.
-pub async fn run(desk: &Desk, people: &FriendStore, file: &Path) -> anyhow::Result<()> {
-    let source = Source::open(Some(file), "pairs of users")?;
-    let record = record("friend.import", Subject::new("friends", "all")).with("source", source.name());
-    let done = desk.recorded(record, import(people, source), tell_of).await?;
+pub async fn run(context: &CommandContext, friends: &FriendStore, file: &Path) -> anyhow::Result<()> {
+    let input = Input::open(Some(file), "pairs of users")?;
+    let record = record("friend.import", Subject::new("friends", "all")).with("source", input.name());
+    let done = context.audited(record, import(friends, input), audit_details).await?;
     let FriendsAdded { added, already } = done;
     let text = match already {
         0 => format!("added {added} friendships\n"),
-        _ => format!("added {added} friendships; {already} were there already\n"),
+        _ => format!("added {added} friendships; {already} existed\n"),
     };
-    Ok(desk.output.show(&json!({ "added": added, "already": already }), &text)?)
+    Ok(context.output.show(&json!({ "added": added, "already": already }), &text)?)
 }
 
-fn tell_of(record: Record, done: &FriendsAdded) -> Record {
+fn audit_details(record: Record, done: &FriendsAdded) -> Record {
     record.with("added", done.added).with("already", done.already)
 }
 
-async fn import(people: &FriendStore, source: Source) -> anyhow::Result<FriendsAdded> {
-    let name = source.name();
-    let bar = source.bar();
-    let mut pieces = source.read_aside();
-    let mut import = Import { people, waiting: Vec::new(), done: FriendsAdded::default(), in_up_to: 0 };
+async fn import(friends: &FriendStore, input: Input) -> anyhow::Result<FriendsAdded> {
+    let name = input.name();
+    let bar = input.progress_bar();
+    let mut chunks = input.read_on_thread();
+    let mut import =
+        Import { friends, waiting: Vec::new(), done: FriendsAdded::default(), imported_lines: 0 };
     let mut lines = PairLines::default();
     let mut read = async || {
-        while let Some(piece) = pieces.recv().await {
-            let piece = piece.context("reading failed")?;
-            import.take(lines.push(&piece)?).await?;
-            bar.inc(piece.len() as u64);
+        while let Some(chunk) = chunks.recv().await {
+            let chunk = chunk.context("reading failed")?;
+            import.take(lines.push(&chunk)?).await?;
+            bar.inc(chunk.len() as u64);
             bar.set_message(format!("{} pairs", import.done.added + import.done.already));
         }
         import.take(std::mem::take(&mut lines).finish()?.into_iter().collect()).await?;
@@ -55,17 +54,17 @@ async fn import(people: &FriendStore, source: Source) -> anyhow::Result<FriendsA
     bar.finish_and_clear();
     match outcome {
         Ok(()) => Ok(import.done),
-        Err(error) => Err(error.context(import.how_far(&name))),
+        Err(error) => Err(error.context(import.progress_text(&name))),
     }
 }
 
 struct Import<'a> {
-    people: &'a FriendStore,
-    /// What is not in yet.
+    friends: &'a FriendStore,
+    /// Not stored yet.
     waiting: Vec<PairLine>,
     done: FriendsAdded,
-    /// All lines up to this one are in.
-    in_up_to: u64,
+    /// All lines up to this one are stored.
+    imported_lines: u64,
 }
 
 impl Import<'_> {
@@ -82,20 +81,20 @@ impl Import<'_> {
     async fn flush(&mut self) -> anyhow::Result<()> {
         let Some(PairLine { line: last, .. }) = self.waiting.last().copied() else { return Ok(()) };
         let pairs: Vec<(UserId, UserId)> = self.waiting.iter().map(|read| read.pair).collect();
-        let added = self.people.add_friends(&pairs, SystemClock.now()).await;
-        let added = added.with_context(|| format!("lines {} to {last}", self.in_up_to + 1))?;
+        let added = self.friends.add_friends(&pairs, SystemClock.now()).await;
+        let added = added.with_context(|| format!("lines {} to {last}", self.imported_lines + 1))?;
         self.done.added += added.added;
         self.done.already += added.already;
-        self.in_up_to = last;
+        self.imported_lines = last;
         self.waiting.clear();
         Ok(())
     }
 
-    fn how_far(&self, name: &str) -> String {
-        match self.in_up_to {
-            0 => format!("{name} cannot be taken; nothing of it is in"),
+    fn progress_text(&self, name: &str) -> String {
+        match self.imported_lines {
+            0 => format!("cannot import {name}; nothing was imported"),
             line => format!(
-                "{name} cannot be taken; lines 1 to {line} are in, correct the rest and import it again"
+                "cannot import {name}; lines 1 to {line} were imported: correct the rest and import again"
             ),
         }
     }

@@ -1,28 +1,24 @@
-//! Sample torrents: small, private, and the same everywhere, so that a sandbox made twice is one sandbox.
+//! Sample torrents: small, private, and identical everywhere, so that the sandbox is idempotent.
 
 use domain::InfoHash;
 use sha1::{Digest, Sha1};
 use wire::bencode::{push_bytes, push_integer};
 
-/// How long a sample is: some pieces, and over in a moment.
+/// A few pieces.
 const BYTES: usize = 256 * 1024;
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// A sample: a text file, and the torrent that describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The name of the file.
     pub name: String,
-    /// What is in it.
     pub content: Vec<u8>,
-    /// The info dictionary.
+    /// The bencoded info dictionary.
     info: Vec<u8>,
-    /// The torrent's name on the wire.
     pub info_hash: InfoHash,
 }
 
 impl Sample {
-    /// The sample of this number. It depends on nothing else.
+    /// Depends on `number` only.
     pub fn numbered(number: u32) -> Self {
         let name = format!("rollcall-sandbox-{number}.txt");
         let mut content = Vec::with_capacity(BYTES + 64);
@@ -38,18 +34,17 @@ impl Sample {
         Sample { name, content, info, info_hash }
     }
 
-    /// The name of its torrent's file.
     pub fn torrent_name(&self) -> String {
         format!("{}.torrent", self.name)
     }
 
-    /// The torrent's file for one user: the announce URL has their passkey in it.
+    /// The announce URL contains the user's passkey.
     pub fn metainfo(&self, announce_url: &str) -> Vec<u8> {
         let mut out = b"d".to_vec();
         push_bytes(&mut out, b"announce");
         push_bytes(&mut out, announce_url.as_bytes());
         push_bytes(&mut out, b"comment");
-        push_bytes(&mut out, b"for trying an integration with rollcall");
+        push_bytes(&mut out, b"for testing an integration with rollcall");
         push_bytes(&mut out, b"info");
         out.extend_from_slice(&self.info);
         out.push(b'e');
@@ -57,7 +52,7 @@ impl Sample {
     }
 }
 
-/// Keys in the order that bencode wants.
+/// Bencode requires sorted keys.
 fn info_of(name: &str, content: &[u8]) -> Vec<u8> {
     let pieces: Vec<u8> =
         content.chunks(PIECE_BYTES).flat_map(|piece| <[u8; 20]>::from(Sha1::digest(piece))).collect();
@@ -89,7 +84,7 @@ mod tests {
         assert_eq!((parsed.name.as_str(), parsed.total_bytes), ("rollcall-sandbox-1.txt", BYTES as u64));
         assert_eq!(Sample::numbered(1), sample);
         assert_ne!(Sample::numbered(2).info_hash, sample.info_hash);
-        // Whoever changes this makes the sandboxes that exist unrecognisable to `sandbox clear`.
+        // A change makes existing sandboxes unrecognisable to `sandbox clear`.
         assert_eq!(sample.info_hash.to_string(), "0b6cf2ad1c8eeec76dc24d7054b89e354bcaf8e3");
     }
 }

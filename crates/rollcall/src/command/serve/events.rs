@@ -1,4 +1,4 @@
-//! What a server is told while it serves, and by whom.
+//! Events that a running server reacts to: signals, the predecessor's end, the data folder, a take-over.
 
 use std::time::Duration;
 
@@ -9,49 +9,46 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::take_over::{HandedOver, Offer, Predecessor};
 
-/// How often the data folder is tried.
-const FOLDER_EVERY: Duration = Duration::from_secs(1);
+/// Interval of attempts to lock the data folder.
+const FOLDER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a server that serves can be told.
 #[derive(Debug)]
-pub(super) enum Told {
-    /// By SIGHUP.
+pub(super) enum ServerEvent {
+    /// SIGHUP.
     Reload,
-    /// By SIGTERM or Ctrl-C.
+    /// SIGTERM or Ctrl-C.
     Stop,
-    /// The process whose place this one took (`after_another`) has ended, or there was none. Told once.
-    Alone { after_another: bool },
-    /// The data folder may be free. Told again and again, until [`Events::has_folder`].
-    TryFolder,
-    /// Another process serves in our place.
+    /// Once: the predecessor (`after_another`) has ended, or there was none.
+    PredecessorEnded { after_another: bool },
+    /// Repeated until [`Events::has_folder`].
+    TryDataFolder,
+    /// Another process has taken over.
     HandedOver(HandedOver),
 }
 
-/// Where it is told that.
 pub(super) struct Events {
     signals: Signals,
     predecessor: Option<Predecessor>,
-    is_alone: bool,
-    /// Runs from when this process is alone until it holds the data folder.
+    is_only_process: bool,
+    /// Ticks from the predecessor's end until this process holds the data folder.
     folder: Option<Interval>,
-    /// Stands from when it holds the data folder.
+    /// Set once this process holds the data folder.
     pub(super) offer: Option<Offer>,
 }
 
 impl Events {
     pub(super) fn new(signals: Signals, predecessor: Option<Predecessor>) -> Self {
-        Events { signals, predecessor, is_alone: false, folder: None, offer: None }
+        Events { signals, predecessor, is_only_process: false, folder: None, offer: None }
     }
 
-    /// The data folder is ours: this is what we offer.
     pub(super) fn has_folder(&mut self, offer: Option<Offer>) {
         self.folder = None;
         self.offer = offer;
     }
 
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> ServerEvent {
         let alone = async {
-            match (&mut self.predecessor, self.is_alone) {
+            match (&mut self.predecessor, self.is_only_process) {
                 (_, true) => std::future::pending().await,
                 (Some(predecessor), false) => predecessor.ended().await,
                 (None, false) => {}
@@ -69,31 +66,31 @@ impl Events {
                 None => std::future::pending().await,
             }
         };
-        let told = tokio::select! {
-            told = self.signals.next() => told,
-            () = alone => Told::Alone { after_another: false },
-            () = folder => Told::TryFolder,
-            handed_over = handed_over => Told::HandedOver(handed_over),
+        let event = tokio::select! {
+            event = self.signals.next() => event,
+            () = alone => ServerEvent::PredecessorEnded { after_another: false },
+            () = folder => ServerEvent::TryDataFolder,
+            handed_over = handed_over => ServerEvent::HandedOver(handed_over),
         };
-        match told {
-            Told::Alone { .. } => self.be_alone(),
-            told => told,
+        match event {
+            ServerEvent::PredecessorEnded { .. } => self.predecessor_ended(),
+            event => event,
         }
     }
 
-    fn be_alone(&mut self) -> Told {
-        self.is_alone = true;
-        let mut folder = interval(FOLDER_EVERY);
+    fn predecessor_ended(&mut self) -> ServerEvent {
+        self.is_only_process = true;
+        let mut folder = interval(FOLDER_INTERVAL);
         folder.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.folder = Some(folder);
-        Told::Alone { after_another: self.predecessor.take().is_some() }
+        ServerEvent::PredecessorEnded { after_another: self.predecessor.take().is_some() }
     }
 }
 
-/// Signals of the system, or of a host that runs this server as a part of itself. What comes while nobody asks is kept.
+/// Of the system, or of the program that embeds this server. Signals are not lost while no one waits.
 pub(super) enum Signals {
     System { terminate: Signal, interrupt: Signal, hang_up: Signal },
-    Host(watch::Receiver<bool>),
+    Embedded(watch::Receiver<bool>),
 }
 
 impl Signals {
@@ -106,37 +103,36 @@ impl Signals {
         })
     }
 
-    pub(super) fn of_host(stop: watch::Receiver<bool>) -> Self {
-        Signals::Host(stop)
+    pub(super) fn embedded(stop: watch::Receiver<bool>) -> Self {
+        Signals::Embedded(stop)
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> ServerEvent {
         match self {
             Signals::System { terminate, interrupt, hang_up } => tokio::select! {
-                _ = terminate.recv() => Told::Stop,
-                _ = interrupt.recv() => Told::Stop,
-                _ = hang_up.recv() => Told::Reload,
+                _ = terminate.recv() => ServerEvent::Stop,
+                _ = interrupt.recv() => ServerEvent::Stop,
+                _ = hang_up.recv() => ServerEvent::Reload,
             },
-            Signals::Host(_) => {
+            Signals::Embedded(_) => {
                 self.stop().await;
-                Told::Stop
+                ServerEvent::Stop
             }
         }
     }
 
-    /// Waits until it is told to stop.
+    /// Waits for a stop request.
     pub(super) async fn stop(&mut self) {
         match self {
             Signals::System { terminate, interrupt, .. } => tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             },
-            // A host that is gone wants no server either.
-            Signals::Host(stop) => drop(stop.wait_for(|stop| *stop).await),
+            // A dropped sender is a stop request.
+            Signals::Embedded(stop) => drop(stop.wait_for(|stop| *stop).await),
         }
     }
 
-    /// Whether it has been told to stop.
     pub(super) async fn is_stop(&mut self) -> bool {
         tokio::select! {
             biased;

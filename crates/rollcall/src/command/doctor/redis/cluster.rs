@@ -1,36 +1,35 @@
-//! Whether a cluster is whole, and who its masters are.
+//! Whether a cluster is complete, and its masters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use keyspace::{Node, Redis, RedisError, RedisSettings};
 use redis::Value;
 
-use super::alone;
+use super::single_node;
 use crate::command::doctor::finding::Findings;
 use crate::redis_cli::RedisCli;
 
-/// How many slots a cluster has.
 const SLOTS: u64 = 16_384;
 
-/// A master and how many replicas it has.
+/// Masters with their number of replicas.
 type Masters = BTreeMap<(String, u16), usize>;
 
-/// Asks the first node that answers. None if none does.
+/// From the first reachable node; none without one.
 pub(super) async fn check(findings: &mut Findings, settings: &RedisSettings) -> Option<Vec<Node>> {
-    let mut trouble = None;
+    let mut last_error = None;
     for node in &settings.nodes {
-        match ask(alone(settings, node.clone())).await {
+        match ask(single_node(settings, node.clone())).await {
             Ok((info, masters)) => {
-                judge(findings, &RedisCli::of(&alone(settings, node.clone())), &info, &masters);
+                judge(findings, &RedisCli::of(&single_node(settings, node.clone())), &info, &masters);
                 return Some(masters.into_keys().map(|(host, port)| Node { host, port }).collect());
             }
-            Err(other) => trouble = Some(other),
+            Err(error) => last_error = Some(error),
         }
     }
-    let reason = trouble.map(|trouble| trouble.to_string()).unwrap_or_default();
+    let reason = last_error.map(|error| error.to_string()).unwrap_or_default();
     findings.problem(
         format!("{settings}: {reason}"),
-        "check that these nodes run and belong to a cluster; name others in redis.url if they moved",
+        "check that these nodes run and belong to a cluster; update redis.url if they moved",
     );
     None
 }
@@ -44,7 +43,7 @@ async fn ask(settings: RedisSettings) -> Result<(String, Masters), RedisError> {
     Ok((info, masters_of(slots, &asked)))
 }
 
-/// Each range of slots: first, last, the master, its replicas; a node is host, port, id. An empty host is the one asked.
+/// Per range of slots: first, last, master, replicas; a node is host, port, id. An empty host is the node queried.
 fn masters_of(slots: Value, asked: &str) -> Masters {
     let mut masters = Masters::new();
     let Value::Array(ranges) = slots else { return masters };
@@ -78,13 +77,13 @@ fn judge(findings: &mut Findings, cli: &RedisCli, info: &str, masters: &Masters)
     let number = |name: &str| value(name).parse::<u64>().unwrap_or(0);
     let (state, assigned, served) =
         (value("cluster_state"), number("cluster_slots_assigned"), number("cluster_slots_ok"));
-    let place = cli.place();
+    let place = cli.address();
     if state == "ok" && assigned == SLOTS && served == SLOTS {
-        findings.ok(format!("the cluster is whole: {} masters serve all {SLOTS} slots", masters.len()));
+        findings.ok(format!("the cluster is complete: {} masters serve all {SLOTS} slots", masters.len()));
     } else {
         findings.problem(
-            format!("the cluster is not whole: state {state}, {assigned} of {SLOTS} slots assigned, {served} served"),
-            format!("see who is missing: redis-cli --cluster check {place}; then: redis-cli --cluster fix {place}"),
+            format!("the cluster is incomplete: state {state}, {assigned} of {SLOTS} slots assigned, {served} served"),
+            format!("find missing nodes: redis-cli --cluster check {place}; then: redis-cli --cluster fix {place}"),
         );
     }
     let alone: Vec<String> = masters
@@ -94,7 +93,7 @@ fn judge(findings: &mut Findings, cli: &RedisCli, info: &str, masters: &Masters)
         .collect();
     if !alone.is_empty() {
         findings.warning(
-            format!("no replica stands in for {}", alone.join(", ")),
+            format!("masters without a replica: {}", alone.join(", ")),
             format!("redis-cli --cluster add-node HOST:PORT {place} --cluster-slave"),
         );
     }

@@ -1,28 +1,28 @@
-//! One server of Redis: version, role, persistence, memory, clock.
+//! One Redis server: version, role, persistence, memory, clock.
 
 use std::collections::HashMap;
 
 use domain::clock::{Clock, SystemClock};
 use keyspace::notify;
 
-use super::{Visit, Wants};
+use super::{Requirements, ServerConnection};
 use crate::command::doctor::clock;
 use crate::command::doctor::finding::Findings;
 
-/// Older ones lack commands that we use.
+/// Older versions lack commands that we use.
 const VERSION_MIN: (u32, u32) = (6, 2);
 const VERSION_TESTED: &str = "7.0";
-/// So much of its memory may be used, in percent.
+/// Thresholds of used memory, in percent.
 const MEMORY_PERCENT_WARNING: u64 = 80;
 const MEMORY_PERCENT_PROBLEM: u64 = 95;
 
-/// What a server tells of itself: `INFO` and, where we may ask, `CONFIG GET`.
-struct Facts {
+/// `INFO` and, where permitted, `CONFIG GET`.
+struct ServerInfo {
     info: HashMap<String, String>,
     config: Option<HashMap<String, String>>,
 }
 
-impl Facts {
+impl ServerInfo {
     fn info(&self, name: &str) -> &str {
         self.info.get(name).map_or("", String::as_str)
     }
@@ -31,30 +31,29 @@ impl Facts {
         self.info(name).parse().unwrap_or(0)
     }
 
-    /// None where we may not ask.
+    /// None without permission.
     fn config(&self, name: &str) -> Option<&str> {
         self.config.as_ref()?.get(name).map(String::as_str)
     }
 }
 
-/// Looks at one server.
-pub(super) async fn check(findings: &mut Findings, visit: &Visit, wants: Wants) {
-    let info: String = match visit.redis.query(&redis::cmd("INFO")).await {
+pub(super) async fn check(findings: &mut Findings, server: &ServerConnection, requirements: Requirements) {
+    let info: String = match server.redis.query(&redis::cmd("INFO")).await {
         Ok(info) => info,
-        Err(trouble) => {
+        Err(error) => {
             return findings.warning(
-                format!("{} does not tell about itself: {trouble}", visit.name()),
-                "let our user ask: ACL SETUSER NAME +info +config|get +time",
+                format!("{}: INFO failed: {error}", server.name()),
+                "grant our user: ACL SETUSER NAME +info +config|get +time",
             );
         }
     };
-    let facts = Facts { info: read_info(&info), config: ask_config(visit).await };
-    version(findings, visit, &facts);
-    role(findings, visit, &facts);
-    persistence(findings, visit, &facts);
-    memory(findings, visit, &facts, wants.presence);
-    notifications(findings, visit, &facts, wants.expiry).await;
-    time(findings, visit).await;
+    let info = ServerInfo { info: read_info(&info), config: read_config(server).await };
+    version(findings, server, &info);
+    role(findings, server, &info);
+    persistence(findings, server, &info);
+    memory(findings, server, &info, requirements.presence);
+    notifications(findings, server, &info, requirements.expiry).await;
+    time(findings, server).await;
 }
 
 fn read_info(text: &str) -> HashMap<String, String> {
@@ -63,116 +62,122 @@ fn read_info(text: &str) -> HashMap<String, String> {
     text.lines().filter_map(pair).collect()
 }
 
-async fn ask_config(visit: &Visit) -> Option<HashMap<String, String>> {
+async fn read_config(server: &ServerConnection) -> Option<HashMap<String, String>> {
     let mut all = HashMap::new();
     for name in ["appendfsync", "save", "notify-keyspace-events"] {
         let answer: HashMap<String, String> =
-            visit.redis.query(redis::cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
+            server.redis.query(redis::cmd("CONFIG").arg("GET").arg(name)).await.ok()?;
         all.extend(answer);
     }
     Some(all)
 }
 
-fn version(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let version = facts.info("redis_version");
+fn version(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
+    let version = info.info("redis_version");
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    let found = format!("{} is version {version}; we test with {VERSION_TESTED}", visit.name());
+    let found = format!("{} is version {version}; we test with {VERSION_TESTED}", server.name());
     match number < VERSION_MIN {
         true => findings.problem(
-            format!("{found}, and need {}.{}", VERSION_MIN.0, VERSION_MIN.1),
+            format!("{found}, and require {}.{}", VERSION_MIN.0, VERSION_MIN.1),
             "install a newer Redis, such as Debian's redis-server",
         ),
         false => findings.ok(found),
     }
 }
 
-fn role(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let name = visit.name();
-    if facts.info("role") != "master" {
+fn role(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
+    let name = server.name();
+    if info.info("role") != "master" {
         findings.problem(
-            format!("{name} is a {}, which takes no writes", facts.info("role")),
-            "name the master in redis.url, or let sentinels find it: redis+sentinel://…",
+            format!("{name} is a {}, which accepts no writes", info.info("role")),
+            "set redis.url to the master, or use sentinels: redis+sentinel://…",
         );
     }
-    let is_cluster_node = facts.info("cluster_enabled") == "1";
-    if is_cluster_node && !visit.is_cluster_known {
+    let is_cluster_node = info.info("cluster_enabled") == "1";
+    if is_cluster_node && !server.is_cluster_known {
         findings.problem(
             format!("{name} is a node of a cluster"),
-            "say so: redis.url = \"redis+cluster://HOST:PORT\"",
+            "use: redis.url = \"redis+cluster://HOST:PORT\"",
         );
     }
-    if facts.info("loading") == "1" {
+    if info.info("loading") == "1" {
         findings.problem(format!("{name} is still loading its data"), "wait, then run rollcall doctor again");
     }
 }
 
-/// What a crash would lose.
-fn persistence(findings: &mut Findings, visit: &Visit, facts: &Facts) {
-    let (name, cli) = (visit.name(), &visit.cli);
+/// What a crash loses.
+fn persistence(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo) {
+    let (name, cli) = (server.name(), &server.cli);
     let turn_on = format!("{cli} CONFIG SET appendonly yes; {cli} CONFIG REWRITE");
-    if facts.info("aof_enabled") == "1" {
-        match facts.config("appendfsync") {
+    if info.info("aof_enabled") == "1" {
+        match info.config("appendfsync") {
             Some("no") => findings.warning(
-                format!("{name} keeps an append-only file, and a crash of its machine loses half a minute"),
+                format!("{name} has an append-only file with appendfsync no: a crash of its machine loses up to half a minute"),
                 format!("{cli} CONFIG SET appendfsync everysec; {cli} CONFIG REWRITE"),
             ),
-            Some("always") => findings.ok(format!("{name} keeps an append-only file, which loses nothing")),
+            Some("always") => findings.ok(format!("{name} has an append-only file with appendfsync always: a crash loses nothing")),
             _ => findings.ok(format!(
-                "{name} keeps an append-only file; a crash of its machine loses up to two seconds"
+                "{name} has an append-only file; a crash of its machine loses up to two seconds"
             )),
         }
-    } else if facts.config("save").is_some_and(str::is_empty) {
-        findings.problem(format!("{name} keeps nothing on disk: a restart loses the whole journal"), turn_on);
+    } else if info.config("save").is_some_and(str::is_empty) {
+        findings.problem(format!("{name} has no persistence: a restart loses the whole journal"), turn_on);
     } else {
         findings.warning(
-            format!("{name} keeps snapshots only: a crash loses what came since the last one"),
+            format!("{name} has snapshots only: a crash loses everything since the last one"),
             turn_on,
         );
     }
-    let says_ok = |key: &str| matches!(facts.info(key), "ok" | "");
-    if !says_ok("aof_last_write_status") || !says_ok("rdb_last_bgsave_status") {
+    let is_ok = |key: &str| matches!(info.info(key), "ok" | "");
+    if !is_ok("aof_last_write_status") || !is_ok("rdb_last_bgsave_status") {
         findings.problem(
-            format!("{name} could not write to its disk the last time"),
-            format!("make room there, and look into its log; then: {cli} BGSAVE"),
+            format!("{name} failed to write to its disk the last time"),
+            format!("free space there, and check its log; then: {cli} BGSAVE"),
         );
     }
 }
 
-fn memory(findings: &mut Findings, visit: &Visit, facts: &Facts, has_people: bool) {
-    let (name, cli) = (visit.name(), &visit.cli);
-    let (used, max) = (facts.info_number("used_memory"), facts.info_number("maxmemory"));
-    let policy = facts.info("maxmemory_policy");
+fn memory(findings: &mut Findings, server: &ServerConnection, info: &ServerInfo, has_presence: bool) {
+    let (name, cli) = (server.name(), &server.cli);
+    let (used, max) = (info.info_number("used_memory"), info.info_number("maxmemory"));
+    let policy = info.info("maxmemory_policy");
     let keep = format!("{cli} CONFIG SET maxmemory-policy noeviction; {cli} CONFIG REWRITE");
-    let people = if has_people { ", and people who are here would be shown as gone" } else { "" };
+    let presence = if has_presence { ", and online users would be shown as offline" } else { "" };
     match (policy, max) {
         ("noeviction", _) => findings.ok(format!("{name} never evicts keys")),
         (_, 0) => findings.warning(
-            format!("{name} would evict keys ({policy}) once it had a maxmemory, and entries of the journal with them{people}"),
+            format!("{name} would evict keys ({policy}) if a maxmemory were set: the journal could lose entries{presence}"),
             keep,
         ),
         _ => findings.problem(
-            format!("{name} evicts keys ({policy}) when memory runs out: the journal can lose entries{people}"),
+            format!("{name} evicts keys ({policy}) when memory is full: the journal can lose entries{presence}"),
             keep,
         ),
     }
     let Some(percent) = used.saturating_mul(100).checked_div(max) else { return };
     let found = format!("{name} uses {percent} % of its maxmemory");
-    let mend =
-        format!("{cli} CONFIG SET maxmemory BYTES; see what keeps the journal long: rollcall journal status");
+    let remedy = format!(
+        "{cli} CONFIG SET maxmemory BYTES; see which group keeps the journal long: rollcall journal status"
+    );
     match percent {
-        MEMORY_PERCENT_PROBLEM.. => findings.problem(found, mend),
-        MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, mend),
+        MEMORY_PERCENT_PROBLEM.. => findings.problem(found, remedy),
+        MEMORY_PERCENT_WARNING..MEMORY_PERCENT_PROBLEM => findings.warning(found, remedy),
         _ => findings.ok(found),
     }
 }
 
-/// Whether Redis tells of expired keys, by which silent peers leave the layout at once (M6).
-async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wants_expiry: bool) {
+/// Whether Redis publishes expired keys, by which silent peers leave the mirror immediately (M6).
+async fn notifications(
+    findings: &mut Findings,
+    server: &ServerConnection,
+    info: &ServerInfo,
+    wants_expiry: bool,
+) {
     const SETTING: &str = "notify-keyspace-events";
-    let name = visit.name();
-    let Some(flags) = facts.config(SETTING) else {
-        let found = format!("{name}: {SETTING} is unknown: CONFIG GET is forbidden to us");
+    let name = server.name();
+    let Some(flags) = info.config(SETTING) else {
+        let found = format!("{name}: {SETTING} is unknown: no permission for CONFIG GET");
         return match wants_expiry {
             true => findings.warning(found, notify::REMEDY),
             false => findings.ok(found),
@@ -181,25 +186,25 @@ async fn notifications(findings: &mut Findings, visit: &Visit, facts: &Facts, wa
     if notify::reports_expired_keys(flags) || !wants_expiry {
         return findings.ok(format!("{name}: {SETTING} is \"{flags}\""));
     }
-    // Set to what it is, so that nothing changes; whether we may shows all the same.
+    // Set to its current value: changes nothing, but shows the permission.
     let mut same = redis::cmd("CONFIG");
     same.arg("SET").arg(SETTING).arg(flags);
-    match visit.redis.query::<redis::Value>(&same).await {
+    match server.redis.query::<redis::Value>(&same).await {
         Ok(_) => findings.ok(format!(
-            "{name}: {SETTING} is \"{flags}\"; the server adds what it needs when it starts (\"Kx\" in redis.conf lasts)"
+            "{name}: {SETTING} is \"{flags}\"; the server adds \"Kx\" at its start (set it in redis.conf to make it permanent)"
         )),
-        Err(trouble) => findings.warning(
-            format!("{name}: {SETTING} is \"{flags}\" and we may not change it ({trouble})"),
+        Err(error) => findings.warning(
+            format!("{name}: {SETTING} is \"{flags}\", and our user may not change it ({error})"),
             notify::REMEDY,
         ),
     }
 }
 
-async fn time(findings: &mut Findings, visit: &Visit) {
+async fn time(findings: &mut Findings, server: &ServerConnection) {
     let before_ms = SystemClock.now_ms();
-    let asked: Result<(u64, u64), _> = visit.redis.query(&redis::cmd("TIME")).await;
+    let asked: Result<(u64, u64), _> = server.redis.query(&redis::cmd("TIME")).await;
     if let Ok((seconds, micros)) = asked {
         let asked_ms = (before_ms, SystemClock.now_ms());
-        clock::compare(findings, &visit.name(), seconds * 1000 + micros / 1000, asked_ms);
+        clock::compare(findings, &server.name(), seconds * 1000 + micros / 1000, asked_ms);
     }
 }

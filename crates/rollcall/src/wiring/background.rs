@@ -1,0 +1,356 @@
+//! Tasks behind the listeners: the queue into the journal, the views, maintenance.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Whitelist;
+use access::audit::{Audit, Record, Subject};
+use domain::Seconds;
+use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
+use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
+use keyspace::Redis;
+use ledger::Ledger;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::{error, warn};
+use views::Activity;
+
+use super::mirror::OpenMirror;
+use super::periodic;
+use super::resolver::Resolver;
+use super::risks::QueuedRisks;
+use super::stores::{self, Opened, system_clock};
+use crate::config::Config;
+use crate::data_files::{self, ACTIVITY_FILE};
+use crate::node::Node;
+use crate::roles::{Role, Roles};
+
+/// How long a consumer waits for new entries before it reads again.
+const READ_WAIT: Duration = Duration::from_secs(1);
+/// A consumer of another process that was idle for this long is dead; its entries are taken over.
+pub const DEAD_AFTER: Duration = Duration::from_secs(60);
+/// Entries in a batch of the mirror.
+const MIRROR_BATCH_MAX: u32 = 1000;
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub struct Background {
+    journal: Arc<dyn Journal>,
+    queue: Arc<Queue>,
+    flusher: Option<Flusher>,
+    flushing: Option<JoinHandle<()>>,
+    /// Started with the server.
+    immediate: Vec<Task>,
+    /// Started once no other process runs on this data folder: the views.
+    deferred: Vec<Task>,
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    ledger_settings: watch::Sender<ConsumerSettings>,
+    activity_settings: watch::Sender<ConsumerSettings>,
+    mirror_settings: watch::Sender<ConsumerSettings>,
+    maintenance_settings: watch::Sender<MaintenanceSettings>,
+    handles: Handles,
+}
+
+/// For the site and its metrics.
+#[derive(Clone, Default)]
+pub struct Handles {
+    /// With the role ledger.
+    pub ledger: Option<Arc<Ledger>>,
+    /// With the role activity.
+    pub activity: Option<Activity>,
+    /// With the role mirror, whether or not this process holds the lease.
+    pub mirror: Option<OpenMirror>,
+    /// By view.
+    pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
+    /// By purpose.
+    pub redis: Vec<(&'static str, Redis)>,
+    pub maintenance: Arc<MaintenanceCounters>,
+}
+
+/// Shared while the stores are opened.
+struct OpenContext<'a> {
+    config: &'a Config,
+    data: &'a Path,
+    node: &'a Node,
+    journal: Arc<dyn Journal>,
+    stopped: watch::Receiver<bool>,
+    audit: Audit,
+}
+
+/// Opened before the stores.
+pub struct ResolverContext {
+    pub resolver: Resolver,
+    /// Creation of the database, in milliseconds since 1970. Views ignore entries before it.
+    pub installed_ms: u64,
+}
+
+impl OpenContext<'_> {
+    /// Records the creation of a consumer group in the audit trail (J10).
+    fn record_group(&self, view: &'static str) -> impl Fn(&str) + Send + Sync + use<> {
+        let (audit, node) = (self.audit.clone(), self.node.process().to_string());
+        move |group| {
+            let (audit, group) = (audit.clone(), Subject::new("group", group));
+            let record =
+                Record::ok("group.create", "rollcall", group).with("view", view).with("node", node.as_str());
+            tokio::spawn(async move {
+                if let Err(error) = audit.record(record).await {
+                    error!(%error, view, "cannot record the new consumer group in the audit trail");
+                }
+            });
+        }
+    }
+}
+
+impl Background {
+    /// Opens the stores of the roles. No task runs before [`Background::start`], so a start that fails later has no
+    /// effects.
+    pub async fn open(
+        config: &Config,
+        data: &Path,
+        node: &Node,
+        roles: &Roles,
+        resolver_context: &ResolverContext,
+    ) -> anyhow::Result<Background> {
+        let Opened { store: journal, redis } = stores::open_journal(config, data).await?;
+        let (stop, stopped) = watch::channel(false);
+        let queue = Arc::new(Queue::new(config.journal.queue_max as usize));
+        let flusher = Flusher::new(Arc::clone(&queue), Arc::clone(&journal), node.process().to_string());
+        let settings = |settings| {
+            watch::Sender::new(ConsumerSettings { not_before_ms: resolver_context.installed_ms, ..settings })
+        };
+        let mut background = Background {
+            journal: Arc::clone(&journal),
+            handles: Handles {
+                redis: redis.map(|redis| ("journal", redis)).into_iter().collect(),
+                ..Handles::default()
+            },
+            queue,
+            flusher: Some(flusher),
+            flushing: None,
+            immediate: Vec::new(),
+            deferred: Vec::new(),
+            tasks: JoinSet::new(),
+            stop,
+            ledger_settings: settings(config.ledger_consumer()),
+            activity_settings: settings(config.activity_consumer()),
+            mirror_settings: settings(config.mirror_consumer()),
+            maintenance_settings: watch::Sender::new(config.maintenance()),
+        };
+        let audit = Audit::open(config.audit_settings(data), system_clock())?;
+        let context = OpenContext { config, data, node, journal, stopped, audit };
+        if roles.include(Role::Ledger) {
+            background.open_ledger(&context, &resolver_context.resolver).await?;
+        }
+        if roles.include(Role::Activity) {
+            background.open_activity(&context).await?;
+        }
+        if roles.include(Role::Mirror) {
+            background.open_mirror(&context, &resolver_context.resolver)?;
+        }
+        background.add_maintenance(context);
+        Ok(background)
+    }
+
+    fn add(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.deferred.push(Box::pin(task));
+    }
+
+    /// Removes old versions of the whitelist, which refreshes leave behind.
+    pub fn add_whitelist_cleanup(&mut self, whitelist: Arc<dyn Whitelist>) {
+        self.add(periodic::clean_up_periodically(whitelist, self.stop.subscribe()));
+    }
+
+    /// Starts the flusher and all added tasks. May be called again after more were added.
+    pub fn start(&mut self) {
+        if let Some(flusher) = self.flusher.take() {
+            self.flushing = Some(tokio::spawn(flusher.run()));
+        }
+        for task in self.immediate.drain(..) {
+            self.tasks.spawn(task);
+        }
+    }
+
+    /// Starts the views. They take over entries that an earlier process of this node left pending, so that process
+    /// must have ended.
+    pub fn start_views(&mut self) {
+        for task in self.deferred.drain(..) {
+            self.tasks.spawn(task);
+        }
+    }
+
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    pub fn handles(&self) -> &Handles {
+        &self.handles
+    }
+
+    /// Adds a task that ends when the receiver turns true.
+    pub fn add_task<F>(&mut self, task: impl FnOnce(watch::Receiver<bool>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let task = task(self.stop.subscribe());
+        self.immediate.push(Box::pin(task));
+    }
+
+    pub fn reload(&self, config: &Config) {
+        // Group names and the creation time are fixed at the start.
+        let keep_group = |sender: &watch::Sender<ConsumerSettings>, new: ConsumerSettings| {
+            sender.send_modify(|old| {
+                *old = ConsumerSettings { group: old.group.clone(), not_before_ms: old.not_before_ms, ..new };
+            });
+        };
+        keep_group(&self.ledger_settings, config.ledger_consumer());
+        keep_group(&self.activity_settings, config.activity_consumer());
+        keep_group(&self.mirror_settings, config.mirror_consumer());
+        self.maintenance_settings.send_replace(config.maintenance());
+    }
+
+    /// Flushes the queue, then stops all tasks; each within `timeout`.
+    pub async fn drain(mut self, timeout: Duration) {
+        self.queue.close();
+        if let Some(flushing) = &mut self.flushing
+            && tokio::time::timeout(timeout, &mut *flushing).await.is_err()
+        {
+            flushing.abort();
+            let lost = self.queue.abandon();
+            error!(lost, "drain timeout: these announces were not stored and are not accounted for");
+        }
+        let _ = self.stop.send(true);
+        let ending = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(timeout, ending).await.is_err() {
+            warn!("drain timeout: a view did not stop; its batch is applied again after the next start");
+        }
+    }
+
+    async fn open_ledger(&mut self, context: &OpenContext<'_>, resolver: &Resolver) -> anyhow::Result<()> {
+        let directory = Arc::new(resolver.clone());
+        let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
+        let ledger = Arc::new(stores::open_ledger(context.config, context.data, directory, risks).await?);
+        let settings = self.ledger_settings.subscribe();
+        self.add_consumer(context, resolver.resolving(Arc::clone(&ledger) as Arc<dyn View>), settings);
+        self.handles.ledger = Some(Arc::clone(&ledger));
+        self.add(periodic::prune_periodically(ledger, context.stopped.clone()));
+        Ok(())
+    }
+
+    async fn open_activity(&mut self, context: &OpenContext<'_>) -> anyhow::Result<()> {
+        let is_new = data_files::is_new(&context.data.join(ACTIVITY_FILE));
+        let Opened { store: activity, redis } = stores::open_activity(context.config, context.data).await?;
+        if is_new && redis.is_none() {
+            self.add(periodic::rebuild_activity(
+                activity.clone(),
+                Arc::clone(&context.journal),
+                context.stopped.clone(),
+            ));
+        }
+        self.handles.redis.extend(redis.map(|redis| ("activity", redis)));
+        let settings = self.activity_settings.subscribe();
+        self.add_consumer(context, Arc::new(activity.clone()), settings);
+        self.handles.activity = Some(activity.clone());
+        self.add(periodic::sweep_periodically(activity, context.stopped.clone()));
+        Ok(())
+    }
+
+    fn open_mirror(&mut self, context: &OpenContext<'_>, resolver: &Resolver) -> anyhow::Result<()> {
+        let Some(mirror) = OpenMirror::open(context.config, context.node, &context.journal, resolver)? else {
+            return Ok(());
+        };
+        let settings = self.mirror_settings.subscribe();
+        let consumer = mirror
+            .consumer(&context.journal, context.node, settings, context.stopped.clone())
+            .on_group_created(context.record_group("mirror"));
+        self.handles.redis.push(("mirror", mirror.redis.clone()));
+        self.handles.views.push(("mirror", consumer.counters()));
+        self.add(periodic::summarise_periodically("mirror", consumer.counters(), context.stopped.clone()));
+        self.add(mirror.clone().sweep(consumer.recovered(), context.stopped.clone()));
+        self.add(mirror.clone().listen(context.stopped.clone()));
+        self.add(consumer.run());
+        self.handles.mirror = Some(mirror);
+        Ok(())
+    }
+
+    fn add_consumer(
+        &mut self,
+        context: &OpenContext<'_>,
+        view: Arc<dyn View>,
+        settings: watch::Receiver<ConsumerSettings>,
+    ) {
+        let name = view.name();
+        let consumer = Consumer::new(
+            Arc::clone(&context.journal),
+            view,
+            system_clock(),
+            context.node.process().clone(),
+            settings,
+            context.stopped.clone(),
+        )
+        .on_group_created(context.record_group(name));
+        self.handles.views.push((name, consumer.counters()));
+        self.add(periodic::summarise_periodically(name, consumer.counters(), context.stopped.clone()));
+        self.add(consumer.run());
+    }
+
+    fn add_maintenance(&mut self, context: OpenContext<'_>) {
+        let counters = Arc::clone(&self.handles.maintenance);
+        let settings = self.maintenance_settings.subscribe();
+        self.add(maintenance::run(context.journal, system_clock(), settings, counters, context.stopped));
+    }
+}
+
+impl Config {
+    fn ledger_consumer(&self) -> ConsumerSettings {
+        let ledger = &self.ledger;
+        self.consumer(ledger.group.as_str(), ledger.consumers, ledger.batch_max, true)
+    }
+
+    fn activity_consumer(&self) -> ConsumerSettings {
+        let activity = &self.activity;
+        self.consumer(views::activity::GROUP, activity.consumers, activity.batch_max, false)
+    }
+
+    /// Reads in order, so one batch at a time.
+    fn mirror_consumer(&self) -> ConsumerSettings {
+        self.consumer(views::mirror::GROUP, 1, MIRROR_BATCH_MAX, false)
+    }
+
+    fn consumer(
+        &self,
+        group: &str,
+        consumers: u32,
+        batch_max: u32,
+        handles_malformed: bool,
+    ) -> ConsumerSettings {
+        let journal = &self.journal;
+        ConsumerSettings {
+            group: group.to_owned(),
+            consumers: consumers as usize,
+            batch_max: batch_max as usize,
+            entries_per_s_max: journal.entries_per_s_max,
+            not_before_ms: 0,
+            read_wait: READ_WAIT,
+            dead_after: DEAD_AFTER,
+            retry_max: journal.retry_max,
+            retry_delay: Seconds(journal.retry_delay_s),
+            handles_malformed,
+        }
+    }
+
+    fn maintenance(&self) -> MaintenanceSettings {
+        let journal = &self.journal;
+        MaintenanceSettings {
+            keep: Seconds(journal.keep_s),
+            keep_risks: Seconds(journal.risk_keep_days.saturating_mul(24 * 60 * 60)),
+            length_alarm: journal.length_alarm.into(),
+        }
+    }
+}
