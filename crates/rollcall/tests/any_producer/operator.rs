@@ -98,7 +98,7 @@ fn j11_another_program_in_our_group_is_reported() {
     eventually("it to be reported", PATIENCE, || {
         let is_seen = group(&site)["foreign_consumers"] == serde_json::json!(["consumer-1"]);
         let log = site.server.log();
-        (is_seen && log.contains("another program consumes in this view's group")).then_some(())
+        (is_seen && log.contains("another program reads in this view's group")).then_some(())
     });
     let findings = site.server.try_cli(&["doctor"]);
     let findings = String::from_utf8(findings.stdout).unwrap();
