@@ -42,9 +42,8 @@ impl SdkUser {
     fn shown(&mut self) -> Vec<String> {
         let friend = self.friend.clone();
         let events = self.agent.drain();
-        let users = events
-            .iter()
-            .flat_map(|event| event.said["data"]["users"].as_array().into_iter().flatten());
+        let users =
+            events.iter().flat_map(|event| event.said["data"]["users"].as_array().into_iter().flatten());
         let of_friend = users.filter(|user| user["id"] == friend.as_str());
         of_friend.map(|user| user["status"].as_str().unwrap_or_default().to_owned()).collect()
     }
