@@ -7,7 +7,7 @@
 //! - [`settings`]: short intervals
 //! - [`fill`]: users, torrents, friendships, a key
 //! - [`malformed_entries`]: dead letters
-//! - [`startup_message`]: output
+//! - [`startup_message`]: printed output
 //!
 //! # Guarantees
 //!

@@ -193,7 +193,7 @@ fn what_is_no_backup_is_refused_and_changes_nothing() {
     let good = site.path("good.backup");
     site.text(&["backup", text_of(&good)]);
     let exists = site.refusal(&["backup", text_of(&good)]);
-    assert!(exists.contains("exists"), "{exists}");
+    assert!(exists.contains("exists: choose another name"), "{exists}");
     let nowhere = site.refusal(&["backup", "no/such/folder/file"]);
     assert!(nowhere.starts_with("there is no folder"), "{nowhere}");
     let into = |file: &Path| {

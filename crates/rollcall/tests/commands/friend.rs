@@ -21,7 +21,7 @@ fn friends_are_added_listed_and_removed_in_either_order() {
     let site = Site::new();
     assert_eq!(site.json(&["friend", "add", "7", "9"]), json!({ "user": 7, "friend": 9, "added": true }));
     assert_eq!(site.json(&["friend", "add", "9", "7"]), json!({ "user": 9, "friend": 7, "added": false }));
-    assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 are friends now\n");
+    assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 are now friends\n");
     assert_eq!(site.text(&["friend", "add", "7", "3"]), "users 7 and 3 are already friends\n");
     assert_eq!(friends(&site, "7"), [3, 9]);
     assert!(site.text(&["friend", "list", "7"]).starts_with("friend  since\n3       1"));

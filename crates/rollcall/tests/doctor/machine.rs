@@ -25,7 +25,7 @@ fn the_text_output_has_the_same_result() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text.contains("problem  exposure") && text.contains("-> make one with: openssl rand -hex 32"),
+        text.contains("problem  exposure") && text.contains("-> generate one with: openssl rand -hex 32"),
         "{text}"
     );
     assert!(text.ends_with("problems: 1, warnings: 0\n") && !text.contains("hunter2"), "{text}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::environment::{INFOHASH, Place, is_welcome, start};
+use crate::environment::{Environment, INFOHASH, is_admitted, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";
@@ -17,8 +17,12 @@ pub fn xadd(passkey: &str, amounts: &str, event: &str, times: &str) -> String {
 }
 
 #[track_caller]
-fn wait_user(place: &Place, number: u64, is_so: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
-    let text = place.shell.wait(&format!("api \"$SITE/api/v1/users/{number}\""), |said| {
+fn wait_user(
+    environment: &Environment,
+    number: u64,
+    is_so: impl Fn(&serde_json::Value) -> bool,
+) -> serde_json::Value {
+    let text = environment.shell.wait(&format!("api \"$SITE/api/v1/users/{number}\""), |said| {
         serde_json::from_str(said).is_ok_and(|user| is_so(&user))
     });
     serde_json::from_str(&text).unwrap()
@@ -26,17 +30,17 @@ fn wait_user(place: &Place, number: u64, is_so: impl Fn(&serde_json::Value) -> b
 
 #[test]
 fn j2_a_site_reads_our_announces_as_the_document_says() {
-    let (_redis, mut place) = start();
-    let passkey = place.add_user(1);
-    place.shell.set("KEY", &passkey);
-    let sh = &place.shell;
+    let (_redis, mut environment) = start();
+    let passkey = environment.add_user(1);
+    environment.shell.set("KEY", &passkey);
+    let sh = &environment.shell;
     // "Consumer group: XGROUP CREATE tracker:traffic ztorrent $": it is there, because the ledger is such a consumer.
     sh.wait("redis XINFO GROUPS tracker:traffic", |said| said.contains("ztorrent"));
     assert!(sh.run("redis XGROUP CREATE tracker:traffic ztorrent '$' 2>&1 || true").contains("BUSYGROUP"));
     // A site with a consumer of its own makes another.
     assert_eq!(sh.run("redis XGROUP CREATE tracker:traffic my-site '$'"), "OK");
-    assert!(is_welcome(&sh.run("announce $KEY 1 'uploaded=0&downloaded=0&left=1000&event=started'")));
-    assert!(is_welcome(&sh.run("announce $KEY 1 'uploaded=300&downloaded=1000&left=0&event=completed'")));
+    assert!(is_admitted(&sh.run("announce $KEY 1 'uploaded=0&downloaded=0&left=1000&event=started'")));
+    assert!(is_admitted(&sh.run("announce $KEY 1 'uploaded=300&downloaded=1000&left=0&event=completed'")));
     // "Read: XREADGROUP GROUP ztorrent consumer-1 COUNT 100 BLOCK 5000 STREAMS tracker:traffic >"
     let read =
         "redis --json XREADGROUP GROUP my-site consumer-1 COUNT 100 BLOCK 5000 STREAMS tracker:traffic '>'";
@@ -71,22 +75,23 @@ fn j2_a_site_reads_our_announces_as_the_document_says() {
 
 #[test]
 fn l2_a_foreign_tracker_writes_and_the_site_keeps_the_accounts() {
-    let (_redis, place) = start();
-    let passkey = place.add_user(1);
-    let sh = &place.shell;
+    let (_redis, environment) = start();
+    let passkey = environment.add_user(1);
+    let sh = &environment.shell;
     // "XADD tracker:traffic * passkey <passkey> infohash <infohash> ...": a Chihaya, started and then a heartbeat.
     sh.run(&xadd(&passkey, "du 0 dd 0 left 5000", "started", "dt 0"));
     sh.run(&xadd(&passkey, "du 18446744073 dd 2000 left 3000", "none", "dt 600"));
     // "uploaded += du, downloaded += dd (stored as texts, added up as big integers)"
-    let user = wait_user(&place, 1, |user| user["figures"]["downloaded"] == "2000" && user["leeching"] == 1);
+    let user =
+        wait_user(&environment, 1, |user| user["figures"]["downloaded"] == "2000" && user["leeching"] == 1);
     assert_eq!(user["figures"]["uploaded"], "18446744073");
     assert_eq!(user["figures"]["seeding_s"], 0, "only while seeding");
     // "event=completed or left=0 -> isSeeding=true"; "event=completed -> isCompleted=true"
     sh.run(&xadd(&passkey, "du 1 dd 3000 left 0", "completed", "dt 100"));
-    wait_user(&place, 1, |user| user["seeding"] == 1 && user["leeching"] == 0);
+    wait_user(&environment, 1, |user| user["seeding"] == 1 && user["leeching"] == 0);
     // "Seeding time: dt if there is one, otherwise interval; while isSeeding=true"
     sh.run(&xadd(&passkey, "du 5 dd 0 left 0", "none", "dt 700"));
-    wait_user(&place, 1, |user| user["figures"]["uploaded"] == "18446744079");
+    wait_user(&environment, 1, |user| user["figures"]["uploaded"] == "18446744079");
     let account = sh.json(r#"api "$SITE/api/v1/users/1/torrents""#)["items"][0].clone();
     assert_eq!(account["seeding"], true, "{account}");
     assert!(
@@ -106,7 +111,7 @@ fn l2_a_foreign_tracker_writes_and_the_site_keeps_the_accounts() {
     // "event=stopped -> isSeeding=false"; "from both sets"
     sh.run(&xadd(&passkey, "du 0 dd 0 left 0", "stopped", "dt 10"));
     sh.wait(&format!("redis ZCARD tracker:user:seed:{passkey}"), |count| count == "0");
-    wait_user(&place, 1, |user| user["seeding"] == 0);
+    wait_user(&environment, 1, |user| user["seeding"] == 0);
     // A torrent that is completed stays so.
     let account = sh.json(r#"api "$SITE/api/v1/users/1/torrents""#)["items"][0].clone();
     assert!(!account["completed_at"].is_null(), "{account}");

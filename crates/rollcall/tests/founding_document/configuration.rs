@@ -2,7 +2,7 @@
 
 use testkit::RedisServer;
 
-use crate::environment::{Place, is_welcome, of_redis};
+use crate::environment::{Environment, is_admitted, of_redis};
 
 #[test]
 fn w8_the_names_of_the_document_configure_both_processes() {
@@ -16,13 +16,13 @@ fn w8_the_names_of_the_document_configure_both_processes() {
         ("REDIS_DB", "3"),
     ];
     variables.extend(others.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let mut place = Place::start(variables, &[]);
-    place.shell.set("REDISCLI_AUTH", "geheim");
-    let passkey = place.add_user(1);
-    place.shell.set("KEY", &passkey);
-    let sh = &place.shell;
+    let mut environment = Environment::start(variables, &[]);
+    environment.shell.set("REDISCLI_AUTH", "geheim");
+    let passkey = environment.add_user(1);
+    environment.shell.set("KEY", &passkey);
+    let sh = &environment.shell;
     // TRACKER_API_KEY: the tracker's verify call is let in.
-    assert!(is_welcome(&sh.run("announce $KEY 1 'uploaded=0&downloaded=0&left=10&event=started'")));
+    assert!(is_admitted(&sh.run("announce $KEY 1 'uploaded=0&downloaded=0&left=10&event=started'")));
     // TRACKER_STREAM_KEY, in the database REDIS_DB of a Redis that wants REDIS_PASSWORD.
     assert_eq!(sh.run("redis XLEN pt:stream"), "1");
     assert_eq!(sh.run("REDIS_DB=0 redis DBSIZE"), "0");

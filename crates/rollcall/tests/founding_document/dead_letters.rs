@@ -5,9 +5,9 @@ use crate::environment::start;
 
 #[test]
 fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
-    let (_redis, place) = start();
-    let passkey = place.add_user(1);
-    let sh = &place.shell;
+    let (_redis, environment) = start();
+    let passkey = environment.add_user(1);
+    let sh = &environment.shell;
     let stranger = "dddddddd00000001";
     sh.run(&xadd(stranger, "du 1 dd 1 left 0", "none", "dt 60"));
     // One bad entry holds up nothing.
@@ -24,7 +24,7 @@ fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
     sh.wait(r#"api "$SITE/metrics" | grep '^rollcall_journal_entries' "#, |figures| {
         figures.lines().any(|line| line.contains("failed") && line.ends_with(" 1"))
     });
-    let figures = place.metrics();
+    let figures = environment.metrics();
     for name in
         ["rollcall_view_lag_entries", "rollcall_view_dead_letter_retries_total", "rollcall_view_failed_total"]
     {
@@ -32,7 +32,7 @@ fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
     }
 
     // The user turns up; the operator lets the entry be tried once more.
-    place.add_user_with(2, stranger);
+    environment.add_user_with(2, stranger);
     sh.run(r#"api "$SITE/api/v1/letters/failed/replay" -d '{"all": true}'"#);
     sh.wait(r#"api "$SITE/api/v1/users/2""#, |user| user.contains(r#""uploaded":"1""#));
     assert_eq!(sh.run("redis XLEN tracker:traffic:failed"), "0");

@@ -19,7 +19,7 @@ pub const API_KEY: &str = "4f1c0ffee4f1c0ffee4f1c0ffee4f1c0";
 /// A torrent that both know.
 pub const INFOHASH: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// What the shell knows before a script begins. `redis` is `redis-cli` at the right place, `api` a call to the site,
+/// What the shell knows before a script begins. `redis` is `redis-cli` at the right address, `api` a call to the site,
 /// `announce PASSKEY NUMBER QUERY` what a client does.
 const PRELUDE: &str = r#"
 set -euo pipefail
@@ -35,7 +35,7 @@ announce() {
 pub type Variables = BTreeMap<String, String>;
 
 /// The site and the tracker.
-pub struct Place {
+pub struct Environment {
     pub site: Process,
     _tracker: Process,
     pub shell: Shell,
@@ -95,7 +95,7 @@ impl Shell {
 }
 
 /// Reply to an admitted announce.
-pub fn is_welcome(reply: &str) -> bool {
+pub fn is_admitted(reply: &str) -> bool {
     reply.contains("5:peers") && !reply.contains("failure reason")
 }
 
@@ -115,23 +115,23 @@ pub fn of_redis(redis: &RedisServer, password: &str) -> Variables {
     pairs.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// A Redis with a password, and the place around it.
-pub fn start() -> (RedisServer, Place) {
+/// A Redis with a password, and the environment around it.
+pub fn start() -> (RedisServer, Environment) {
     start_with(&[])
 }
 
 /// The same with further settings.
-pub fn start_with(more: &[(&str, &str)]) -> (RedisServer, Place) {
+pub fn start_with(more: &[(&str, &str)]) -> (RedisServer, Environment) {
     let redis = RedisServer::builder().password("geheim").start();
-    let mut place = Place::start(of_redis(&redis, "geheim"), more);
-    place.shell.set("REDISCLI_AUTH", "geheim");
-    (redis, place)
+    let mut environment = Environment::start(of_redis(&redis, "geheim"), more);
+    environment.shell.set("REDISCLI_AUTH", "geheim");
+    (redis, environment)
 }
 
-impl Place {
+impl Environment {
     /// Starts both, configured by these variables and a few that shorten the test; makes the torrent known to both.
     #[track_caller]
-    pub fn start(variables: Variables, more: &[(&str, &str)]) -> Place {
+    pub fn start(variables: Variables, more: &[(&str, &str)]) -> Environment {
         let folder = tempfile::tempdir().unwrap();
         make_certificates(folder.path());
         let (site_port, tracker_port, tracker_site_port) = (free_port(), free_port(), free_port());
@@ -170,9 +170,9 @@ impl Place {
         shell.set("INFOHASH", INFOHASH);
         shell.set("ADMIN_KEY", &admin_key(&site));
         shell.set("TRACKER_ADMIN_KEY", &admin_key(&tracker));
-        let place = Place { site, _tracker: tracker, shell, folder, site_launch };
-        place.make_torrent_known();
-        place
+        let environment = Environment { site, _tracker: tracker, shell, folder, site_launch };
+        environment.make_torrent_known();
+        environment
     }
 
     /// Tells both of the torrent.

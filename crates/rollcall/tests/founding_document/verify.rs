@@ -4,10 +4,10 @@ use crate::environment::{start, start_with};
 
 #[test]
 fn w3_the_verify_endpoint_answers_as_the_document_says() {
-    let (_redis, mut place) = start();
-    let known = place.add_user(1);
-    place.shell.set("KNOWN", &known);
-    let sh = &place.shell;
+    let (_redis, mut environment) = start();
+    let known = environment.add_user(1);
+    environment.shell.set("KNOWN", &known);
+    let sh = &environment.shell;
     // "curl -s -H "X-API-Key: ${TRACKER_API_KEY}" "https://pt.example.com/passkey/verify?passkey=abcdef012345..."",
     // "Returns 200 OK, {"valid": true|false}". "Redis set first; on a miss the column passkey of the table of users"
     let verify = |passkey: &str| {
@@ -43,15 +43,15 @@ fn w3_the_verify_endpoint_answers_as_the_document_says() {
     let plain = sh.run(r#"curl -s "${SITE/https/http}/passkey/verify?passkey=abcdef012345" || true"#);
     assert!(!plain.contains("valid\":"), "{plain}");
     // "Audit": each call here, since one of one is recorded.
-    let text = std::fs::read_to_string(place.folder.path().join("site/logs/audit.log")).unwrap();
+    let text = std::fs::read_to_string(environment.folder.path().join("site/logs/audit.log")).unwrap();
     assert!(text.lines().any(|line| line.contains("\"passkey.verify\"")), "{text}");
 }
 
 #[test]
 fn w6_the_verify_endpoint_is_rate_limited_with_retry_after() {
-    let (_redis, place) = start_with(&[("ROLLCALL_SITE__REQUESTS_PER_KEY_PER_S", "1")]);
+    let (_redis, environment) = start_with(&[("ROLLCALL_SITE__REQUESTS_PER_KEY_PER_S", "1")]);
     // "Rate limiting: the verify endpoint should have it"
     let call = r#"curl -s -i --cacert "$CA" -H "X-API-Key: ${TRACKER_API_KEY}" "$SITE/passkey/verify?passkey=abcdef012345""#;
-    let reply = place.shell.wait(call, |reply| reply.starts_with("HTTP/1.1 429")).to_ascii_lowercase();
+    let reply = environment.shell.wait(call, |reply| reply.starts_with("HTTP/1.1 429")).to_ascii_lowercase();
     assert!(reply.contains("retry-after: "), "{reply}");
 }

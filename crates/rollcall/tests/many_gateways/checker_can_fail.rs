@@ -1,16 +1,18 @@
 //! The checker finds what is wrong: each history here is right but for one thing.
 
 use crate::checker::{Bounds, violations};
-use crate::history::{End, Fault, FaultKind, Gateway, History, Look, OPEN, Said, Shown, Stay};
+use crate::history::{
+    Declaration, DeviceSession, End, Fault, FaultKind, Gateway, History, OPEN, Shown, WatchSession,
+};
 use crate::spans::Ms;
 
 const USER: u64 = 1_000;
 const VIEWER: u64 = 1;
-const BOUNDS: Bounds = Bounds { ttl: 10_000, pending: 3_000, settle: 2_000, mend: 5_000, lease: 5_000 };
+const BOUNDS: Bounds = Bounds { ttl: 10_000, pending: 3_000, settle: 2_000, recovery: 5_000, lease: 5_000 };
 
 /// A person at gateway 0 from the first second on, and a watcher at gateway 1.
 fn history(to: Ms, end: End, shown: &[(Ms, &str)]) -> History {
-    let stay = Stay { user: USER, device: 0, gateway: 0, from: 1_000, to, end };
+    let stay = DeviceSession { user: USER, device: 0, gateway: 0, from: 1_000, to, end };
     let shown = shown.iter().zip(1..).map(|((at, status), version)| Shown {
         at: *at,
         user: USER,
@@ -18,8 +20,9 @@ fn history(to: Ms, end: End, shown: &[(Ms, &str)]) -> History {
         version,
         is_change: version > 1,
     });
-    let look = Look { viewer: VIEWER, gateway: 1, from: 0, to: OPEN, shown: shown.collect() };
-    let mut history = History { stays: vec![stay], looks: vec![look], ..History::default() };
+    let look = WatchSession { viewer: VIEWER, gateway: 1, from: 0, to: OPEN, shown: shown.collect() };
+    let mut history =
+        History { device_sessions: vec![stay], watch_sessions: vec![look], ..History::default() };
     history.finish(60_000);
     history
 }
@@ -30,14 +33,14 @@ fn with_fault(mut history: History, kind: FaultKind, gateway: Option<Gateway>, s
 }
 
 fn saying(mut history: History, words: &[(Ms, Option<&'static str>)]) -> History {
-    let said = |(sent, what): &(Ms, Option<&'static str>)| Said {
+    let said = |(sent, what): &(Ms, Option<&'static str>)| Declaration {
         user: USER,
         gateway: 0,
         what: *what,
         sent: *sent,
         confirmed: sent + 50,
     };
-    history.said = words.iter().map(said).collect();
+    history.declarations = words.iter().map(said).collect();
     history
 }
 
@@ -76,7 +79,7 @@ fn a_user_shown_longer_than_the_ttl_is_an_error_unless_the_watchers_gateway_fail
     assert_broken(&history(30_000, End::ByGateway, &[(1_050, "busy")]), &["ghost", "late"]);
     // Who never came.
     let mut never = history(30_000, End::Closed, &[(0, "online")]);
-    never.stays.clear();
+    never.device_sessions.clear();
     assert_broken(&never, &["ghost"]);
 }
 
@@ -93,14 +96,14 @@ fn a_connected_user_not_shown_is_an_error_unless_redis_was_unreachable() {
             assert_broken(&with_fault(lost.clone(), FaultKind::NoRedis, gateway, (10_000, 16_000)), &[]);
         }
         let mut neighbours = with_fault(lost, FaultKind::NoRedis, None, (10_000, 30_000));
-        neighbours.looks[0].gateway = 0;
+        neighbours.watch_sessions[0].gateway = 0;
         assert_broken(&neighbours, &["lost"]);
     }
     // The connect is never shown.
     assert_broken(&history(OPEN, End::Open, &[(0, "offline")]), &["lost"]);
     // A snapshot that does not know (P4).
     let mut late = history(OPEN, End::Open, &[(20_000, "offline"), (20_100, "online")]);
-    late.looks[0].from = 19_990;
+    late.watch_sessions[0].from = 19_990;
     assert_broken(&late, &["lost"]);
 }
 
@@ -108,7 +111,14 @@ fn a_connected_user_not_shown_is_an_error_unless_redis_was_unreachable() {
 fn a_second_device_on_another_gateway_keeps_a_user_online() {
     let shown = [(0, "offline"), (1_050, "online"), (30_040, "offline")];
     let mut two = history(30_000, End::Closed, &shown);
-    two.stays.push(Stay { user: USER, device: 1, gateway: 2, from: 5_000, to: 60_000, end: End::Open });
+    two.device_sessions.push(DeviceSession {
+        user: USER,
+        device: 1,
+        gateway: 2,
+        from: 5_000,
+        to: 60_000,
+        end: End::Open,
+    });
     assert_broken(&two, &["lost"]);
     assert_broken(&with_fault(two, FaultKind::NoRedis, Some(2), (29_000, 60_000)), &[]);
 }
@@ -149,7 +159,7 @@ fn versions_do_not_go_back_on_a_connection_nor_come_twice() {
     let right = history(OPEN, End::Open, &shown);
     for (version, is_wrong) in [(3, false), (2, true), (1, true), (0, false)] {
         let mut wrong = right.clone();
-        wrong.looks[0].shown[2].version = version;
+        wrong.watch_sessions[0].shown[2].version = version;
         assert_broken(&wrong, if is_wrong { &["back"] } else { &[] });
     }
 }

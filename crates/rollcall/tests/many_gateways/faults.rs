@@ -31,7 +31,7 @@ struct Pending {
     fault: Option<usize>,
     until: Ms,
     /// Whether the recovery has started.
-    is_being_mended: bool,
+    is_recovering: bool,
     /// Which node of a cluster was killed.
     node: usize,
 }
@@ -131,8 +131,8 @@ fn begin(planned: PlannedFault, people: &mut Population, gateways: &mut Gateways
     {
         people.set_serves(gateway, false);
     }
-    let fault = fault.map(|(kind, gateway)| people.history.breaks(kind, gateway, now));
-    Pending { planned, fault, until: now + lasts, is_being_mended: false, node }
+    let fault = fault.map(|(kind, gateway)| people.history.fault_started(kind, gateway, now));
+    Pending { planned, fault, until: now + lasts, is_recovering: false, node }
 }
 
 /// Mends what has lasted long enough. Whether all is well.
@@ -140,8 +140,8 @@ fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gatewa
     if people.now() < pending.until {
         return false;
     }
-    if !std::mem::replace(&mut pending.is_being_mended, true) {
-        mend(pending, gateways);
+    if !std::mem::replace(&mut pending.is_recovering, true) {
+        recover(pending, gateways);
     }
     let is_well = match pending.planned {
         PlannedFault::Kill(gateway) | PlannedFault::Restart(gateway) => gateways.servers[gateway].is_back(),
@@ -158,12 +158,12 @@ fn is_over(pending: &mut Pending, people: &mut Population, gateways: &mut Gatewa
     }
     let now = people.now();
     if let Some(fault) = pending.fault {
-        people.history.mended(fault, now);
+        people.history.fault_ended(fault, now);
     }
     true
 }
 
-fn mend(pending: &Pending, gateways: &mut Gateways) {
+fn recover(pending: &Pending, gateways: &mut Gateways) {
     match pending.planned {
         PlannedFault::Kill(gateway) => gateways.servers[gateway].lend(Server::start_again),
         PlannedFault::Restart(_) => {}

@@ -29,7 +29,7 @@ pub const BOUNDS: Bounds = Bounds {
     ttl: HEARTBEAT_S * MISSED_MAX * 1_000 + ROOM,
     pending: PENDING_S * 1_000 + ROOM,
     settle: ROOM,
-    mend: 5_000 + ROOM,
+    recovery: 5_000 + ROOM,
     lease: (LEASE_S + 2) * 1_000 + ROOM,
 };
 const ROOM: u64 = 5_000;
@@ -93,14 +93,14 @@ impl Store {
 }
 
 /// A thing that is here, or with a thread that does something to it which takes a while.
-pub struct Lent<T> {
+pub struct Busy<T> {
     here: Option<T>,
     back: Option<Receiver<T>>,
 }
 
-impl<T: Send + 'static> Lent<T> {
-    fn new(thing: T) -> Lent<T> {
-        Lent { here: Some(thing), back: None }
+impl<T: Send + 'static> Busy<T> {
+    fn new(thing: T) -> Busy<T> {
+        Busy { here: Some(thing), back: None }
     }
 
     /// The thing, which must be here.
@@ -148,17 +148,17 @@ const AT_ONCE: usize = 1;
 static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 
 /// The right to run gateways.
-struct Turn;
+struct TestSlot;
 
-impl Turn {
-    fn take() -> Turn {
+impl TestSlot {
+    fn take() -> TestSlot {
         let running = RUNNING.0.lock().unwrap();
         *RUNNING.1.wait_while(running, |running| *running >= AT_ONCE).unwrap() += 1;
-        Turn
+        TestSlot
     }
 }
 
-impl Drop for Turn {
+impl Drop for TestSlot {
     fn drop(&mut self) {
         *RUNNING.0.lock().unwrap() -= 1;
         RUNNING.1.notify_one();
@@ -167,15 +167,15 @@ impl Drop for Turn {
 
 /// The gateways and what they share.
 pub struct Gateways {
-    pub servers: Vec<Lent<Server>>,
+    pub servers: Vec<Busy<Server>>,
     /// The network between each gateway and Redis; none on a cluster, whose nodes announce their own addresses.
     pub networks: Vec<Proxy>,
-    pub store: Lent<Store>,
+    pub store: Busy<Store>,
     /// The address of their database.
     pub database: String,
     addresses: Vec<SocketAddr>,
     /// Last, so that the next ones start when these have ended.
-    _turn: Turn,
+    _turn: TestSlot,
 }
 
 /// What the tests of several gateways have in common: quick settings, and no limits that a crowd would meet.
@@ -203,7 +203,7 @@ impl Gateways {
 
     /// The same with other settings.
     pub fn start_with(store: Store, set: impl Fn(ServerBuilder) -> ServerBuilder) -> Gateways {
-        let turn = Turn::take();
+        let turn = TestSlot::take();
         let database = PostgresServer::shared().fresh_database();
         let networks: Vec<Proxy> = match &store {
             Store::Single(redis) => {
@@ -233,8 +233,8 @@ impl Gateways {
         // The first makes the tables.
         let servers: Vec<Server> = (0..count).map(start).collect();
         let addresses = servers.iter().map(Server::site_addr).collect();
-        let servers = servers.into_iter().map(Lent::new).collect();
-        Gateways { servers, networks, store: Lent::new(store), database, addresses, _turn: turn }
+        let servers = servers.into_iter().map(Busy::new).collect();
+        Gateways { servers, networks, store: Busy::new(store), database, addresses, _turn: turn }
     }
 
     /// How many there are.

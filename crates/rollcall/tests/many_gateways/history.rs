@@ -10,9 +10,9 @@ pub type Gateway = usize;
 /// Something that has not ended.
 pub const OPEN: Ms = Ms::MAX;
 
-/// A device of a person that is connected and answers.
+/// A connected device that answers.
 #[derive(Clone, Debug)]
-pub struct Stay {
+pub struct DeviceSession {
     pub user: u64,
     pub device: u32,
     pub gateway: Gateway,
@@ -36,7 +36,7 @@ pub enum End {
 
 /// A declared status.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct Declaration {
     pub user: u64,
     pub gateway: Gateway,
     /// None clears the declared status.
@@ -48,7 +48,7 @@ pub struct Said {
 
 /// One connection of a watcher, and what was shown on it.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct WatchSession {
     pub viewer: u64,
     pub gateway: Gateway,
     pub from: Ms,
@@ -82,7 +82,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// The gateway did not run.
     Dead,
-    /// The gateway stood still.
+    /// The gateway was suspended.
     Frozen,
     /// The gateway could not reach Redis, or Redis was not there.
     NoRedis,
@@ -93,9 +93,9 @@ pub enum FaultKind {
 /// Everything.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    pub stays: Vec<Stay>,
-    pub said: Vec<Said>,
-    pub looks: Vec<Look>,
+    pub device_sessions: Vec<DeviceSession>,
+    pub declarations: Vec<Declaration>,
+    pub watch_sessions: Vec<WatchSession>,
     pub faults: Vec<Fault>,
     /// When it ended.
     pub end: Ms,
@@ -103,39 +103,45 @@ pub struct History {
 
 impl History {
     /// A device is connected.
-    pub fn comes(&mut self, user: u64, device: u32, gateway: Gateway, at: Ms) {
-        self.stays.push(Stay { user, device, gateway, from: at, to: OPEN, end: End::Open });
+    pub fn device_connected(&mut self, user: u64, device: u32, gateway: Gateway, at: Ms) {
+        self.device_sessions.push(DeviceSession {
+            user,
+            device,
+            gateway,
+            from: at,
+            to: OPEN,
+            end: End::Open,
+        });
     }
 
     /// Ends a device's stay, unless it has ended.
-    pub fn goes(&mut self, user: u64, device: u32, at: Ms, end: End) {
-        let open = |stay: &&mut Stay| stay.to == OPEN && (stay.user, stay.device) == (user, device);
-        if let Some(stay) = self.stays.iter_mut().rev().find(open) {
+    pub fn device_ended(&mut self, user: u64, device: u32, at: Ms, end: End) {
+        let open = |stay: &&mut DeviceSession| stay.to == OPEN && (stay.user, stay.device) == (user, device);
+        if let Some(stay) = self.device_sessions.iter_mut().rev().find(open) {
             (stay.to, stay.end) = (at, end);
         }
     }
 
     /// What a watcher receives on its current connection.
-    pub fn look_of(&mut self, viewer: u64) -> Option<&mut Look> {
-        self.looks.iter_mut().rev().find(|look| look.viewer == viewer && look.to == OPEN)
+    pub fn watch_session_of(&mut self, viewer: u64) -> Option<&mut WatchSession> {
+        self.watch_sessions.iter_mut().rev().find(|look| look.viewer == viewer && look.to == OPEN)
     }
 
-    /// Something breaks. Gives its place, for [`History::mended`].
-    pub fn breaks(&mut self, kind: FaultKind, gateway: Option<Gateway>, at: Ms) -> usize {
+    /// Returns its index, for [`History::fault_ended`].
+    pub fn fault_started(&mut self, kind: FaultKind, gateway: Option<Gateway>, at: Ms) -> usize {
         self.faults.push(Fault { kind, gateway, from: at, to: OPEN });
         self.faults.len() - 1
     }
 
-    /// It works again.
-    pub fn mended(&mut self, fault: usize, at: Ms) {
+    pub fn fault_ended(&mut self, fault: usize, at: Ms) {
         self.faults[fault].to = at;
     }
 
-    /// Nothing comes after this.
+    /// Ends the history.
     pub fn finish(&mut self, at: Ms) {
         self.end = at;
-        self.stays.iter_mut().for_each(|stay| stay.to = stay.to.min(at));
-        self.looks.iter_mut().for_each(|look| look.to = look.to.min(at));
+        self.device_sessions.iter_mut().for_each(|stay| stay.to = stay.to.min(at));
+        self.watch_sessions.iter_mut().for_each(|look| look.to = look.to.min(at));
         self.faults.iter_mut().for_each(|fault| fault.to = fault.to.min(at));
     }
 }

@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 use crate::feed::Feed;
 use crate::gateways::{BOUNDS, COUNT, Gateways, SECRET};
-use crate::history::{End, FaultKind, Gateway, History, Look, OPEN, Said};
+use crate::history::{Declaration, End, FaultKind, Gateway, History, OPEN, WatchSession};
 use crate::spans::Ms;
 
 /// Watchers of all users, two per gateway without faults.
@@ -27,7 +27,7 @@ const OPENING_MS_MAX: Ms = 3_000;
 const STALL_MS: Ms = 1_000;
 
 /// One device, or one watcher.
-struct Seat {
+struct Connection {
     user: u64,
     device: u32,
     gateway: Gateway,
@@ -57,7 +57,7 @@ pub struct Population {
     crowd: WebSocketClients,
     pub history: History,
     pub random: Rng,
-    seats: Vec<Seat>,
+    connections: Vec<Connection>,
     feeds: Vec<Feed>,
     /// Whether a gateway accepts clients.
     serves: [bool; COUNT],
@@ -87,10 +87,10 @@ impl Population {
         let plan =
             WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100_000 };
         let mut crowd = WebSocketClients::new(plan).unwrap();
-        let mut seats = Vec::new();
+        let mut connections = Vec::new();
         let mut join = |user: u64, device: u32, gateway: Gateway, back_at: Ms| {
             crowd.join(user, device);
-            seats.push(Seat { user, device, gateway, state: State::Away { back_at } });
+            connections.push(Connection { user, device, gateway, state: State::Away { back_at } });
         };
         (0..WATCHERS).for_each(|watcher| join(watcher as u64 + 1, 0, watcher % gateways.count(), 0));
         for user in ids() {
@@ -104,7 +104,7 @@ impl Population {
             crowd,
             history: History::default(),
             random,
-            seats,
+            connections,
             feeds: std::iter::repeat_with(Feed::default).take(WATCHERS).collect(),
             serves: [true; COUNT],
             unconfirmed: BTreeMap::new(),
@@ -128,8 +128,11 @@ impl Population {
         self.is_busy = is_busy;
         self.next_deed = self.now();
         if !is_busy {
-            let silent = self.seats.iter_mut().filter(|seat| matches!(seat.state, State::Silent { .. }));
-            silent.for_each(|seat| seat.state = State::Silent { until: 0 });
+            let silent = self
+                .connections
+                .iter_mut()
+                .filter(|connection| matches!(connection.state, State::Silent { .. }));
+            silent.for_each(|connection| connection.state = State::Silent { until: 0 });
         }
     }
 
@@ -143,8 +146,8 @@ impl Population {
         let now = self.now();
         // A look waits for 20 ms at the most; what took longer was not for want of news.
         if now - self.last_look > STALL_MS {
-            let stall = self.history.breaks(FaultKind::Stall, None, self.last_look);
-            self.history.mended(stall, now);
+            let stall = self.history.fault_started(FaultKind::Stall, None, self.last_look);
+            self.history.fault_ended(stall, now);
         }
         self.last_look = now;
         self.come_and_wake(gateways, now);
@@ -156,10 +159,10 @@ impl Population {
         self.crowd
             .poll(Duration::from_millis(20), &mut |member, event| {
                 let what = match event {
-                    Event::Up => Heard::Up,
-                    Event::Down(_) => Heard::Down,
-                    Event::Reply { id, is_error, .. } => Heard::Reply(id, is_error),
-                    Event::Message(line) if member.0 < WATCHERS => Heard::Line(line.to_vec()),
+                    Event::Up => Received::Up,
+                    Event::Down(_) => Received::Down,
+                    Event::Reply { id, is_error, .. } => Received::Reply(id, is_error),
+                    Event::Message(line) if member.0 < WATCHERS => Received::Line(line.to_vec()),
                     Event::Message(_) => return,
                 };
                 heard.push((member, what));
@@ -186,13 +189,13 @@ impl Population {
     }
 
     fn come_and_wake(&mut self, gateways: &Gateways, now: Ms) {
-        for number in 0..self.seats.len() {
-            match self.seats[number].state {
+        for number in 0..self.connections.len() {
+            match self.connections[number].state {
                 State::Away { back_at } if back_at <= now => self.open(gateways, number, now),
                 State::Opening { since } if now > since + OPENING_MS_MAX => {
                     self.crowd.close(ClientId(number), false);
-                    self.seats[number].state = State::Away { back_at: now };
-                    self.seats[number].gateway = self.random.usize(..self.gateways);
+                    self.connections[number].state = State::Away { back_at: now };
+                    self.connections[number].gateway = self.random.usize(..self.gateways);
                 }
                 State::Silent { until } if until <= now => self.wake_or_break(number, now),
                 _ => {}
@@ -201,12 +204,12 @@ impl Population {
     }
 
     fn open(&mut self, gateways: &Gateways, number: usize, now: Ms) {
-        let mut gateway = self.seats[number].gateway;
+        let mut gateway = self.connections[number].gateway;
         if !self.serves[gateway] {
             gateway = self.random.usize(..self.gateways);
         }
-        self.seats[number].gateway = gateway;
-        self.seats[number].state = State::Opening { since: now };
+        self.connections[number].gateway = gateway;
+        self.connections[number].state = State::Opening { since: now };
         self.crowd.send_to(ClientId(number), gateways.address(gateway));
         self.crowd.open(ClientId(number));
     }
@@ -214,11 +217,11 @@ impl Population {
     fn wake_or_break(&mut self, number: usize, now: Ms) {
         if self.is_busy && self.random.bool() {
             self.crowd.resume(ClientId(number));
-            self.seats[number].state = State::Waking;
+            self.connections[number].state = State::Waking;
             self.command(number, "devices.list", "{}");
         } else {
             self.crowd.close(ClientId(number), false);
-            self.seats[number].state = State::Away { back_at: now + self.random.u64(..2_000) };
+            self.connections[number].state = State::Away { back_at: now + self.random.u64(..2_000) };
         }
     }
 
@@ -232,26 +235,31 @@ impl Population {
 
     /// One random action.
     fn do_something(&mut self, now: Ms) {
-        let number = self.random.usize(WATCHERS..self.seats.len());
-        match self.seats[number].state {
+        let number = self.random.usize(WATCHERS..self.connections.len());
+        match self.connections[number].state {
             State::Away { back_at: OPEN } => {
                 let back_at = now;
-                self.seats[number].state = State::Away { back_at };
+                self.connections[number].state = State::Away { back_at };
             }
             State::Up => match self.random.u8(..10) {
                 0 | 1 => self.leave(number, true, OPEN),
                 2 => self.leave(number, false, OPEN),
                 3 => {
-                    self.history.goes(self.seats[number].user, self.seats[number].device, now, End::Silent);
+                    self.history.device_ended(
+                        self.connections[number].user,
+                        self.connections[number].device,
+                        now,
+                        End::Silent,
+                    );
                     self.crowd.silence(ClientId(number));
                     let until = now + self.random.u64(500..16_000);
-                    self.seats[number].state = State::Silent { until };
+                    self.connections[number].state = State::Silent { until };
                 }
                 // To another gateway, with a moment in between.
                 4 | 5 => {
                     let back_at = now + self.random.u64(..500);
                     self.leave(number, true, back_at);
-                    self.seats[number].gateway = self.random.usize(..self.gateways);
+                    self.connections[number].gateway = self.random.usize(..self.gateways);
                 }
                 _ => self.say_something(number, now),
             },
@@ -261,16 +269,16 @@ impl Population {
 
     fn leave(&mut self, number: usize, says_goodbye: bool, back_at: Ms) {
         let now = self.now();
-        let Seat { user, device, .. } = self.seats[number];
-        self.history.goes(user, device, now, End::Closed);
+        let Connection { user, device, .. } = self.connections[number];
+        self.history.device_ended(user, device, now, End::Closed);
         self.crowd.close(ClientId(number), says_goodbye);
-        self.seats[number].state = State::Away { back_at };
+        self.connections[number].state = State::Away { back_at };
     }
 
     /// Declares a status, unless another device of the user has just done so: the order of two concurrent
     /// declarations is undefined.
     fn say_something(&mut self, number: usize, now: Ms) {
-        let user = self.seats[number].user;
+        let user = self.connections[number].user;
         let is_early = self.last_said.get(&user).is_some_and(|(_, at)| now < at + BOUNDS.settle);
         if !is_early {
             let what = [Some("busy"), Some("away"), Some("invisible"), None][self.random.usize(..4)];
@@ -279,25 +287,25 @@ impl Population {
     }
 
     fn say(&mut self, number: usize, what: Option<&'static str>, now: Ms) {
-        let Seat { user, gateway, .. } = self.seats[number];
+        let Connection { user, gateway, .. } = self.connections[number];
         let id = match what {
             Some(status) => self.command(number, "status.set", &format!(r#"{{"status":"{status}"}}"#)),
             None => self.command(number, "status.clear", "{}"),
         };
-        self.history.said.push(Said { user, gateway, what, sent: now, confirmed: OPEN });
-        self.unconfirmed.insert((number, id), self.history.said.len() - 1);
+        self.history.declarations.push(Declaration { user, gateway, what, sent: now, confirmed: OPEN });
+        self.unconfirmed.insert((number, id), self.history.declarations.len() - 1);
         self.last_said.insert(user, (what, now));
     }
 
-    fn hear(&mut self, member: ClientId, what: Heard, now: Ms) {
+    fn hear(&mut self, member: ClientId, what: Received, now: Ms) {
         let number = member.0;
-        let Seat { user, device, gateway, state } = self.seats[number];
+        let Connection { user, device, gateway, state } = self.connections[number];
         let is_watcher = number < WATCHERS;
         match what {
-            Heard::Up if is_watcher => {
-                self.seats[number].state = State::Up;
+            Received::Up if is_watcher => {
+                self.connections[number].state = State::Up;
                 self.feeds[number] = Feed::default();
-                self.history.looks.push(Look {
+                self.history.watch_sessions.push(WatchSession {
                     viewer: user,
                     gateway,
                     from: now,
@@ -305,31 +313,31 @@ impl Population {
                     shown: Vec::new(),
                 });
             }
-            Heard::Up => {
-                self.seats[number].state = State::Up;
-                self.history.comes(user, device, gateway, now);
+            Received::Up => {
+                self.connections[number].state = State::Up;
+                self.history.device_connected(user, device, gateway, now);
             }
-            Heard::Down => {
-                if let Some(look) = self.history.look_of(user).filter(|_| is_watcher) {
+            Received::Down => {
+                if let Some(look) = self.history.watch_session_of(user).filter(|_| is_watcher) {
                     look.to = now;
                 }
-                self.history.goes(user, device, now, End::ByGateway);
+                self.history.device_ended(user, device, now, End::ByGateway);
                 let soon = now + self.random.u64(100..1_500);
-                self.seats[number].state = State::Away { back_at: soon };
+                self.connections[number].state = State::Away { back_at: soon };
             }
-            Heard::Reply(id, is_error) => {
+            Received::Reply(id, is_error) => {
                 if let Some(place) = self.unconfirmed.remove(&(number, id)).filter(|_| !is_error) {
-                    self.history.said[place].confirmed = now;
+                    self.history.declarations[place].confirmed = now;
                 } else if state == State::Waking {
-                    self.seats[number].state = State::Up;
-                    self.history.comes(user, device, gateway, now);
+                    self.connections[number].state = State::Up;
+                    self.history.device_connected(user, device, gateway, now);
                 }
             }
-            Heard::Line(line) => {
+            Received::Line(line) => {
                 let shown = self.feeds[number].read(&line, now);
                 // Events after the end are not recorded.
                 let is_over = self.history.end > 0;
-                match self.history.look_of(user) {
+                match self.history.watch_session_of(user) {
                     Some(look) => look.shown.extend(shown),
                     None => assert!(is_over, "a watcher hears while it looks"),
                 }
@@ -339,16 +347,17 @@ impl Population {
 
     /// Whether all wanted connections exist.
     pub fn is_settled(&self) -> bool {
-        let is_settled = |seat: &Seat| matches!(seat.state, State::Up | State::Away { back_at: OPEN });
-        self.seats.iter().all(is_settled) && self.feeds.iter().all(Feed::is_whole)
+        let is_settled =
+            |connection: &Connection| matches!(connection.state, State::Up | State::Away { back_at: OPEN });
+        self.connections.iter().all(is_settled) && self.feeds.iter().all(Feed::is_whole)
     }
 
     /// All connected users declare a final status, so that the last one is unambiguous.
     pub fn say_last_words(&mut self) {
         let now = self.now();
         let mut spoken = std::collections::BTreeSet::new();
-        for number in WATCHERS..self.seats.len() {
-            let Seat { user, state, .. } = self.seats[number];
+        for number in WATCHERS..self.connections.len() {
+            let Connection { user, state, .. } = self.connections[number];
             if state == State::Up && spoken.insert(user) {
                 let what =
                     [Some("busy"), Some("away"), Some("invisible"), None, None][self.random.usize(..5)];
@@ -359,9 +368,10 @@ impl Population {
 
     /// Whether all declarations of connected users are confirmed.
     pub fn is_understood(&self) -> bool {
-        let of_last = |user: u64| self.history.said.iter().rev().find(|said| said.user == user);
-        let mut here = self.seats.iter().skip(WATCHERS).filter(|seat| seat.state == State::Up);
-        here.all(|seat| of_last(seat.user).is_none_or(|said| said.confirmed != OPEN))
+        let of_last = |user: u64| self.history.declarations.iter().rev().find(|said| said.user == user);
+        let mut here =
+            self.connections.iter().skip(WATCHERS).filter(|connection| connection.state == State::Up);
+        here.all(|connection| of_last(connection.user).is_none_or(|said| said.confirmed != OPEN))
     }
 
     /// Expected state of all users.
@@ -383,9 +393,11 @@ impl Population {
     /// The gateways at which each person has a device now.
     pub fn places(&self) -> BTreeMap<u64, Vec<Gateway>> {
         let mut places: BTreeMap<u64, Vec<Gateway>> = BTreeMap::new();
-        for seat in self.seats.iter().skip(WATCHERS).filter(|seat| seat.state == State::Up) {
-            let of_user = places.entry(seat.user).or_default();
-            of_user.push(seat.gateway);
+        for connection in
+            self.connections.iter().skip(WATCHERS).filter(|connection| connection.state == State::Up)
+        {
+            let of_user = places.entry(connection.user).or_default();
+            of_user.push(connection.gateway);
             of_user.sort_unstable();
             of_user.dedup();
         }
@@ -397,7 +409,12 @@ impl Population {
         let truth = self.truth();
         let mut differences = Vec::new();
         for viewer in 1..=WATCHERS as u64 {
-            let look = self.history.looks.iter().rev().find(|look| look.viewer == viewer && look.to == OPEN);
+            let look = self
+                .history
+                .watch_sessions
+                .iter()
+                .rev()
+                .find(|look| look.viewer == viewer && look.to == OPEN);
             let mut view: BTreeMap<u64, &str> = BTreeMap::new();
             look.iter().flat_map(|look| &look.shown).for_each(|shown| {
                 view.insert(shown.user, &shown.status);
@@ -414,7 +431,9 @@ impl Population {
 
     fn summary(&self) -> String {
         let differences = self.differences();
-        let count = |is_it: fn(&State) -> bool| self.seats.iter().filter(|seat| is_it(&seat.state)).count();
+        let count = |is_it: fn(&State) -> bool| {
+            self.connections.iter().filter(|connection| is_it(&connection.state)).count()
+        };
         format!(
             "{} up, {} opening, {} silent, {} on their way back; {} views differ, such as {:?}",
             count(|state| *state == State::Up),
@@ -427,7 +446,7 @@ impl Population {
     }
 }
 
-enum Heard {
+enum Received {
     Up,
     Down,
     Reply(u32, bool),

@@ -81,7 +81,7 @@ fn converge(people: &mut Population, gateways: &Gateways) {
     }
     let slow = people.differences();
     if let Some(example) = slow.first() {
-        eprintln!("{:>6} ms: {} views are yet to be mended, such as {example:?}", people.now(), slow.len());
+        eprintln!("{:>6} ms: {} views are still wrong, such as {example:?}", people.now(), slow.len());
     }
     while !people.differences().is_empty() {
         let waited = Duration::from_millis(people.now() - since);
@@ -97,7 +97,7 @@ fn diagnosis(people: &Population, gateways: &Gateways) -> String {
     let Some((_, user, _, truth)) = differences.first() else { return String::new() };
     let shown: Vec<String> = people
         .history
-        .looks
+        .watch_sessions
         .iter()
         .filter(|look| look.to == OPEN)
         .filter_map(|look| {
@@ -109,7 +109,7 @@ fn diagnosis(people: &Population, gateways: &Gateways) -> String {
         Store::Alone => String::new(),
         store => store.cli(&["HGETALL", &format!("p:u:{{{user}}}")]),
     };
-    let said: Vec<_> = people.history.said.iter().filter(|said| said.user == *user).collect();
+    let said: Vec<_> = people.history.declarations.iter().filter(|said| said.user == *user).collect();
     let places = people.places();
     format!(
         "{} differences; {user} is {truth}, at {:?}, said {said:?}; shown {shown:#?}; Redis has {record:?}",
@@ -124,12 +124,12 @@ fn assert_true_at_every_moment(people: &Population, seed: u64) {
     let found = violations(history, &BOUNDS);
     let mut by_rule: BTreeMap<&str, usize> = BTreeMap::new();
     found.iter().for_each(|violation| *by_rule.entry(violation.rule).or_default() += 1);
-    let shown: usize = history.looks.iter().map(|look| look.shown.len()).sum();
+    let shown: usize = history.watch_sessions.iter().map(|look| look.shown.len()).sum();
     eprintln!(
-        "{} stays, {} words, {} looks with {shown} sights, {} faults",
-        history.stays.len(),
-        history.said.len(),
-        history.looks.len(),
+        "{} device sessions, {} declarations, {} watch sessions with {shown} states, {} faults",
+        history.device_sessions.len(),
+        history.declarations.len(),
+        history.watch_sessions.len(),
         history.faults.len()
     );
     let faults: Vec<String> = history

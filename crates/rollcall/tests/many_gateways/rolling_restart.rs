@@ -18,14 +18,14 @@ const OF_JAVASCRIPT: u64 = 500;
 const OF_PYTHON: u64 = 501;
 
 /// An SDK's user behind a door of their own.
-struct Guest {
+struct SdkUser {
     agent: Agent,
     door: Proxy,
     friend: String,
 }
 
-impl Guest {
-    fn arrive(kind: Kind, user: u64, friend: u64, gateways: &Gateways, gateway: usize) -> Guest {
+impl SdkUser {
+    fn arrive(kind: Kind, user: u64, friend: u64, gateways: &Gateways, gateway: usize) -> SdkUser {
         let door = Proxy::start(gateways.address(gateway));
         let mut agent = Agent::start(kind, &user.to_string());
         let start = json!({
@@ -35,7 +35,7 @@ impl Guest {
         });
         agent.ask("start", start);
         agent.wait_event("connected");
-        Guest { agent, door, friend: friend.to_string() }
+        SdkUser { agent, door, friend: friend.to_string() }
     }
 
     /// Everything that was shown of the friend since the last look.
@@ -57,8 +57,8 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
     friends::write_to(&gateways.database, &[(OF_JAVASCRIPT, OF_PYTHON)]).unwrap();
     people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
     let mut guests = [
-        Guest::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
-        Guest::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
+        SdkUser::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
+        SdkUser::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
     ];
     for guest in &mut guests {
         let friend = guest.friend.clone();
@@ -76,7 +76,7 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
         people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
         people.until(&gateways, "every view to be right", PATIENCE, right);
     }
-    for look in &people.history.looks {
+    for look in &people.history.watch_sessions {
         let false_farewells = look
             .shown
             .iter()

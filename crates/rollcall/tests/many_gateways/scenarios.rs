@@ -119,7 +119,7 @@ fn p15_a_redis_outage_longer_than_the_ttl_closes_no_connection_and_presence_reco
     }
     let back_at = clients.now();
     let seen_at = clients.until_sees(other, ANN, "busy").max(clients.until_sees(neighbour, BOB, "online"));
-    assert!(seen_at <= back_at + BOUNDS.mend, "after {} ms", seen_at - back_at);
+    assert!(seen_at <= back_at + BOUNDS.recovery, "after {} ms", seen_at - back_at);
     until_status_key(&gateways, &mut clients, ANN, "busy");
     assert!(clients.lost.is_empty(), "{:?}", clients.lost);
     // Nobody's neighbours saw anything of it.

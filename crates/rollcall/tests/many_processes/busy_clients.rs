@@ -13,11 +13,11 @@ use testkit::{Announce, AnnounceReply, Moved, RawHttp, RawUdp, Truth};
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 /// Pause between announces, for a busy machine.
-const BREATH: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How a client announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ConnectionUse {
     /// One connection for as long as the server likes.
     KeptAlive,
     /// A connection for each announce.
@@ -27,31 +27,31 @@ pub enum Way {
 }
 
 /// A client of a user of its own, on torrent 1.
-pub struct BusyClients {
-    pub way: Way,
+pub struct BusyClient {
+    pub way: ConnectionUse,
     pub user: u64,
     pub server: SocketAddr,
 }
 
-/// What restless clients did, all together.
+/// Totals of all clients.
 #[derive(Default)]
-pub struct Tally {
+pub struct BusyClientTotals {
     pub accepted: AtomicU64,
     /// Connections that the server ended with an answer.
     pub parted: AtomicU64,
 }
 
-impl BusyClients {
+impl BusyClient {
     /// Announces until the end, then sends `stopped`; returns what it transferred.
-    pub fn live(&self, is_on: &AtomicBool, tally: &Tally) -> Moved {
-        let mut line = Line::new(self, tally);
+    pub fn live(&self, is_on: &AtomicBool, tally: &BusyClientTotals) -> Moved {
+        let mut line = ClientConnection::new(self, tally);
         let mut announce = Announce::leecher(info_hash_of(1), u32::try_from(self.user).unwrap());
         line.deliver(&announce.clone().with_event(AnnounceEvent::Started));
         while is_on.load(Ordering::Relaxed) {
             announce.uploaded += 1_000_003;
             announce.downloaded += 17;
             line.deliver(&announce);
-            std::thread::sleep(BREATH);
+            std::thread::sleep(PAUSE);
         }
         line.deliver(&announce.clone().with_event(AnnounceEvent::Stopped));
         Moved { uploaded: announce.uploaded.into(), downloaded: announce.downloaded.into() }
@@ -59,32 +59,39 @@ impl BusyClients {
 }
 
 /// How the announces of one client travel.
-struct Line<'a> {
-    client: &'a BusyClients,
+struct ClientConnection<'a> {
+    client: &'a BusyClient,
     passkey: Passkey,
-    tally: &'a Tally,
+    tally: &'a BusyClientTotals,
     kept_alive: Option<RawHttp>,
     udp: Option<(RawUdp, u64)>,
     transaction: u32,
 }
 
-impl<'a> Line<'a> {
-    fn new(client: &'a BusyClients, tally: &'a Tally) -> Self {
-        Line { client, passkey: passkey_of(client.user), tally, kept_alive: None, udp: None, transaction: 0 }
+impl<'a> ClientConnection<'a> {
+    fn new(client: &'a BusyClient, tally: &'a BusyClientTotals) -> Self {
+        ClientConnection {
+            client,
+            passkey: passkey_of(client.user),
+            tally,
+            kept_alive: None,
+            udp: None,
+            transaction: 0,
+        }
     }
 
     /// Once, and with success.
     fn deliver(&mut self, announce: &Announce) {
         match self.client.way {
-            Way::KeptAlive | Way::OneShot => self.over_http(announce),
-            Way::Udp => self.over_udp(announce),
+            ConnectionUse::KeptAlive | ConnectionUse::OneShot => self.over_http(announce),
+            ConnectionUse::Udp => self.over_udp(announce),
         }
         self.tally.accepted.fetch_add(1, Ordering::Relaxed);
     }
 
     fn over_http(&mut self, announce: &Announce) {
         let mut connection = self.kept_alive.take().unwrap_or_else(|| RawHttp::connect(self.client.server));
-        let manner = if self.client.way == Way::OneShot { "Connection: close\r\n" } else { "" };
+        let manner = if self.client.way == ConnectionUse::OneShot { "Connection: close\r\n" } else { "" };
         let request = format!("GET {} HTTP/1.1\r\nHost: t\r\n{manner}\r\n", announce.target(&self.passkey));
         connection.send(request.as_bytes());
         let reply = connection.read_reply();
@@ -92,7 +99,9 @@ impl<'a> Line<'a> {
         assert_eq!(AnnounceReply::decode(&reply.body).failure_reason, None);
         if reply.header("connection") == Some("close") {
             assert!(connection.read_to_close().is_empty());
-            self.tally.parted.fetch_add(u64::from(self.client.way == Way::KeptAlive), Ordering::Relaxed);
+            self.tally
+                .parted
+                .fetch_add(u64::from(self.client.way == ConnectionUse::KeptAlive), Ordering::Relaxed);
         } else {
             self.kept_alive = Some(connection);
         }
@@ -116,7 +125,7 @@ impl<'a> Line<'a> {
 }
 
 /// The users and the torrent of these clients, as SQL.
-pub fn registration(clients: &[BusyClients]) -> String {
+pub fn registration(clients: &[BusyClient]) -> String {
     let users: Vec<String> =
         clients.iter().map(|client| format!("({}, '{}')", client.user, passkey_of(client.user))).collect();
     format!(

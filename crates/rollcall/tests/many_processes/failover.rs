@@ -7,7 +7,7 @@ use std::time::Duration;
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Family, Plan, Population, RedisCluster, RedisServer, ServerBuilder, eventually};
 
-use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClient, BusyClientTotals, ConnectionUse, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder, quoted};
 
 const STREAM: &str = "tracker:traffic";
@@ -81,16 +81,17 @@ fn t3_a_master_killed_under_load_loses_nothing_that_replicas_were_waited_for() {
 fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
     let mut cluster = cluster();
     let site = site_on(&cluster, builder().set("journal.ack_timeout_ms", 30_000));
-    let ways = [Way::KeptAlive, Way::OneShot, Way::Udp, Way::KeptAlive];
+    let ways =
+        [ConnectionUse::KeptAlive, ConnectionUse::OneShot, ConnectionUse::Udp, ConnectionUse::KeptAlive];
     let server = site.server.addr(Family::V4);
-    let clients: Vec<BusyClients> =
-        ways.iter().zip(1..).map(|(way, user)| BusyClients { way: *way, user, server }).collect();
+    let clients: Vec<BusyClient> =
+        ways.iter().zip(1..).map(|(way, user)| BusyClient { way: *way, user, server }).collect();
     site.sql(&registration(&clients));
     eventually("users and the torrent to be known", PATIENCE, || {
         let knows = |user| matches!(site.server.try_scrape(&passkey_of(user), &info_hash_of(1)), Ok(Some(_)));
         clients.iter().all(|client| knows(client.user)).then_some(())
     });
-    let (is_on, tally) = (AtomicBool::new(true), Tally::default());
+    let (is_on, tally) = (AtomicBool::new(true), BusyClientTotals::default());
     let accepted = || tally.accepted.load(Ordering::Relaxed);
     let moved = std::thread::scope(|scope| {
         let over = UntilDropped(&is_on);

@@ -9,17 +9,15 @@ use testkit::population::{info_hash_of, passkey_of};
 use testkit::process::Process;
 use testkit::{Announce, Family, RawHttp, RedisServer, Server, ServerBuilder, eventually};
 
-use crate::busy_clients::{BusyClients, Tally, Way, registration, truth_of};
+use crate::busy_clients::{BusyClient, BusyClientTotals, ConnectionUse, registration, truth_of};
 use crate::site::{DatabaseKind, PATIENCE, Site, builder};
 
-const WAYS: [Way; 3] = [Way::KeptAlive, Way::OneShot, Way::Udp];
+const WAYS: [ConnectionUse; 3] = [ConnectionUse::KeptAlive, ConnectionUse::OneShot, ConnectionUse::Udp];
 
 /// Two clients for each way, one for each family of addresses.
-fn clients(server: &Server) -> Vec<BusyClients> {
+fn clients(server: &Server) -> Vec<BusyClient> {
     let both = WAYS.iter().flat_map(|way| [Family::V4, Family::V6].map(|family| (*way, family)));
-    both.zip(1..)
-        .map(|((way, family), user)| BusyClients { way, user, server: server.addr(family) })
-        .collect()
+    both.zip(1..).map(|((way, family), user)| BusyClient { way, user, server: server.addr(family) }).collect()
 }
 
 /// Says that it is over, also when a test fails.
@@ -44,7 +42,7 @@ fn replace_under_load(mut site: Site, times: u32) {
     eventually("users and the torrent to be known", PATIENCE, || {
         clients.iter().all(|client| matches!(knows(client.user), Ok(Some(_)))).then_some(())
     });
-    let (is_on, tally) = (AtomicBool::new(true), Tally::default());
+    let (is_on, tally) = (AtomicBool::new(true), BusyClientTotals::default());
     let accepted = || tally.accepted.load(Ordering::Relaxed);
     let moved = std::thread::scope(|scope| {
         let over = UntilDropped(&is_on);

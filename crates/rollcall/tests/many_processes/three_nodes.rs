@@ -28,7 +28,7 @@ const CLIENTS: [StartClient; 4] = [Libtorrent::start, Aria2::start, Transmission
 
 /// Announced totals of a client, at any node.
 #[derive(Default)]
-struct Told {
+struct AnnouncedTotals {
     /// Its counters at the last accepted announce.
     moved: Moved,
     /// Whether it sent `completed`. A client that completes while its node is dead sends another node only that
@@ -107,9 +107,9 @@ impl Nodes {
     }
 
     /// Totals of each user's client, whichever node received them.
-    fn told(&self) -> BTreeMap<u64, Told> {
+    fn told(&self) -> BTreeMap<u64, AnnouncedTotals> {
         let listed = self.site.redis().cli(&["XRANGE", "tracker:traffic", "-", "+"]);
-        let mut told: BTreeMap<u64, Told> = BTreeMap::new();
+        let mut told: BTreeMap<u64, AnnouncedTotals> = BTreeMap::new();
         let mut lines = listed.lines();
         let mut entry: BTreeMap<&str, &str> = BTreeMap::new();
         loop {
@@ -127,7 +127,7 @@ impl Nodes {
         }
     }
 
-    fn hear(&self, entry: &BTreeMap<&str, &str>, told: &mut BTreeMap<u64, Told>) {
+    fn hear(&self, entry: &BTreeMap<&str, &str>, told: &mut BTreeMap<u64, AnnouncedTotals>) {
         let Some(passkey) = entry.get("passkey") else { return };
         let user = self.users.iter().position(|known| known.to_string() == *passkey).unwrap();
         let told = told.entry(user as u64 + 1).or_default();

@@ -5,7 +5,7 @@ use testkit::Family;
 use testkit::clients::{Aria2, Libtorrent, Role, StartClient, Transmission};
 use testkit::server::test_passkey;
 
-use crate::scenario::{Over, PATIENCE, Scenario};
+use crate::scenario::{PATIENCE, Scenario, Transport};
 
 const ALL_CLIENTS: [StartClient; 3] = [Transmission::start, Aria2::start, Libtorrent::start];
 
@@ -26,14 +26,14 @@ fn assert_unknown_passkeys_are_refused(scenario: &Scenario, clients: &[StartClie
 
 #[test]
 fn t2_every_client_shows_why_its_passkey_is_refused_over_http() {
-    let scenario = Scenario::start(Over::Http, Family::V4);
+    let scenario = Scenario::start(Transport::Http, Family::V4);
     assert_unknown_passkeys_are_refused(&scenario, &ALL_CLIENTS, "unknown passkey");
 }
 
 /// libtorrent 2.0.8 loses the text of a UDP error: its user sees a failure message of no words.
 #[test]
 fn t2_libtorrent_shows_that_its_passkey_is_refused_over_udp() {
-    let scenario = Scenario::start(Over::Udp, Family::V6);
+    let scenario = Scenario::start(Transport::Udp, Family::V6);
     assert_unknown_passkeys_are_refused(&scenario, &[Libtorrent::start], "tracker sent a failure message");
 }
 
@@ -41,6 +41,6 @@ fn t2_libtorrent_shows_that_its_passkey_is_refused_over_udp() {
 /// passkey. Their users must learn that it is not their passkey that is wrong.
 #[test]
 fn t2_clients_that_send_no_passkey_over_udp_show_so() {
-    let scenario = Scenario::start(Over::Udp, Family::V4);
+    let scenario = Scenario::start(Transport::Udp, Family::V4);
     assert_unknown_passkeys_are_refused(&scenario, &[Transmission::start, Aria2::start], NO_PATH);
 }

@@ -14,7 +14,7 @@ const INTERVAL_S: u64 = 5;
 
 /// How announces reach the tracker.
 #[derive(Clone, Copy)]
-pub enum Over {
+pub enum Transport {
     /// HTTP alone.
     Http,
     /// UDP alone.
@@ -23,12 +23,12 @@ pub enum Over {
     UdpThenHttp,
 }
 
-impl Over {
+impl Transport {
     fn schemes(self) -> &'static [&'static str] {
         match self {
-            Over::Http => &["http"],
-            Over::Udp => &["udp"],
-            Over::UdpThenHttp => &["udp", "http"],
+            Transport::Http => &["http"],
+            Transport::Udp => &["udp"],
+            Transport::UdpThenHttp => &["udp", "http"],
         }
     }
 }
@@ -40,21 +40,21 @@ pub struct Scenario {
     seeder: Passkey,
     leecher: Passkey,
     watcher: Passkey,
-    over: Over,
+    over: Transport,
     family: Family,
     grace_s: u64,
 }
 
 impl Scenario {
     #[track_caller]
-    pub fn start(over: Over, family: Family) -> Self {
+    pub fn start(over: Transport, family: Family) -> Self {
         // Over UDP libtorrent announces every 30 s, whatever the interval, and later on a busy machine.
-        Scenario::with_grace(over, family, if matches!(over, Over::Udp) { 45 } else { 5 })
+        Scenario::with_grace(over, family, if matches!(over, Transport::Udp) { 45 } else { 5 })
     }
 
     /// Lets peers be silent for longer: for clients that do not keep an interval of five seconds.
     #[track_caller]
-    pub fn with_grace(over: Over, family: Family, grace_s: u64) -> Self {
+    pub fn with_grace(over: Transport, family: Family, grace_s: u64) -> Self {
         let server = Server::builder(env!("CARGO_BIN_EXE_rollcall"))
             .set("tracker.announce_interval_s", INTERVAL_S)
             .set("tracker.min_announce_interval_s", 1)

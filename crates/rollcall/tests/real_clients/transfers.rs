@@ -3,7 +3,7 @@
 use testkit::Family;
 use testkit::clients::{Aria2, Client, Libtorrent, QBittorrent, RTorrent, Role, StartClient, Transmission};
 
-use crate::scenario::{Over, PATIENCE, Scenario};
+use crate::scenario::{PATIENCE, Scenario, Transport};
 
 /// A file goes from one client to another, and every count on the way is right. Both are still seeding afterwards.
 #[track_caller]
@@ -40,7 +40,7 @@ fn leave_and_vanish(scenario: &Scenario, mut leaving: Box<dyn Client>, mut vanis
 }
 
 #[track_caller]
-fn whole_story(over: Over, family: Family, start_seeder: StartClient, start_leecher: StartClient) {
+fn seed_and_download(over: Transport, family: Family, start_seeder: StartClient, start_leecher: StartClient) {
     let scenario = Scenario::start(over, family);
     let (seeder, leecher) = move_a_file(&scenario, start_seeder, start_leecher);
     leave_and_vanish(&scenario, leecher, seeder);
@@ -48,44 +48,44 @@ fn whole_story(over: Over, family: Family, start_seeder: StartClient, start_leec
 
 #[test]
 fn t1_t3_transmission_to_aria2_over_http() {
-    whole_story(Over::Http, Family::V4, Transmission::start, Aria2::start);
+    seed_and_download(Transport::Http, Family::V4, Transmission::start, Aria2::start);
 }
 
 #[test]
 fn t1_t3_aria2_to_libtorrent_over_http() {
-    whole_story(Over::Http, Family::V4, Aria2::start, Libtorrent::start);
+    seed_and_download(Transport::Http, Family::V4, Aria2::start, Libtorrent::start);
 }
 
 #[test]
 fn t1_t3_libtorrent_to_transmission_over_http() {
-    whole_story(Over::Http, Family::V4, Libtorrent::start, Transmission::start);
+    seed_and_download(Transport::Http, Family::V4, Libtorrent::start, Transmission::start);
 }
 
 #[test]
 fn t1_t3_libtorrent_to_aria2_over_http_on_ipv6() {
-    whole_story(Over::Http, Family::V6, Libtorrent::start, Aria2::start);
+    seed_and_download(Transport::Http, Family::V6, Libtorrent::start, Aria2::start);
 }
 
 #[test]
 fn t1_transmission_to_libtorrent_over_http_on_ipv6() {
-    let scenario = Scenario::start(Over::Http, Family::V6);
+    let scenario = Scenario::start(Transport::Http, Family::V6);
     move_a_file(&scenario, Transmission::start, Libtorrent::start);
 }
 
 #[test]
 fn t1_t3_libtorrent_to_libtorrent_over_udp() {
-    whole_story(Over::Udp, Family::V4, Libtorrent::start, Libtorrent::start);
+    seed_and_download(Transport::Udp, Family::V4, Libtorrent::start, Libtorrent::start);
 }
 
 #[test]
 fn t1_t3_libtorrent_to_libtorrent_over_udp_on_ipv6() {
-    whole_story(Over::Udp, Family::V6, Libtorrent::start, Libtorrent::start);
+    seed_and_download(Transport::Udp, Family::V6, Libtorrent::start, Libtorrent::start);
 }
 
 /// For clients that do not keep a short interval: neither is waited for until it is forgotten.
 #[track_caller]
 fn move_a_file_and_leave(start_seeder: StartClient, start_leecher: StartClient) {
-    let scenario = Scenario::with_grace(Over::Http, Family::V4, 300);
+    let scenario = Scenario::with_grace(Transport::Http, Family::V4, 300);
     let (mut seeder, mut leecher) = move_a_file(&scenario, start_seeder, start_leecher);
     leecher.leave();
     scenario.wait_counts((1, 0, 1));
@@ -106,6 +106,6 @@ fn t1_aria2_to_qbittorrent_over_http() {
 /// Neither client sends its passkey over UDP, so both are refused there and use the next tracker of the torrent.
 #[test]
 fn t1_clients_that_udp_refuses_still_meet_over_http() {
-    let scenario = Scenario::start(Over::UdpThenHttp, Family::V4);
+    let scenario = Scenario::start(Transport::UdpThenHttp, Family::V4);
     move_a_file(&scenario, Transmission::start, Aria2::start);
 }

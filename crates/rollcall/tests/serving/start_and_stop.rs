@@ -16,13 +16,13 @@ use crate::{PATIENCE, add_torrent, builder, leecher};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_rollcall");
 
 /// The program with a JSON startup message, on free ports.
-struct Greeting {
+struct StartupMessage {
     process: Process,
     lines: BufReader<ChildStdout>,
     folder: TempDir,
 }
 
-impl Greeting {
+impl StartupMessage {
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data").display().to_string();
@@ -32,7 +32,7 @@ impl Greeting {
         let arguments = [&fixed, arguments].concat();
         let log = folder.path().join("log");
         let (process, _stdin, stdout) = Process::start_dialogue(PROGRAM, arguments, &log);
-        Greeting { process, lines: BufReader::new(stdout), folder }
+        StartupMessage { process, lines: BufReader::new(stdout), folder }
     }
 
     fn read_line(&mut self) -> String {
@@ -53,7 +53,7 @@ fn run_in(folder: &TempDir, settings: &[&str]) -> Output {
 
 #[test]
 fn the_addresses_are_printed_as_json() {
-    let mut greeting = Greeting::start(&["--set", "tracker.udp_addr=127.0.0.1:0", "--json"]);
+    let mut greeting = StartupMessage::start(&["--set", "tracker.udp_addr=127.0.0.1:0", "--json"]);
     let line = greeting.read_line();
     let json: Json = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
     let addresses = |list: &str| -> Vec<SocketAddr> {
@@ -76,7 +76,7 @@ fn the_addresses_are_printed_as_json() {
 
 #[test]
 fn the_startup_message_has_addresses_and_next_steps() {
-    let mut greeting = Greeting::start(&["--set", "tracker.udp_addr="]);
+    let mut greeting = StartupMessage::start(&["--set", "tracker.udp_addr="]);
     let mut text = String::new();
     while !text.contains("Ctrl-C") {
         let line = greeting.read_line();
@@ -213,7 +213,7 @@ fn a_missing_certificate_is_named_on_one_line() {
 /// Nobody may be kept waiting by a second signal, nor by one that comes during the start.
 #[test]
 fn a_second_sigterm_does_no_harm() {
-    let mut greeting = Greeting::start(&["--set", "tracker.udp_addr=", "--json"]);
+    let mut greeting = StartupMessage::start(&["--set", "tracker.udp_addr=", "--json"]);
     greeting.read_line();
     greeting.process.terminate();
     greeting.process.terminate();

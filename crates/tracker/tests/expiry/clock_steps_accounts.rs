@@ -128,9 +128,9 @@ impl Client {
     }
 }
 
-struct Everybody;
+struct AllUsers;
 
-impl Directory for Everybody {
+impl Directory for AllUsers {
     fn user_of(&self, _: &Passkey) -> Option<UserId> {
         None
     }
@@ -139,7 +139,7 @@ impl Directory for Everybody {
     }
 }
 
-impl RiskSink for Everybody {
+impl RiskSink for AllUsers {
     fn report(&self, risk: &domain::RiskEvent) {
         let is_withheld = matches!(risk.kind, domain::RiskKind::ClientRate | domain::RiskKind::UserRate);
         assert!(!is_withheld, "nothing was claimed that cannot be: {risk:?}");
@@ -175,7 +175,7 @@ fn history(seed: u64, steps: &[i32]) -> (Vec<TrafficEntry>, BTreeMap<u64, u128>,
 async fn credited(entries: &[TrafficEntry], clock: ManualClock) -> BTreeMap<u64, u128> {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
-    let (everybody, database) = (Arc::new(Everybody), Database::open(&url).await.unwrap());
+    let (everybody, database) = (Arc::new(AllUsers), Database::open(&url).await.unwrap());
     let settings = LedgerSettings::default();
     let ledger = Ledger::open(database, settings, Arc::clone(&everybody) as _, Arc::new(clock), everybody)
         .await
