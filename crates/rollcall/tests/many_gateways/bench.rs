@@ -25,5 +25,5 @@ fn p13_what_gateways_cost_in_redis_is_measured() {
         assert!(row.figure > 0.0, "{}: nothing was measured", row.what);
         assert!(row.ratio.is_none_or(|ratio| ratio > 0.0), "{}: held against nothing", row.what);
     }
-    assert_eq!(found.told.count, 20);
+    assert_eq!(found.notified.count, 20);
 }
