@@ -44,7 +44,7 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 const DRAIN_STEP_MIN: usize = 20;
 /// Characters of the offered subprotocols that are logged.
 const OFFERED_CHARS_MAX: usize = 80;
-/// How long the last ones may take to go.
+/// Time limit of the drain.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Takes the socket out of an upgraded HTTP connection, with the bytes read already. None if the stream is of another

@@ -80,7 +80,7 @@ pub(crate) enum Admission {
     PassOn,
     /// Within the throttle interval.
     TooSoon,
-    /// Too much is going on.
+    /// Too many users are typing.
     Full,
 }
 

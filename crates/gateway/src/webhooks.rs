@@ -47,15 +47,15 @@ use crate::settings::WebhookSettings;
 use delivery::{Delivery, Event};
 use delivery_queue::{DeliveryQueue, Message, QueueLimits};
 
-/// The name of our place in the history.
+/// The name of the cursor.
 const CURSOR: &str = "webhooks";
 /// Interval at which the history is read, and the cursor saved.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Delay between reads of the database at the start.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
-/// How long the receiver may take to answer.
+/// Time limit of a request.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How long messages on their way are waited for at the end.
+/// Time limit of deliveries in flight at shutdown.
 const END_MAX: Duration = Duration::from_secs(2);
 /// The longest response that is read; it is not used, but a connection whose response was read can be reused.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -63,8 +63,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const AT_ONCE_MAX: usize = 16;
 /// Messages that wait in memory.
 const WAITING_MAX: usize = 10_000;
-/// How long a message is held where several gateways write: longer than a gateway lets a row wait, writes it, and it is
-/// found here.
+/// How long a delivery is held with several gateways: longer than a row waits for its write, and then to be read.
 const REORDER_WINDOW: Duration = Duration::from_secs(2);
 /// Rows per read.
 const READ_MAX: usize = 1_000;
@@ -72,13 +71,13 @@ const READ_MAX: usize = 1_000;
 /// Why webhooks cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// The address is none.
+    /// The URL is invalid.
     #[error("gateway.webhook_url is not a URL: https://HOST/PATH")]
     Address,
-    /// No calls can be made.
+    /// The HTTP client cannot be created.
     #[error("gateway.webhook_url: {0}")]
     Client(#[from] ClientError),
-    /// The place in the history cannot be found.
+    /// The cursor cannot be read.
     #[error(transparent)]
     FriendStore(#[from] FriendsError),
 }
@@ -100,7 +99,7 @@ struct Sent {
     outcome: Result<(), Failure>,
 }
 
-/// Why a message was not taken.
+/// Why a delivery failed.
 enum Failure {
     Call(CallFailure),
     Status(http::StatusCode),
@@ -327,7 +326,7 @@ async fn keep_lease(lease: &LeaderLease) {
     }
 }
 
-/// Waits until the next message may go; for ever if none may.
+/// Waits until the next delivery is due; for ever if there is none.
 async fn due(at_ms: Option<u64>, now_ms: u64) {
     match at_ms {
         // The clock may have been set: check again soon.

@@ -99,6 +99,9 @@ pub(super) struct Lines<'a> {
     pub(super) count: u64,
 }
 
+/// Bytes with their newline, and the record that they are.
+pub(super) type Piece<'a> = (&'a [u8], Result<Entry, Misfit>);
+
 impl<'a> Lines<'a> {
     pub(super) fn between(mut file: &'a File, start: u64, end: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
@@ -106,8 +109,7 @@ impl<'a> Lines<'a> {
         Ok(Lines { reader, piece: Vec::new(), count: 0 })
     }
 
-    /// The next piece with its newline, and the record that it is.
-    pub(super) fn next(&mut self) -> io::Result<Option<(&[u8], Result<Entry, Misfit>)>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
         let begins = self.piece.is_empty() || self.piece.ends_with(b"\n");
         self.count += u64::from(begins);
         self.piece.clear();

@@ -64,7 +64,7 @@ fn read_device(word: &str, declared: char) -> Option<NodeDevice> {
         '-' => None,
         declared => Some(read_declared(declared)?),
     };
-    Some(NodeDevice { id: DeviceId::new(entries.as_str())?, platform, app, online, declared: declared })
+    Some(NodeDevice { id: DeviceId::new(entries.as_str())?, platform, app, online, declared })
 }
 
 /// The text of a declaration.
@@ -139,7 +139,7 @@ mod tests {
                 [None, Some(Declared::Busy), Some(Declared::Away)].into_iter().zip(AppState::ALL)
             {
                 let id = DeviceId::new(&format!("%d{number}|:\"{{}}{}", devices.len())).unwrap();
-                devices.push(NodeDevice { id, platform, app, online: number == 1, declared: declared });
+                devices.push(NodeDevice { id, platform, app, online: number == 1, declared });
             }
         }
         let text = EntryText::of(&devices);

@@ -13,7 +13,7 @@ use crate::hub::user::VisibilityState;
 use crate::outbox::Outbox;
 use crate::protocol::{ClientInfo, Frame, PresenceStats};
 
-/// One message brings notices up to this; the rest follows in further messages. SDKs take a megabyte at least.
+/// Bytes of notices in one message; the rest follows in further messages. SDKs accept a megabyte at least.
 const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 
 /// The user and outbox of a connection to notify.

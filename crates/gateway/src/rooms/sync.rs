@@ -146,7 +146,7 @@ impl Rooms {
         }
     }
 
-    /// During shutdown members reconnect to other gateways, and do not leave until this one is gone.
+    /// During shutdown members reconnect to other gateways, and do not leave until this one has ended.
     pub(crate) fn prepare_shutdown(&self) {
         if let Some(queue) = &self.sync {
             queue.is_stopping.store(true, Ordering::Relaxed);

@@ -37,7 +37,7 @@ impl Session {
         Step::Again
     }
 
-    /// Acts on everything that is whole.
+    /// Handles all complete frames.
     pub(super) fn handle_bytes(&mut self, mut bytes: &mut [u8]) {
         while !self.ignores_input {
             match self.decoder.read(&mut bytes) {
@@ -92,7 +92,7 @@ impl Session {
     /// Any message is a heartbeat; anything but a pong is queued for the handler.
     fn handle_message(&mut self, text: &str) {
         self.shared.counters.sessions.messages_read.increment();
-        // It would cost its sender nothing.
+        // An empty message would bypass the rate limit.
         if lines(text).next().is_none() {
             return self.close(CloseCode::BadRequest);
         }

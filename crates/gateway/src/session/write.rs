@@ -44,7 +44,7 @@ impl Session {
                 self.begin_writing(bytes)
             }
             Phase::Leaving { is_sent: true, .. } => {
-                // The server is the first to hang up; whether the client still listens does not matter.
+                // The server closes first, whether or not the client still reads.
                 if self.socket.poll_shutdown(context).is_pending() {
                     return Step::Idle;
                 }

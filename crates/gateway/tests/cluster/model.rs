@@ -241,7 +241,7 @@ impl Simulation<'_> {
                     platform: Platform::ALL[number % 3],
                     app: AppState::ALL[self.dice.usize(..3)],
                     online,
-                    declared: declared,
+                    declared,
                     ..device(&format!("~{number}:%"))
                 }
             })
