@@ -78,7 +78,6 @@ export class Server {
       "limits.peer_rate_max_mbit_per_s": "10000000",
       "limits.user_rate_max_mbit_per_s": "10000000",
       "gateway.token_hmac_secret": SECRET,
-      "access.audit_sync": "every-second",
       ...settings,
     });
     server.adminKey = (await server.command<{ key: string }>("key", "create", "--name", "browser tests", "--scope", "admin")).key;

@@ -19,7 +19,7 @@
 //! # Guarantees
 //!
 //! - Several processes and threads append to one chain: each record is written under a lock on the file.
-//! - An acknowledged record is on the disk, with [`AuditSync::Always`].
+//! - An acknowledged record is on the disk.
 //! - A half-written line, left by a crash or a full disk, stays; the next record, `audit.torn`, has its length and hash.
 //! - An emptied or truncated trail is detected: `audit.log.anchor` has number, hash and position of the last record,
 //!   and is written
@@ -42,12 +42,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use domain::Counter;
 use domain::clock::Clock;
-use tokio::time::MissedTickBehavior;
 
 use self::file::{Anchor, End};
 use self::line::Link;
@@ -69,22 +66,11 @@ const DAMAGED: &str = "audit.damaged";
 /// The trail ended before the record that its anchor names.
 const TRUNCATED: &str = "audit.truncated";
 
-/// When a record is synced to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AuditSync {
-    /// Before the change is acknowledged.
-    #[default]
-    Always,
-    /// Once a second.
-    EverySecond,
-    /// When the system writes it.
-    Never,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditSettings {
     pub file: PathBuf,
-    pub sync: AuditSync,
+    /// Whether a record is on the disk before it is acknowledged. Off only in tests that write thousands.
+    pub is_synced: bool,
 }
 
 /// A change that cannot be recorded must not be acknowledged.
@@ -112,7 +98,7 @@ pub struct Recorded {
 pub struct AuditCounters {
     pub records: Counter,
     pub written_bytes: Counter,
-    /// Failed records, checks and syncs.
+    /// Failed records and checks.
     pub failures: Counter,
     /// Torn, damaged or truncated ends that were found and recorded.
     pub repairs: Counter,
@@ -126,16 +112,13 @@ pub struct Audit(Arc<Inner>);
 struct Inner {
     settings: AuditSettings,
     clock: Arc<dyn Clock>,
-    /// Written, not known to be synced.
-    is_dirty: AtomicBool,
     counters: AuditCounters,
 }
 
 impl Audit {
     /// Creates file and folder if they are missing, and checks that they are writable. Blocks.
     pub fn open(settings: AuditSettings, clock: Arc<dyn Clock>) -> Result<Audit, AuditError> {
-        let (is_dirty, counters) = (AtomicBool::new(false), AuditCounters::default());
-        let inner = Inner { settings, clock, is_dirty, counters };
+        let inner = Inner { settings, clock, counters: AuditCounters::default() };
         inner.check()?;
         Ok(Audit(Arc::new(inner)))
     }
@@ -180,25 +163,6 @@ impl Audit {
         self.blocking(move |inner| read::newest(&inner.settings.file, &query)).await
     }
 
-    /// Syncs once a second until `shutdown` is ready, with [`AuditSync::EverySecond`].
-    pub async fn keep_synced(self, shutdown: impl Future) {
-        let mut ticks = tokio::time::interval(Duration::from_secs(1));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let sync = async {
-            loop {
-                ticks.tick().await;
-                if let Err(error) = self.blocking(|inner| inner.sync_if_dirty()).await {
-                    tracing::warn!(%error, "the audit trail was not synced");
-                }
-            }
-        };
-        tokio::select! {
-            () = sync => {}
-            _ = shutdown => {}
-        }
-        let _ = self.blocking(|inner| inner.sync_if_dirty()).await;
-    }
-
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, AuditError> + Send + 'static,
@@ -207,12 +171,6 @@ impl Audit {
         let outcome = tokio::task::spawn_blocking(move || work(&inner)).await;
         let path = self.0.settings.file.clone();
         outcome.unwrap_or_else(|error| Err(AuditError::Write { path, source: io::Error::other(error) }))
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let _ = self.sync_if_dirty();
     }
 }
 
@@ -240,10 +198,8 @@ impl Inner {
                 last = link;
             }
             self.write(file, end.length, &text)?;
-            match self.settings.sync {
-                AuditSync::Always => file.sync_data().map_err(|source| self.write_error(source))?,
-                AuditSync::EverySecond => self.is_dirty.store(true, Ordering::Relaxed),
-                AuditSync::Never => {}
+            if self.settings.is_synced {
+                file.sync_data().map_err(|source| self.write_error(source))?;
             }
             // The record is written: an anchor that stays behind does not make it fail.
             if let Err(error) = self.write_anchor(&last, end.length + text.len() as u64) {
@@ -275,16 +231,6 @@ impl Inner {
         findings
     }
 
-    fn sync_if_dirty(&self) -> Result<(), AuditError> {
-        if !self.is_dirty.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let outcome = file::open_to_append(&self.settings.file)
-            .and_then(|file| file.sync_data().map_err(|source| self.write_error(source)));
-        self.counters.failures.add(u64::from(outcome.is_err()));
-        outcome
-    }
-
     /// Runs with the locked file and its end.
     fn at_end<T>(&self, work: impl FnOnce(&File, &End) -> Result<T, AuditError>) -> Result<T, AuditError> {
         let path = &self.settings.file;
@@ -309,7 +255,7 @@ impl Inner {
 
     fn write_anchor(&self, last: &Link, length: u64) -> Result<(), AuditError> {
         let path = &self.settings.file;
-        Anchor::write(path, last, length, self.settings.sync == AuditSync::Always)
+        Anchor::write(path, last, length, self.settings.is_synced)
             .map_err(|source| AuditError::Write { path: file::anchor_path(path), source })
     }
 

@@ -92,7 +92,7 @@ pub mod user_name;
 pub mod verification;
 pub mod whitelist;
 
-pub use audit::{Audit, AuditError, AuditSettings, AuditSync};
+pub use audit::{Audit, AuditError, AuditSettings};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::audit::verify::{verify_files, verify_trail};
 use access::audit::{AuditQuery, Entry, LineHash, Record, Subject, Verdict};
-use access::{Audit, AuditError, AuditSettings, AuditSync};
+use access::{Audit, AuditError, AuditSettings};
 use domain::UnixTime;
 use domain::clock::ManualClock;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let settings = AuditSettings { file: folder.path().join("logs/audit.log"), sync: AuditSync::Never };
+        let settings = AuditSettings { file: folder.path().join("logs/audit.log"), is_synced: false };
         Scene { folder, settings }
     }
 
@@ -231,16 +231,16 @@ fn w7_an_end_that_was_cut_off_shows_against_the_anchor_and_a_remembered_hash() {
 
 #[test]
 fn w7_an_emptied_or_deleted_trail_is_found_also_after_further_records() {
-    for sync in [AuditSync::Always, AuditSync::EverySecond, AuditSync::Never] {
+    for is_synced in [true, false] {
         let mut scene = Scene::new();
-        scene.settings.sync = sync;
+        scene.settings.is_synced = is_synced;
         scene.write(4);
-        assert_eq!((scene.verify().fault, scene.verify().anchored), (None, Some(4)), "{sync:?}");
+        assert_eq!((scene.verify().fault, scene.verify().anchored), (None, Some(4)), "{is_synced}");
         fs::write(scene.path(), "").unwrap();
         let fault = scene.verify().fault.unwrap();
         assert!(fault.reason.starts_with("the end was cut off: the anchor names record 4"), "{fault}");
         scene.write(2);
-        assert!(scene.verify().fault.is_some(), "{sync:?}: the next records do not hide it");
+        assert!(scene.verify().fault.is_some(), "{is_synced}: the next records do not hide it");
         assert_eq!(all(&scene, 10, Some("audit.truncated")).len(), 1, "it is reported once");
         let seqs: Vec<u64> = all(&scene, 10, None).iter().map(|entry| entry.seq).collect();
         assert_eq!(seqs, [7, 6, 5], "after those that are missing");
@@ -518,20 +518,16 @@ fn an_empty_trail_is_whole_and_has_no_pages() {
 
 #[tokio::test]
 async fn records_can_be_written_and_read_from_tasks() {
-    for sync in [AuditSync::Always, AuditSync::EverySecond, AuditSync::Never] {
+    for is_synced in [true, false] {
         let mut scene = Scene::new();
-        scene.settings.sync = sync;
+        scene.settings.is_synced = is_synced;
         let audit = scene.open();
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let syncing = tokio::spawn(audit.clone().keep_synced(stopped));
         for number in 0..10 {
             audit.check().await.unwrap();
             assert_eq!(audit.record(record(number)).await.unwrap().seq, number + 1);
         }
         let page = audit.read_newest(AuditQuery { before: None, limit: 3, action: None }).await.unwrap();
         assert_eq!(page.entries[0].hash, scene.verify().last.unwrap().hash);
-        drop(stop);
-        syncing.await.unwrap();
         assert_eq!(scene.verify().fault, None);
     }
 }

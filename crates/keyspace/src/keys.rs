@@ -213,9 +213,7 @@ fn tagged(set: &str, ending: &str) -> Result<String, RedisError> {
         .into_iter()
         .find(|candidate| slot_of(candidate.as_bytes()) == slot)
         .ok_or_else(|| {
-            RedisError::settings(format!(
-                "on a Redis cluster, no name derived from {set} is in its slot"
-            ))
+            RedisError::settings(format!("on a Redis cluster, no name derived from {set} is in its slot"))
         })
 }
 

@@ -80,7 +80,11 @@ async fn require_empty(database: &Database) -> anyhow::Result<()> {
     )
 }
 
-async fn copy_tables(source: &mut CopyTransaction, target: &mut CopyTransaction, tables: &[String]) -> anyhow::Result<u64> {
+async fn copy_tables(
+    source: &mut CopyTransaction,
+    target: &mut CopyTransaction,
+    tables: &[String],
+) -> anyhow::Result<u64> {
     let mut rows = 0;
     for table in tables.iter().filter(|table| is_data(table)) {
         rows += copy_table(source, target, (table.as_str(), table.as_str())).await?;
@@ -107,7 +111,8 @@ async fn copy_table(
     );
     target.execute(&format!("DELETE FROM {into}")).await?;
     let copied = source.copy_into(from, &columns, target, (into, &classes)).await?;
-    let written = target.checksum(into, &classes).await.with_context(|| format!("cannot read back {into}"))?;
+    let written =
+        target.checksum(into, &classes).await.with_context(|| format!("cannot read back {into}"))?;
     ensure!(
         copied == written,
         "the copy of table {from} differs ({} of {} rows); nothing was changed",

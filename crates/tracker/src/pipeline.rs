@@ -306,7 +306,8 @@ impl Tracker {
     /// Starts the verification of an unknown passkey; see [`Denial::NeedsVerification`].
     pub fn verify_passkey(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> RequestOutcome {
         let unknown = self.gate.unknown_passkeys();
-        unknown.map_or(RequestOutcome::Dropped, |unknown| unknown.request(passkey, network_of(from), on_answer))
+        unknown
+            .map_or(RequestOutcome::Dropped, |unknown| unknown.request(passkey, network_of(from), on_answer))
     }
 
     /// Longest duration of a verification.

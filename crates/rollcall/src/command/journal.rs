@@ -130,7 +130,8 @@ async fn status(context: &CommandContext, journal: &dyn Journal) -> anyhow::Resu
     for group in &traffic.groups {
         if view_of(&context.config, &group.name).is_some() {
             let consumers = journal.consumers(Lane::Traffic, &group.name).await?;
-            let names = foreign_consumers(&consumers, context.config.dead_after()).map(str::to_owned).collect();
+            let names =
+                foreign_consumers(&consumers, context.config.dead_after()).map(str::to_owned).collect();
             foreign.insert(group.name.clone(), names);
         }
         if let Some(id) = journal.oldest_unacknowledged(group).await? {

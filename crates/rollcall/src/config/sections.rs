@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use access::{AuditSync, OnVerifyFailure};
+use access::OnVerifyFailure;
 use gateway::RoomAccess;
 use ipnet::IpNet;
 use presence::Audience;
@@ -193,9 +193,6 @@ config_section! {
         adopted_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
         /// Where changes are recorded, in the data folder unless it begins with "/".
         audit_file: PathBuf = PathBuf::from("logs/audit.log"),
-        /// When a record is brought to the disk: "always" (before the change is acknowledged), "every-second", or
-        /// "never" (when the system likes).
-        audit_sync: AuditSync = AuditSync::Always,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Types of values: endpoint URLs, origins, choices.
 
-use access::{AuditSync, OnVerifyFailure};
+use access::OnVerifyFailure;
 use gateway::RoomAccess;
 use presence::Audience;
 use serde_json::{Value as Json, json};
@@ -103,11 +103,6 @@ choice!(
     OnVerifyFailure,
     "\"known-only\" or \"refuse\"",
     [("known-only", OnVerifyFailure::KnownOnly), ("refuse", OnVerifyFailure::Refuse)]
-);
-choice!(
-    AuditSync,
-    "\"always\", \"every-second\" or \"never\"",
-    [("always", AuditSync::Always), ("every-second", AuditSync::EverySecond), ("never", AuditSync::Never)]
 );
 
 choice!(

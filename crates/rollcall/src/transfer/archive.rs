@@ -121,7 +121,10 @@ pub async fn fill(
 }
 
 /// Read transactions on database and journal, opened between two commits of the ledger.
-async fn read_both(database: &Database, journal: Option<&Database>) -> anyhow::Result<(CopyTransaction, Option<CopyTransaction>)> {
+async fn read_both(
+    database: &Database,
+    journal: Option<&Database>,
+) -> anyhow::Result<(CopyTransaction, Option<CopyTransaction>)> {
     let Some(journal) = journal else { return Ok((CopyTransaction::read(database).await?, None)) };
     let mut held = CopyTransaction::write(database).await?;
     match database.kind() {

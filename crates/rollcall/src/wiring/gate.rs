@@ -37,7 +37,9 @@ impl GateFollowers {
     ) -> anyhow::Result<GateFollowers> {
         let database = access::load(store.clone(), Arc::clone(gate)).await?;
         let site = match (redis_source(config)?, site) {
-            (Some(keys), Some(site)) => Some(Box::new(RedisSourceFollower::load(keys, Arc::clone(site)).await)),
+            (Some(keys), Some(site)) => {
+                Some(Box::new(RedisSourceFollower::load(keys, Arc::clone(site)).await))
+            }
             _ => None,
         };
         Ok(GateFollowers { database, site, gate: Arc::clone(gate) })

@@ -82,8 +82,6 @@ impl OpenSite {
         let sessions = Arc::new(Sessions::on(inputs.store));
         let swept = Arc::clone(&sessions);
         background.add_task(|stopped| swept.keep_swept(system_clock(), until_stopped(stopped)));
-        let kept = audit.clone();
-        background.add_task(|stopped| kept.keep_synced(until_stopped(stopped)));
         let ledger = ledger_of(&inputs, background).await?;
         let activity = match &background.handles().activity {
             Some(activity) => activity.clone(),
@@ -278,8 +276,7 @@ async fn open_gateway(
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
     let traffic = Traffic { gate: Arc::clone(inputs.gate), activity: activity.clone() };
-    let gateway =
-        gateway_wiring::open((inputs.config, inputs.data), inputs.node, friends, traffic).await?;
+    let gateway = gateway_wiring::open((inputs.config, inputs.data), inputs.node, friends, traffic).await?;
     if let Some(local_activity) = &background.handles().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(inputs.gate));
         local_activity.on_change(move |passkeys| {

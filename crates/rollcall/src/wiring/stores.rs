@@ -62,7 +62,7 @@ impl Config {
 
     pub fn audit_settings(&self, data: &Path) -> AuditSettings {
         let access = &self.access;
-        AuditSettings { file: data.join(&access.audit_file), sync: access.audit_sync }
+        AuditSettings { file: data.join(&access.audit_file), is_synced: true }
     }
 
     pub fn silence_limit(&self) -> SilenceLimit {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::verification::{EndpointSettings, Requests, VerifierParts, VerifyEndpoint};
-use access::{Gate, PasskeyFeed, Store, UnknownPasskeys, Verifier, VerificationSettings};
+use access::{Gate, PasskeyFeed, Store, UnknownPasskeys, VerificationSettings, Verifier};
 use anyhow::Context;
 use domain::{Seconds, UserId};
 use tokio::sync::oneshot;

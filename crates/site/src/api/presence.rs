@@ -7,11 +7,11 @@
 //!
 //! - this file: routes for API keys
 //! - `schema`: JSON of presence
-//! - `onlookers`: online users and recent events
+//! - `online`: online users and recent events
 //! - `heartbeat`: heartbeats of devices, with the user's token
 
 mod heartbeat;
-mod onlookers;
+mod online;
 pub(super) mod schema;
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) fn read_routes() -> Routes {
         .routes(routes!(count))
         .routes(routes!(query))
         .routes(routes!(show))
-        .merge(onlookers::readable())
+        .merge(online::readable())
 }
 
 /// Devices and history need `admin`: they reveal invisible users.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::{Audit, AuditSettings, AuditSync, Sessions, Store, UnknownPasskeys};
+use access::{Audit, AuditSettings, Sessions, Store, UnknownPasskeys};
 use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
@@ -75,7 +75,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
     let server = on_redis(&redis).await;
     server.wait_for("rollcall_view_lag_entries{group=\"ledger\",view=\"ledger\"}", 0.0).await;
     let audit = Audit::open(
-        AuditSettings { file: server.folder.path().join("audit.log"), sync: AuditSync::Never },
+        AuditSettings { file: server.folder.path().join("audit.log"), is_synced: false },
         Arc::new(SystemClock),
     )
     .unwrap();

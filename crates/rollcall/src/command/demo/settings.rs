@@ -29,7 +29,6 @@ pub(super) fn of(args: &DemoArgs, ports: &Ports) -> Vec<String> {
         ("ledger.hit_and_run_active_s", "1800".to_owned()),
         ("journal.retry_delay_s", "5".to_owned()),
         ("journal.keep_s", "3600".to_owned()),
-        ("access.audit_sync", "every-second".to_owned()),
         // Keeps the startup message visible.
         ("log.level", "error".to_owned()),
     ];
