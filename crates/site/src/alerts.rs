@@ -291,6 +291,6 @@ mod tests {
         let found = alerts(&down);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].affected, ["ledger"]);
-        assert!(found[0].detail.contains("Accounts stand still."), "{}", found[0].detail);
+        assert!(found[0].detail.contains("Accounts are not updated."), "{}", found[0].detail);
     }
 }
