@@ -34,7 +34,7 @@ export type Me = Schema<"Me">;
 export type MemberTorrent = Schema<"OwnTorrent">;
 export type Multiplier = Schema<"Multiplier">;
 export type OnlineCount = Schema<"PresenceCount">;
-export type OnlineUser = Schema<"OnlinePerson">;
+export type OnlineUser = Schema<"OnlineUser">;
 export type OperatorSession = Schema<"OperatorSession">;
 export type Overview = Schema<"Overview">;
 export type Peer = Schema<"Peer">;
@@ -43,7 +43,7 @@ export type PresenceSession = Schema<"Session">;
 export type QueueCounts = Schema<"QueueCounts">;
 export type QueueItem = Schema<"QueueItem">;
 /** Of this gateway, in memory; a `PresenceEvent` is from the stored history of one user. */
-export type RecentEvent = Schema<"PresenceOccurrence">;
+export type RecentEvent = Schema<"RecentPresenceEvent">;
 export type RemoteDevice = Schema<"RemoteDevice">;
 export type RiskEvent = Schema<"RiskEvent">;
 export type Stretch = Schema<"Stretch">;

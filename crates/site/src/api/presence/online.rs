@@ -26,27 +26,25 @@ pub(super) fn readable() -> Routes {
     Routes::new().routes(routes!(online)).routes(routes!(events))
 }
 
-/// Whom to show.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct OnlineQuery {
-    /// Only people of this status: online, away, busy, invisible (with `admin` only) or pending (here before a restart).
-    /// Everybody who is here if left out.
+    /// Only users with this status: online, away, busy, invisible (with `admin` only) or pending (online before a restart).
+    /// All if omitted.
     #[param(inline, value_type = Option<OnlineStatus>)]
     status: Option<String>,
-    /// Only people who have such a device here.
+    /// Only users with such a device on this gateway.
     #[param(value_type = Option<super::heartbeat::PlatformName>)]
     platform: Option<String>,
-    /// How many items, at the most.
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before; left out for the first page.
+    /// `next` of the previous page; omitted for the first page.
     #[param(pattern = "^[1-9][0-9]{0,18}$")]
     cursor: Option<String>,
 }
 
-/// Statuses of people who are here.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
@@ -58,29 +56,27 @@ enum OnlineStatus {
     Pending,
 }
 
-/// Somebody who is here.
+/// A user who is online
 #[derive(Serialize, ToSchema)]
-#[schema(as = OnlinePerson)]
-struct OnlineShown {
-    /// The user's number.
+#[schema(as = OnlineUser)]
+struct ListedOnlineUser {
     id: u64,
     /// online, away, busy, invisible or pending.
     #[schema(example = "online")]
     status: &'static str,
-    /// What they wrote beside it.
+    /// Status text.
     text: Option<String>,
-    /// Since when they are here, in seconds since 1970; null for who is pending, and to keys without `admin`, since it also
-    /// counts the time in which they hid.
+    /// Start of the presence, in seconds since 1970. Null while pending, and for keys without `admin`, because it includes
+    /// the time in which the user was invisible.
     since: Option<u32>,
-    /// Torrents they seed right now.
+    /// Torrents that the user seeds now.
     seeding: u32,
-    /// Torrents they leech right now.
+    /// Torrents that the user leeches now.
     leeching: u32,
-    /// Their devices.
     devices: Vec<OnlineDevice>,
 }
 
-/// A device of somebody who is here.
+/// A device of an online user
 #[derive(Serialize, ToSchema)]
 struct OnlineDevice {
     /// phone, computer or web.
@@ -94,19 +90,19 @@ struct OnlineDevice {
     status: &'static str,
 }
 
-impl OnlineShown {
-    fn of(person: &OnlineUser) -> OnlineShown {
-        let view = &person.view;
+impl ListedOnlineUser {
+    fn of(user: &OnlineUser) -> ListedOnlineUser {
+        let view = &user.view;
         let device = |device: &DeviceView| OnlineDevice {
             platform: device.platform.name(),
             state: device.app.name(),
             status: device.status.name(),
         };
-        OnlineShown {
+        ListedOnlineUser {
             id: view.user.get(),
             status: view.status.name(),
             text: view.text.as_deref().map(str::to_owned),
-            since: person.since.map(|at| at.0),
+            since: user.since.map(|at| at.0),
             seeding: view.seeding,
             leeching: view.leeching,
             devices: view.devices.iter().map(device).collect(),
@@ -114,24 +110,24 @@ impl OnlineShown {
     }
 }
 
-/// Who is here now
+/// List online users
 ///
-/// By their numbers. With several gateways these are the people of this one, while `/api/v1/presence/count` counts those
-/// of all. Who hides is shown to keys for `admin` only.
+/// In order of their ids. With several gateways, the users of this one; `/api/v1/presence/count` counts those of all.
+/// Invisible users are listed for keys with `admin` only.
 #[utoipa::path(
     get, path = "/api/v1/presence/online", tag = "presence",
     params(OnlineQuery),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "A page of them", body = Page<OnlineShown>),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "A page of users", body = Page<ListedOnlineUser>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn online(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     QueryParams(asked): QueryParams<OnlineQuery>,
-) -> Result<Json<Page<OnlineShown>>, Problem> {
+) -> Result<Json<Page<ListedOnlineUser>>, Problem> {
     let limit = page_limit(asked.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
     let is_admin = caller.scopes.allow(Scope::Admin);
     let status =
@@ -146,7 +142,7 @@ async fn online(
     let asked = OnlineFilter { status, platform, with_hidden: is_admin, after };
     let page = gateway_of(&site)?.hub.online_page(&asked, limit);
     Ok(Json(Page {
-        items: page.users.iter().map(OnlineShown::of).collect(),
+        items: page.users.iter().map(ListedOnlineUser::of).collect(),
         next: page.next.map(|user| user.to_string()),
     }))
 }
@@ -156,40 +152,28 @@ fn listed(name: &str) -> Option<Status> {
 }
 
 fn place(cursor: &str) -> Result<UserId, Problem> {
-    <UserId as PageCursor>::parse(cursor).ok_or_else(|| {
-        Problem::bad_request(
-            "cursor is not one of ours: send next_cursor of the page before, or leave it out",
-        )
-    })
+    <UserId as PageCursor>::parse(cursor)
+        .ok_or_else(|| Problem::bad_request("invalid cursor: send next of the previous page, or omit it"))
 }
 
-/// How many to show.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct EventsQuery {
-    /// How many items, at the most.
+    /// Maximum number of items.
     #[param(minimum = 1, maximum = 500, default = 100)]
     limit: Option<u32>,
 }
 
-/// What happened lately.
-#[derive(Serialize, ToSchema)]
-struct PresenceOccurrences {
-    /// The newest first.
-    #[schema(max_items = 500)]
-    items: Vec<PresenceOccurrence>,
-}
-
 /// A user joined, left or changed status.
 #[derive(Serialize, ToSchema)]
-struct PresenceOccurrence {
-    /// When, in milliseconds since 1970.
+#[schema(as = RecentPresenceEvent)]
+struct RecentPresenceEvent {
+    /// Milliseconds since 1970.
     at_ms: u64,
-    /// The user's number.
     user: u64,
     /// joined, left or status.
-    #[schema(value_type = OccurrenceEvent)]
+    #[schema(value_type = RecentEventKind)]
     event: &'static str,
     /// The status before.
     #[schema(example = "offline")]
@@ -197,28 +181,26 @@ struct PresenceOccurrence {
     /// The status after.
     #[schema(example = "online")]
     to: &'static str,
-    /// phone, computer or web; null where that is not known, as of a device that has gone. To keys without `admin`, null
-    /// for everybody who comes or goes.
+    /// phone, computer or web; null if unknown. For keys without `admin`, null in `joined` and `left`.
     #[schema(example = "web")]
     platform: Option<&'static str>,
-    /// Why. To keys without `admin`, `connect` for everybody who comes, and `close` for everybody who goes.
+    /// Cause. For keys without `admin`, `connect` in `joined` and `close` in `left`.
     #[schema(example = "connect")]
     cause: &'static str,
 }
 
-/// What happened to somebody.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 #[expect(dead_code, reason = "the names, for the description")]
-enum OccurrenceEvent {
+enum RecentEventKind {
     Joined,
     Left,
     Status,
 }
 
-impl PresenceOccurrence {
-    fn of(recent: &RecentEvent) -> PresenceOccurrence {
-        PresenceOccurrence {
+impl RecentPresenceEvent {
+    fn of(recent: &RecentEvent) -> RecentPresenceEvent {
+        RecentPresenceEvent {
             at_ms: recent.at_ms,
             user: recent.user.get(),
             event: recent.event.name(),
@@ -230,29 +212,31 @@ impl PresenceOccurrence {
     }
 }
 
-/// Who came, went and changed lately
+/// List recent presence events
 ///
-/// The last 500 of this gateway, since it began. To keys without `admin`, who hides has left, as it looks to everybody, and
-/// how somebody came or went is not told, since it would tell who hides.
+/// Up to 500 events of this gateway since its start, newest first; `next` is always null. For keys without `admin`, a user who
+/// becomes invisible has left, and platform and cause of joins and leaves are withheld, because they would reveal invisible
+/// users.
 #[utoipa::path(
     get, path = "/api/v1/presence/events", tag = "presence",
     params(EventsQuery),
     security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
-        (status = 200, description = "The newest first", body = PresenceOccurrences),
-        (status = "default", description = "What is wrong", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "The newest first", body = Page<RecentPresenceEvent>),
+        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn events(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
     QueryParams(asked): QueryParams<EventsQuery>,
-) -> Result<Json<PresenceOccurrences>, Problem> {
+) -> Result<Json<Page<RecentPresenceEvent>>, Problem> {
     let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
     if !(1..=KEPT_MAX as u32).contains(&limit) {
         return Err(Problem::bad_request(format!("limit is {limit}: it must be from 1 to {KEPT_MAX}")));
     }
     let is_admin = caller.scopes.allow(Scope::Admin);
     let recent_events = gateway_of(&site)?.hub.recent_events(limit as usize, is_admin);
-    Ok(Json(PresenceOccurrences { items: recent_events.iter().map(PresenceOccurrence::of).collect() }))
+    let items = recent_events.iter().map(RecentPresenceEvent::of).collect();
+    Ok(Json(Page { items, next: None }))
 }
