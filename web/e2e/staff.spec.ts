@@ -141,7 +141,7 @@ test("a .torrent file is uploaded; invalid ones are refused, public ones need co
   await expect(row(page, "An uploaded film")).toContainText("121 KiB");
   await choose("b.torrent", Buffer.from("no torrent at all"));
   await add.click();
-  await expect(page.getByText("this is not a torrent", { exact: false })).toBeVisible();
+  await expect(page.getByText("not a torrent file", { exact: false })).toBeVisible();
   await choose("c.torrent", torrentFile("A public film", false));
   await add.click();
   const question = page.getByRole("dialog", { name: /not private/ });

@@ -137,14 +137,13 @@ impl Environment {
         let (site_port, tracker_port, tracker_site_port) = (free_port(), free_port(), free_port());
         let path = |name: &str| folder.path().join(name).display().to_string();
         let mut common = variables.clone();
-        let quick = [("ROLLCALL_JOURNAL__READ_WAIT_MS", "200"), ("ROLLCALL_JOURNAL__RETRY_DELAY_S", "0")];
+        let quick = [("ROLLCALL_JOURNAL__RETRY_DELAY_S", "0")];
         common
             .extend(quick.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let site = [
             ("ROLLCALL_SITE__ADDR", format!("127.0.0.1:{site_port}")),
             ("ROLLCALL_SITE__TLS_CERT_FILE", path("site.pem")),
             ("ROLLCALL_SITE__TLS_KEY_FILE", path("site.key")),
-            ("ROLLCALL_SITE__VERIFY_AUDIT_EVERY", "1".to_owned()),
         ];
         let tracker = [
             ("ROLLCALL_TRACKER__HTTP_ADDR", format!("127.0.0.1:{tracker_port}")),
