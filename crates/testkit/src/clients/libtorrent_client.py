@@ -12,6 +12,7 @@ It ends when its standard input does.
 
 import json
 import sys
+import time
 
 try:
     import libtorrent
@@ -64,6 +65,17 @@ class Complaints:
         return self.last
 
 
+def is_announcing(torrent):
+    endpoints = [endpoint for tracker in torrent.trackers() for endpoint in tracker.get("endpoints", [])]
+    return any(state.get("updating") for endpoint in endpoints for state in endpoint.get("info_hashes", []))
+
+
+def wait_until_idle(torrent):
+    deadline = time.monotonic() + 15
+    while is_announcing(torrent) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 def main():
     session, torrent = start(json.loads(sys.argv[1]))
     complaints = Complaints()
@@ -75,6 +87,8 @@ def main():
         elif command == "reannounce":
             torrent.force_reannounce(0, -1, libtorrent.reannounce_flags_t.ignore_min_interval)
         elif command == "leave":
+            # The "stopped" of a pause is not sent while another announce has no reply yet.
+            wait_until_idle(torrent)
             session.pause()
         print(json.dumps(answer), flush=True)
 
