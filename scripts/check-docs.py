@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 # The levels that were reached. They only go down.
-VAGUE_WORDS_MAX = {"crates/*/src": 47, "web/src": 0, "documents": 0}
+VAGUE_WORDS_MAX = {"crates/*/src": 26, "web/src": 0, "documents": 0}
 WORDS_MAX = {"README.md": 1500, "ARCHITECTURE.md": 3500}
 
 VAGUE = re.compile(r"\b(somebody|nobody|whoever|everybody|anybody|someone|whom)\b", re.IGNORECASE)

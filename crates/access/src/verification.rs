@@ -52,7 +52,7 @@ pub enum OnVerifyFailure {
     /// Those on the whitelist, and those with an expired positive answer.
     #[default]
     KnownOnly,
-    /// None, also not those on the whitelist.
+    /// None, not even those on the whitelist.
     Refuse,
 }
 

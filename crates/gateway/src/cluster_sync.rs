@@ -10,7 +10,7 @@
 //!   the gateway that made it.
 //! - A remote session is shown no longer than its gateway's last entry is valid: the record is read again in time, or
 //!   the user becomes pending.
-//! - Without Redis none of this exists, and nothing is paid for it.
+//! - Without Redis these tasks do not run and nothing is allocated.
 //!
 //! # Layout
 //!
@@ -93,7 +93,7 @@ impl Default for SyncSettings {
 pub(crate) struct ClusterSync {
     pub(crate) store: Arc<ClusterStore>,
     settings: SyncSettings,
-    /// The shard that is first rotates.
+    /// Index of the shard that the next round starts with.
     next_shard: AtomicUsize,
     dirty_added: Notify,
     /// The store fenced a write: membership is lost, whatever the list of nodes says.

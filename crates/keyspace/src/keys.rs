@@ -288,7 +288,7 @@ mod tests {
             assert_eq!(slot_of(name.as_bytes()), slot_of(b"pt:passkeys"), "{name}");
         }
         let odd = BaseNames { whitelist: "{}x".to_owned(), ..BaseNames::default() };
-        assert!(KeyNames::new(&odd, Mode::Cluster).unwrap_err().to_string().contains("braces"));
+        assert!(KeyNames::new(&odd, Mode::Cluster).unwrap_err().to_string().contains("slot"));
         let taken = BaseNames { whitelist: "tracker:traffic".to_owned(), ..BaseNames::default() };
         assert!(KeyNames::new(&taken, Mode::Single).is_err());
     }

@@ -308,16 +308,16 @@ impl Intake {
 
     /// Sleeps and keeps the consumer alive. True at shutdown.
     pub(super) async fn wait(&self, length: Duration) -> bool {
-        let mut sleep_while_paused = length;
+        let mut remaining = length;
         loop {
-            let nap = sleep_while_paused.min(KEEP_ALIVE_EVERY);
+            let nap = remaining.min(KEEP_ALIVE_EVERY);
             if self.shared.sleep(nap).await {
                 return true;
             }
             // While the journal is unavailable, no process can declare this consumer dead either.
             let _ = self.shared.journal.keep_alive(self.lane, &self.shared.group(), &self.name).await;
-            sleep_while_paused -= nap;
-            if sleep_while_paused.is_zero() {
+            remaining -= nap;
+            if remaining.is_zero() {
                 return false;
             }
         }

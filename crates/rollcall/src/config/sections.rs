@@ -73,7 +73,7 @@ config_section! {
         trusted_proxies: Vec<IpNet> = Vec::new(),
         /// Headers in which trusted proxies send the client address. The first one present counts.
         forwarded_headers: Vec<HeaderName> = default_forwarded_headers(),
-        /// Requires the PROXY protocol (version 1 or 2) on connections from trusted proxies.
+        /// If true, connections from trusted proxies must start with a PROXY header (version 1 or 2).
         proxy_protocol: bool = false,
         /// Lets several servers on this machine listen on the same addresses (SO_REUSEPORT). Each needs its own data folder,
         /// and all of them the same Redis. Not needed for "rollcall serve --take-over".
@@ -147,8 +147,8 @@ config_section! {
         consumers: u32 [1..=64] = 1,
         /// Entries in a batch. Reloaded by SIGHUP.
         batch_max: u32 [1..=10_000] = 1000,
-        /// Hit-and-run: a user who leeched a torrent and left after less activity on it in all. The same rule applies to
-        /// t:u:<user>:hnr in Redis. 0 disables it.
+        /// Hit-and-run: a user who leeched a torrent and stopped after less than this total time active on it. The same rule
+        /// applies to t:u:<user>:hnr in Redis. 0 disables it.
         hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,
     }
 }
@@ -186,8 +186,7 @@ config_section! {
         /// How long an invalid passkey is cached. A passkey added to the whitelist after a refusal works when this has passed.
         cache_invalid_s: u32 [1..=DAY_S] = 5,
         /// First id for external users: users known only by passkey, who get an account when they announce. Choose it above all
-        /// ids of the site. An id below it that the endpoint reports with another passkey is the same user, with the same account
-        /// and the same state.
+        /// ids of the site. If the endpoint reports one id below it for two passkeys, both are the same user.
         adopted_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
         /// File of the audit trail, relative to the data folder.
         audit_file: PathBuf = PathBuf::from("logs/audit.log"),
