@@ -8,7 +8,7 @@ use crate::{Site, text_of};
 fn the_printed_file_is_valid_and_changes_nothing() {
     let site = Site::new();
     let printed = site.text(&["config", "print"]);
-    assert!(printed.contains("# How often clients are asked to announce.\n"), "{printed}");
+    assert!(printed.contains("# Announce interval of clients.\n"), "{printed}");
     assert!(printed.contains("\nannounce_interval_s = 1800\n"), "{printed}");
     assert!(printed.contains("\nhttp_addr = \"127.0.0.1:6969,[::1]:6969\"\n"), "{printed}");
     let file = site.write("rollcall.toml", printed);
