@@ -322,7 +322,7 @@ pub struct WebhookCounters {
     /// Attempts, by outcome.
     pub attempts: ByKind<WebhookOutcome>,
     pub attempt_seconds: Histogram,
-    /// Deliveries that failed for good (gateway.webhook_give_up_s).
+    /// Deliveries that failed for good, after a day of retries.
     pub given_up: Counter,
     /// Messages in memory that are not delivered yet.
     pub waiting: Level,

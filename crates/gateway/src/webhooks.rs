@@ -265,7 +265,7 @@ impl Webhooks {
         }
         for delivery in failed_deliveries {
             counters.given_up.increment();
-            warn!(user = %delivery.user, delivery = delivery.delivery_id(), reason = %failure, "webhook delivery failed for good: older than gateway.webhook_give_up_s");
+            warn!(user = %delivery.user, delivery = delivery.delivery_id(), reason = %failure, "webhook delivery failed for good: no retries left");
         }
     }
 

@@ -207,7 +207,7 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
         .measured(&[], &webhooks.attempt_seconds.snapshot());
     page.counter(
         "rollcall_webhook_failed_total",
-        "Webhook deliveries that failed for good (gateway.webhook_give_up_s).",
+        "Webhook deliveries that failed for good, after a day of retries.",
     )
     .is(webhooks.given_up.get());
     page.gauge("rollcall_webhook_waiting", "Webhooks in memory that are not delivered yet.")
