@@ -55,7 +55,7 @@ pub enum ConfigError {
     },
     /// Keys that contradict each other.
     #[error("{problem}{}", SetIn(origins))]
-    InvalidValue {
+    Conflict {
         /// Names the keys, their values and the remedy.
         problem: String,
         /// Empty for keys at their defaults.

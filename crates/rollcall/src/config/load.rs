@@ -1,7 +1,6 @@
 //! Loading: defaults, then file, then environment, then flags. Each overrides the one before.
 
 use std::ffi::OsString;
-use std::ops::Not;
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
@@ -79,7 +78,7 @@ impl Sources {
         }
         if let Some(misfit) = validate::find_conflict(&config) {
             let origins = misfit.keys.iter().filter_map(|key| config.set_by.get(*key).cloned()).collect();
-            return Err(ConfigError::InvalidValue { problem: misfit.problem, origins });
+            return Err(ConfigError::Conflict { problem: misfit.problem, origins });
         }
         Ok(config)
     }
@@ -177,7 +176,7 @@ fn apply_redis_parts(config: &mut Config, environment: &[(String, String)]) -> R
         ));
     }
     let port = value_of("REDIS_PORT").unwrap_or("6379");
-    if port.parse::<u16>().is_ok_and(|port| port > 0).not() {
+    if !port.parse::<u16>().is_ok_and(|port| port > 0) {
         return Err(reject("REDIS_PORT", port, "a port number"));
     }
     let db = value_of("REDIS_DB").unwrap_or("0");
@@ -185,7 +184,7 @@ fn apply_redis_parts(config: &mut Config, environment: &[(String, String)]) -> R
         return Err(reject("REDIS_DB", db, "the number of a database"));
     }
     if let Some(set_by) = config.set_by.get("redis.url").cloned() {
-        return Err(ConfigError::InvalidValue {
+        return Err(ConfigError::Conflict {
             problem: "redis.url and REDIS_HOST are both set: keep one of them".to_owned(),
             origins: vec![set_by, origin_of("REDIS_HOST")],
         });
