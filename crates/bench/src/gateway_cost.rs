@@ -31,10 +31,14 @@ use heartbeats::{HeartbeatPlan, Heartbeats};
 use memory::{MemoryPlan, SessionMemory};
 use testbed::{Side, Sides};
 
-/// DESIGN: user-space memory of an idle session, at most.
+/// User-space bytes of an idle session.
 const MEMORY_BUDGET: Budget = Budget::FigureAtMost(4096.0);
-/// DESIGN: p99 of the notification latency in milliseconds, at most.
+/// p99 of the notification latency in milliseconds.
 const NOTIFY_BUDGET: Budget = Budget::FigureAtMost(100.0);
+/// Connects with a snapshot: ratio to upgrades of a bare WebSocket server.
+const CONNECT_BUDGET: Budget = Budget::RatioAtLeast(0.5);
+/// Heartbeats: ratio to echoes of a bare WebSocket server.
+const HEARTBEAT_BUDGET: Budget = Budget::RatioAtLeast(0.7);
 /// Friends of each user, where friends are part of the measurement.
 const FRIENDS: u32 = 10;
 
@@ -144,6 +148,7 @@ fn memory_rows([alone, befriended, bare]: &[SessionMemory; 3]) -> [Row; 3] {
     let per_core = |memory: &SessionMemory| 1e9 / memory.connect_cpu_ns.max(1.0);
     let connects = Row::plain("connects per second of a core", per_core(befriended), "/s")
         .against(per_core(bare), per_core(befriended) / per_core(bare))
+        .judged_by(CONNECT_BUDGET)
         .noting(format!(
             "by the server's processor time, from the TCP handshake to the snapshot of {FRIENDS} friends; limit = upgrades \
              of the bare server"
@@ -174,7 +179,7 @@ fn close_latency_rows(close_latency: &CloseLatency) -> [Row; 2] {
 
 fn heartbeat_row(heartbeats: &Heartbeats) -> Row {
     let (ours, bare) = (heartbeats.per_s(), heartbeats.bare_per_s());
-    Row::plain("heartbeats per second of a core", ours, "/s").against(bare, ours / bare).noting(format!(
+    Row::plain("heartbeats per second of a core", ours, "/s").against(bare, ours / bare).judged_by(HEARTBEAT_BUDGET).noting(format!(
         "by the server's processor time for a ping and its answer, {} sessions pinged once a second; limit = messages \
          and their echoes of the bare server at the same rate",
         heartbeats.sessions

@@ -66,7 +66,7 @@ struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
     /// Run only measurements whose name contains this: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
-    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, layout, queue, nodes-delay, nodes-warm-start,
+    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, mirror, queue, nodes-delay, nodes-warm-start,
     /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out, presence-redis
     #[arg(long, value_name = "NAME")]
     only: Option<String>,

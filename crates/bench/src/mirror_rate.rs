@@ -70,8 +70,8 @@ impl Directory for NoLookup {
 pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<MirrorRate, BenchError> {
     need_redis()?;
     let name = match kind {
-        TrafficKind::Steady => "layout, heartbeats",
-        TrafficKind::Changing => "layout, every entry a change",
+        TrafficKind::Steady => "mirror, heartbeats",
+        TrafficKind::Changing => "mirror, every entry a change",
     };
     let server = plan.cores.on_server(RedisServer::start)?;
     let traffic = Traffic::new(plan.clients, kind);
@@ -114,7 +114,7 @@ pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<MirrorRate, Ben
         )
         .noting("those that scripts run included, by INFO commandstats".to_owned()),
         Row::plain(format!("{name}: memory in Redis"), memory, "bytes per peer").noting(
-            "all keys of the layout and ours, ten peers a torrent and ten a user, all active".to_owned(),
+            "all keys of the mirror and ours, ten peers a torrent and ten a user, all active".to_owned(),
         ),
     ];
     Ok(MirrorRate { comparison, rows })

@@ -72,7 +72,7 @@ pub(super) fn measure(
     if !binary.is_file() {
         return Err(BenchError::NoServer(binary.to_owned()));
     }
-    let mut stage = Stage::begin("announces, with and without the layout", u64::from(rounds) + 1);
+    let mut stage = Stage::begin("announces, with and without the mirror", u64::from(rounds) + 1);
     let mut with = Side::start(binary, population, cores, true)?;
     let mut without = Side::start(binary, population, cores, false)?;
     let requests = HttpRequests::new(population, &with.address().to_string());
@@ -185,7 +185,7 @@ impl Mirrored {
             Row::plain(what, middle(&self.with, figure), unit).against(middle(&self.without, figure), ratio)
         };
         [
-            row("announces with journal and layout in Redis", "/s", |round| round.announces_per_s).noting(
+            row("announces with journal and mirror in Redis", "/s", |round| round.announces_per_s).noting(
                 "limit = the same with mirror.enabled = false; over HTTP, tracker, views and Redis on one core",
             ),
             row("the tracker's time for it", "ns", |round| round.tracker_ns)
