@@ -14,7 +14,6 @@
 use database::copy::CopyTransaction;
 use database::{Database, Migrations};
 use domain::Passkey;
-use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
@@ -49,13 +48,17 @@ use tables::{Tables, Transaction};
 const BULK_ROWS: usize = 500;
 /// Rows per page when all rows are read.
 pub(crate) const PAGE_ROWS: u32 = 4096;
-/// Other crates have their own migrations in the same database.
-const MIGRATIONS_TABLE: &str = "access_migrations";
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
-static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
-pub static MIGRATIONS: Migrations<'static> =
-    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
+pub static MIGRATIONS: Migrations = database::migrations!("access_migrations" in "migrations":
+    each "0001_users_torrents_clients",
+    each "0002_passkeys",
+    each "0003_api_keys",
+    each "0004_vouched_users",
+    each "0005_slots_and_moderation",
+    each "0006_api_sessions",
+    each "0007_names_and_sandbox",
+    each "0008_pending_torrents",
+    each "0009_installation",
+);
 
 /// Clones share the connection pool.
 #[derive(Clone, Debug)]

@@ -98,7 +98,7 @@ pub mod run;
 mod run_encoding;
 pub mod settle;
 pub mod spans;
-mod sql;
+mod table;
 pub mod sums;
 mod varint;
 

@@ -17,7 +17,6 @@ use ledger::{
     ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
 };
 
-use sqlx::migrate::Migrator;
 
 use support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
 use support::{Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with};
@@ -458,11 +457,7 @@ async fn l2_l4_l5_an_announce_to_three_nodes_at_once_counts_once(place: Place) {
 
 /// The tables before runs had reported sums.
 async fn open_as_it_was(place: &Place) {
-    let first =
-        |all: &Migrator| Migrator { migrations: all.migrations[..1].to_vec().into(), ..Migrator::DEFAULT };
-    let Migrations { table, sqlite, postgres, mysql } = ledger::MIGRATIONS;
-    let (sqlite, postgres, mysql) = (first(sqlite), first(postgres), first(mysql));
-    let migrations = Migrations { table, sqlite: &sqlite, postgres: &postgres, mysql: &mysql };
+    let migrations = Migrations { list: &ledger::MIGRATIONS.list[..1], ..ledger::MIGRATIONS };
     database::migrate(&Database::open(&place.url).await.unwrap(), migrations).await.unwrap();
 }
 

@@ -5,7 +5,7 @@
 use database::Database;
 use sqlx::{MySql, MySqlPool, PgPool, QueryBuilder};
 
-use super::MIGRATIONS_TABLE;
+use super::MIGRATIONS;
 use crate::error::AccessError;
 
 /// Tables of the first migration, and later ones whose migration would not fail if they existed.
@@ -49,7 +49,7 @@ async fn postgres(pool: &PgPool) -> Result<Option<String>, sqlx::Error> {
         return Ok(None);
     }
     let is_migrated: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
-        .bind(MIGRATIONS_TABLE)
+        .bind(MIGRATIONS.table)
         .fetch_one(pool)
         .await?;
     Ok(occupied.filter(|_| !is_migrated))
@@ -70,7 +70,7 @@ async fn mysql(pool: &MySqlPool) -> Result<Option<String>, sqlx::Error> {
     let migrations: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = ?",
     )
-    .bind(MIGRATIONS_TABLE)
+    .bind(MIGRATIONS.table)
     .fetch_one(pool)
     .await?;
     Ok(occupied.filter(|_| migrations == 0))

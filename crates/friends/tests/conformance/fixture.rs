@@ -1,10 +1,9 @@
 //! Each test has its own database.
 
-use database::Database;
+use database::{Database, Session, SqlError};
 use domain::{UnixTime, UserId};
 use friends::{FriendStore, FriendsSettings};
 use presence::{Audience, Privacy};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
 
@@ -77,14 +76,7 @@ impl Fixture {
 
     /// A connection without this crate's code, as a site has it.
     pub async fn raw(&self) -> Raw {
-        match self {
-            Fixture::Sqlite(_) => {
-                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(self.path());
-                Raw::Sqlite(options.connect().await.unwrap())
-            }
-            Fixture::Postgres(url) => Raw::Postgres(PgConnection::connect(url).await.unwrap()),
-            Fixture::MariaDb(url) => Raw::MariaDb(MySqlConnection::connect(url).await.unwrap()),
-        }
+        Raw(Database::open(&self.url()).await.unwrap().session().await.unwrap())
     }
 
     /// How a site begins a write transaction.
@@ -98,20 +90,11 @@ impl Fixture {
 }
 
 /// A site's own connection.
-pub enum Raw {
-    Sqlite(SqliteConnection),
-    Postgres(PgConnection),
-    MariaDb(MySqlConnection),
-}
+pub struct Raw(Session);
 
 impl Raw {
-    pub async fn try_execute(&mut self, sql: &str) -> Result<(), sqlx::Error> {
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match self {
-            Raw::Sqlite(connection) => sql.execute(connection).await.map(|_| ()),
-            Raw::Postgres(connection) => sql.execute(connection).await.map(|_| ()),
-            Raw::MariaDb(connection) => sql.execute(connection).await.map(|_| ()),
-        }
+    pub async fn try_execute(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.0.batch(sql).await
     }
 
     pub async fn execute(&mut self, sql: &str) {
@@ -119,13 +102,9 @@ impl Raw {
     }
 
     pub async fn count(&mut self, table: &str) -> i64 {
-        let sql = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-        match self {
-            Raw::Sqlite(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
-            Raw::Postgres(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
-            Raw::MariaDb(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
-        }
-        .unwrap()
+        let count: Option<i64> =
+            self.0.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
+        count.unwrap()
     }
 }
 

@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use database::{Schema, SqliteDatabase, migrate_sqlite};
+use database::{Kind, Migrations, Schema, SqliteDatabase, migrate_sqlite};
 use domain::{InfoHash, Passkey, UnixTime};
-use sqlx::migrate::Migrator;
 use sqlx::{Sqlite, SqliteConnection, Transaction};
 
 use super::fold::{Change, UserChanges};
@@ -17,12 +16,11 @@ use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Cursor, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/activity");
-const MIGRATIONS_TABLE: &str = "activity_migrations";
+static MIGRATIONS: Migrations = database::migrations!("activity_migrations" in "migrations/activity": sqlite "0001_activity", sqlite "0002_until");
 
 /// The schema that this version requires.
 pub fn schema() -> Schema {
-    Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
+    MIGRATIONS.schema(Kind::Sqlite)
 }
 
 /// Precedes every torrent of a list.
@@ -39,7 +37,7 @@ type ClientsRow = (Vec<u8>, Vec<u8>);
 impl SqliteActivity {
     /// Migrates the file.
     pub(super) async fn new(database: SqliteDatabase) -> Result<Self, ViewsError> {
-        migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS).await?;
+        migrate_sqlite(&database, MIGRATIONS).await?;
         Ok(SqliteActivity { database })
     }
 
