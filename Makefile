@@ -38,10 +38,15 @@ web: ## build the dashboard into web/dist, if its sources have changed (needs No
 	./scripts/web.sh
 
 test: toolchain ## install what the tests need, then check documents, format and lints, and run every test
+	@echo "step 1 of 5: install what the build needs"
 	./scripts/install-test-needs.sh --to-build
+	@echo "step 2 of 5: check the documents"
 	./scripts/check-docs.py
+	@echo "step 3 of 5: build the dashboard"
 	./scripts/web.sh
+	@echo "step 4 of 5: check the format"
 	cargo fmt --all --check
+	@echo "step 5 of 5: build, lint and run every test; beside the build, install what the tests need and check the dashboard"
 	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint \
 	  --meanwhile "./scripts/install-test-needs.sh && npm --prefix web run --silent check"
 
