@@ -207,7 +207,7 @@ impl From<AccessError> for Problem {
             | AccessError::BadSearch(_) => Problem::bad_request(error.to_string()),
             AccessError::NotRotatable(_)
             | AccessError::UserIdExternal { .. }
-            | AccessError::PasskeyExternal { .. } => Problem::conflict("adopted", error.to_string()),
+            | AccessError::PasskeyExternal { .. } => Problem::conflict("external_user", error.to_string()),
             AccessError::Unpublished(_) => Problem::changed_not_notified(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),

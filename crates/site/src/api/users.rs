@@ -58,8 +58,8 @@ struct UserJson {
     passkey: Option<String>,
     /// Whether announces are accepted.
     enabled: bool,
-    /// Whether this is an external user: admitted by the whitelist or the verification endpoint.
-    vouched: bool,
+    /// Whether this is an external user: admitted by the passkey whitelist or the verify endpoint.
+    external: bool,
     /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
     created_at: u32,
@@ -72,7 +72,7 @@ impl UserJson {
             name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
             enabled: user.enabled,
-            vouched: user.is_external,
+            external: user.is_external,
             leech_slots: user.leech_slots.to_number(),
             created_at: user.created_at.0,
         }

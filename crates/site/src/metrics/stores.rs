@@ -197,7 +197,7 @@ impl Source for Audit {
             ),
             (
                 "rollcall_audit_repairs_total",
-                "Incomplete records found at the end of the audit trail.",
+                "Half-written lines found at the end of the audit trail, and recorded.",
                 counters.repairs.get(),
             ),
         ] {

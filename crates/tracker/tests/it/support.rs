@@ -274,7 +274,7 @@ impl TestTracker {
     }
 
     pub fn scrape(&self, torrent: &InfoHash) -> SwarmCounts {
-        let hash = testkit::announce::percent_encode(&torrent.0);
+        let hash = domain::percent::encode(&torrent.0);
         let reply = self.get(&format!("/{}/scrape?info_hash={hash}", passkey(9)));
         SwarmCounts::decode(&reply.body, torrent).unwrap().unwrap_or_default()
     }

@@ -35,7 +35,7 @@ fn users_are_added_listed_page_by_page_and_looked_up() {
         assert_eq!(added.status(), 201);
         let user = added.json();
         assert_eq!(
-            (&user["id"], &user["enabled"], &user["vouched"]),
+            (&user["id"], &user["enabled"], &user["external"]),
             (&(id * 10).into(), &true.into(), &false.into())
         );
         assert_eq!(user["passkey"], format!("{id:032x}"), "upper case is taken as lower case (W1)");
