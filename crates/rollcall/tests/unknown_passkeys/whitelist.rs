@@ -24,7 +24,7 @@ fn w4_a_whitelisted_passkey_announces_over_http_and_udp_and_gets_an_account() {
     assert_eq!(reply.failure_reason, None);
     wait_uploaded(&server, ADOPTED, "5000");
     let users = server.cli(&["user", "list"]);
-    let adopted: Vec<_> = users["users"].as_array().unwrap().iter().map(|user| &user["adopted"]).collect();
+    let adopted: Vec<_> = users["users"].as_array().unwrap().iter().map(|user| &user["external"]).collect();
     assert_eq!(adopted, [&json!(false), &json!(true), &json!(true)]);
 }
 
@@ -157,7 +157,7 @@ fn an_external_user_who_is_added_as_a_user_keeps_the_account() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains(&format!("--id {ADOPTED}")), "{said}");
     let own = server.cli(&["user", "add", "--id", &ADOPTED.to_string(), "--passkey", &passkey]);
-    assert_eq!((&own["id"], &own["adopted"]), (&json!(ADOPTED), &json!(false)));
+    assert_eq!((&own["id"], &own["external"]), (&json!(ADOPTED), &json!(false)));
     server.cli(&["passkey", "remove", &passkey]);
     assert_eq!(server.cli(&["user", "show", &ADOPTED.to_string()])["uploaded"], "700");
     eventually("the user to need no whitelist", PATIENCE, || {
@@ -174,5 +174,5 @@ fn w2_passkey_check_uses_the_whitelist_for_external_users() {
     assert_eq!(server.cli(&["passkey", "check", &passkey])["valid"], true);
     server.cli(&["passkey", "remove", &passkey]);
     let checked = server.try_cli(&["passkey", "check", &passkey]);
-    assert_eq!(checked.status.code(), Some(1), "the account alone lets nobody in");
+    assert_eq!(checked.status.code(), Some(1), "an account alone does not admit its passkey");
 }

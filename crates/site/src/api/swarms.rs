@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 use super::torrents_by_id;
 use crate::app::Routes;
 use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::ranking::{PageRequest, RankedBy, Ranking, RankingCursor};
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
@@ -195,10 +195,8 @@ impl std::fmt::Display for RankingCursor {
 /// Pages of one ranking are consistent: counts are those of the first page, for about five minutes.
 #[utoipa::path(
     get, path = "/api/v1/swarms", tag = "torrents", params(SwarmParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page", body = SwarmPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(

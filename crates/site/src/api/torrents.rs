@@ -29,7 +29,7 @@ use super::figures::FiguresJson;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
 use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, plain_number, slots, whole};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn read_routes() -> Routes {
@@ -202,10 +202,8 @@ async fn find(site: &Site, id_or_hash: &str) -> Result<Torrent, Problem> {
 /// List torrents
 #[utoipa::path(
     get, path = "/api/v1/torrents", tag = "torrents", params(PageParams<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, sorted by id", body = Page<TorrentJson>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -223,10 +221,8 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}", tag = "torrents",
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentDetails),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -244,10 +240,8 @@ async fn show(
 /// Add a torrent
 #[utoipa::path(
     post, path = "/api/v1/torrents", tag = "torrents", request_body = CreateTorrent,
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -294,10 +288,8 @@ async fn add(
 #[utoipa::path(
     patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = UpdateTorrent,
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
@@ -321,10 +313,8 @@ async fn change(
 #[utoipa::path(
     delete, path = "/api/v1/torrents/{id}", tag = "torrents",
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "Removed"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(

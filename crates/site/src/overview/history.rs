@@ -76,7 +76,7 @@ impl History {
         let (tracker, gateway) = (overview.tracker.as_ref(), overview.gateway.as_ref());
         self.points.push_back(HistoryPoint {
             at: now.0,
-            online: overview.people.as_ref().map(|people| people.online),
+            online: overview.presence.as_ref().map(|presence| presence.online),
             seeders: tracker.map(|tracker| tracker.seeders),
             leechers: tracker.map(|tracker| tracker.leechers),
             announces_per_s: tracker.map(|_| rate(|sample| sample.announces)),
@@ -99,7 +99,7 @@ mod tests {
             version: String::new(),
             node: String::new(),
             started_at: 0,
-            people: None,
+            presence: None,
             gateway: None,
             tracker: None,
             journal: None,

@@ -19,7 +19,7 @@ pub struct Overview {
     pub started_at: u32,
     /// Online users over all gateways; null without a gateway.
     #[schema(value_type = Option<PresenceCount>)]
-    pub(crate) people: Option<PresenceCount>,
+    pub(crate) presence: Option<PresenceCount>,
     /// Null without a gateway.
     pub gateway: Option<GatewayOverview>,
     /// Null without a tracker.

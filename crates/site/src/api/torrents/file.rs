@@ -20,7 +20,7 @@ use crate::api::whitelist::next_chunk;
 use crate::api::{Change, recorded_with};
 use crate::app::Routes;
 use crate::extract::QueryParams;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
@@ -53,10 +53,8 @@ const fn yes() -> bool {
 #[utoipa::path(
     post, path = "/api/v1/torrents/file", tag = "torrents", params(FileParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn upload(

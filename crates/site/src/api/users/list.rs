@@ -24,7 +24,7 @@ use crate::api::figures::FiguresJson;
 use crate::api::presence::gateway_of;
 use crate::app::Routes;
 use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 use crate::user_ranking::{PageRequest, SortedBy, UserCursor, UserRanking, UserRankingPage, UserRow};
@@ -246,10 +246,8 @@ impl Search {
 /// Sorted by id by default. Other orders and states lag by a few seconds; the figures on a page are current.
 #[utoipa::path(
     get, path = "/api/v1/users", tag = "users", params(UserListParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page", body = UserPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
