@@ -185,18 +185,7 @@ mod tests {
     }
 
     fn overview(journal: Option<JournalOverview>, health: Vec<DependencyHealth>) -> Overview {
-        Overview {
-            at_ms: 0,
-            version: String::new(),
-            node: String::new(),
-            started_at: 0,
-            presence: None,
-            gateway: None,
-            tracker: None,
-            journal,
-            health,
-            alerts: Vec::new(),
-        }
+        Overview { journal, health, ..Overview::default() }
     }
 
     fn observed(overview: &Overview) -> Observed<'_> {

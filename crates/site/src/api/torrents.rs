@@ -249,11 +249,7 @@ async fn add(
     Extension(caller): Extension<Authenticated>,
     JsonBody(body): JsonBody<CreateTorrent>,
 ) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
-    if body.name.chars().count() > TORRENT_NAME_CHARS_MAX || body.name.contains('\0') {
-        return Err(Problem::bad_request(format!(
-            "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
-        )));
-    }
+    check_name(&body.name)?;
     let total_bytes = body.total_bytes.as_deref().unwrap_or("0").parse();
     let new = NewTorrent {
         id: body.id.map(torrent_id).transpose()?,
@@ -269,19 +265,38 @@ async fn add(
         })?,
         created_at: site.parts.clock.now(),
     };
-    let change =
-        Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
+    add_recorded(&site, &caller, new, body.approved.unwrap_or(true)).await
+}
+
+async fn add_recorded(
+    site: &Site,
+    caller: &Authenticated,
+    new: NewTorrent,
+    is_approved: bool,
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
+    let change = Change::new("torrent.add", Subject::torrent(new.id))
+        .with("infohash", new.info_hash.to_string())
+        .with("name", new.name.as_str());
     let adding = async {
-        match body.approved.unwrap_or(true) {
+        match is_approved {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
     };
-    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
+    let torrent = recorded_with(site, caller, change, adding, |record, torrent| {
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, site))))
+}
+
+fn check_name(name: &str) -> Result<(), Problem> {
+    match name.chars().count() > TORRENT_NAME_CHARS_MAX || name.contains('\0') {
+        true => Err(Problem::bad_request(format!(
+            "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Update a torrent

@@ -93,25 +93,10 @@ impl History {
 mod tests {
     use super::*;
 
-    fn empty() -> Overview {
-        Overview {
-            at_ms: 0,
-            version: String::new(),
-            node: String::new(),
-            started_at: 0,
-            presence: None,
-            gateway: None,
-            tracker: None,
-            journal: None,
-            health: Vec::new(),
-            alerts: Vec::new(),
-        }
-    }
-
     #[test]
     fn an_hour_is_kept_in_steps_of_ten_seconds() {
         let mut history = History::default();
-        let overview = empty();
+        let overview = Overview::default();
         for second in 0..4_000_u32 {
             history.record(second.into(), UnixTime(1_000 + second), CounterSample::default(), &overview);
         }

@@ -8,6 +8,7 @@ use crate::health::DependencyHealth;
 
 /// State of the server, computed once a second.
 #[derive(Clone, Serialize, ToSchema)]
+#[cfg_attr(test, derive(Default))]
 pub struct Overview {
     /// Unix milliseconds.
     pub at_ms: u64,
