@@ -158,6 +158,9 @@ fn the_api_page_is_in_the_language_of_the_link_or_of_the_browser() {
     };
     let (language, english) = page("/docs");
     assert!(language == "en" && english.contains("<p class=\"summary\">List users</p>"), "{language}");
+    let (_, user_page) = english.split_once("<h4>ListedUser</h4>").unwrap();
+    let fields = &user_page[..user_page.find("</table>").unwrap()];
+    assert!(fields.contains("<code>passkey</code>") && fields.contains("<code>ratio</code>"), "{fields}");
     let (language, chinese) = page("/docs?lang=zh");
     assert_eq!(language, "zh-CN");
     for text in ["<html lang=\"zh-CN\">", "<h2 id=\"users\">用户</h2>", "<p class=\"summary\">列出用户</p>"]

@@ -196,14 +196,15 @@ fn write_schema(page: &mut String, schema: &Json, docs: &Docs<'_>) {
         }
         return;
     }
-    let Some(fields) = schema["properties"].as_object() else {
+    let fields = fields_of(schema, docs.document);
+    if fields.is_empty() {
         let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema, docs.words)));
         write_within(page, schema, docs);
         return;
-    };
+    }
     let _ =
         write!(page, "<table><tr><th>{}</th><th>{}</th><th></th></tr>", docs.words.field, docs.words.kind);
-    for (field, kind) in fields {
+    for (field, kind) in &fields {
         let _ = write!(
             page,
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
@@ -213,7 +214,15 @@ fn write_schema(page: &mut String, schema: &Json, docs: &Docs<'_>) {
         );
     }
     page.push_str("</table>");
-    fields.values().for_each(|kind| write_within(page, kind, docs));
+    fields.into_iter().for_each(|(_, kind)| write_within(page, kind, docs));
+}
+
+/// Fields of an object, with those of the objects that it extends.
+fn fields_of<'d>(schema: &'d Json, document: &'d Json) -> Vec<(&'d String, &'d Json)> {
+    let (_, schema) = resolve(schema, document);
+    let extended = schema["allOf"].as_array().into_iter().flatten();
+    let inherited = extended.flat_map(|part| fields_of(part, document));
+    inherited.chain(schema["properties"].as_object().into_iter().flatten()).collect()
 }
 
 /// The schema of a nested object, or of the items of an array.
