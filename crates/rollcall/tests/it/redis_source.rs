@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 /// A torrent that only the site's keys know.
 const OF_SITE: InfoHash = InfoHash([0x5a; 20]);
-/// First id of users to whom no source gives an id.
+/// First id of users that get no id from a source.
 const EXTERNAL_ID: &str = "1000000000";
 
 fn builder(redis: &RedisServer) -> testkit::ServerBuilder {
@@ -66,9 +66,9 @@ fn m1_m2_m3_w4_every_source_counts_at_once_by_default() {
             let_in(&server, &passkey, &seeder);
         }
     }
-    let nobody: Passkey = "bbbbbbbb00000001".parse().unwrap();
+    let unknown: Passkey = "bbbbbbbb00000001".parse().unwrap();
     let seeder = Announce::seeder(OF_SITE, 9);
-    assert!(refusal(&server, &nobody, &seeder).unwrap().contains("unknown passkey"));
+    assert!(refusal(&server, &unknown, &seeder).unwrap().contains("unknown passkey"));
 
     // The accounts have the site's ids, and nothing became a dead letter.
     await_reply(&redis, &["SISMEMBER", "t:u:7:active", "12"], "1");
@@ -248,7 +248,7 @@ fn m1_m3_keys_are_a_copy_of_the_database_within_a_second() {
 #[test]
 fn m1_sync_writes_keys_and_reports_counts() {
     let redis = RedisServer::start();
-    // Nobody else writes the keys here.
+    // No other program writes the keys here.
     let server = builder(&redis).roles("tracker,ledger,activity,site").start();
     let passkey = server.add_user(7);
     let torrent = TorrentFile::random("a file", 50_000, 1);

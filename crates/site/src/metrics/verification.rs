@@ -40,7 +40,7 @@ fn answers(unknown_passkeys: &UnknownPasskeys, page: &mut Page) {
             &counters.refused_on_verify_failure,
         ),
         (
-            "rollcall_access_stale_kept_total",
+            "rollcall_access_stale_answers_total",
             "Expired positive answers that were extended because their source was unavailable.",
             &counters.stale_kept,
         ),

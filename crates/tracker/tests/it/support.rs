@@ -41,7 +41,7 @@ pub fn passkey(user: u64) -> Passkey {
 pub struct Recorder {
     pub events: Mutex<Vec<TrafficEvent>>,
     risks: Mutex<Vec<RiskEvent>>,
-    /// Whoever waits for an event to be stored, while storing is held.
+    /// Waiters for an event to be stored, while storing is held.
     held: Mutex<Option<Vec<OnStored>>>,
     is_full: AtomicBool,
     places: AtomicI64,

@@ -40,7 +40,7 @@ pub struct Fixture {
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
-    /// Users whom the tracker has disabled.
+    /// Users that the tracker has disabled.
     pub disabled: Arc<Mutex<BTreeSet<UserId>>>,
     pub address: SocketAddr,
 }

@@ -58,8 +58,8 @@ fn w7_every_command_that_changes_something_leaves_a_record() {
         (&["multiplier", "remove", "1"], "multiplier.remove multiplier 1 ok"),
         (&["journal", "pause", "ledger"], "journal.pause view ledger ok"),
         (&["journal", "resume", "ledger"], "journal.resume view ledger ok"),
-        (&["dlq", "replay", "--all"], "dlq.replay letter all ok"),
-        (&["failed", "drop", "--all"], "failed.drop letter all ok"),
+        (&["dlq", "replay", "--all"], "dlq.replay dead_letter all ok"),
+        (&["failed", "drop", "--all"], "failed.drop dead_letter all ok"),
         (&["user", "remove", "7"], "user.remove user 7 ok"),
     ];
     for (number, (arguments, expected)) in cases.into_iter().enumerate() {
@@ -96,7 +96,7 @@ fn w7_a_change_that_failed_is_recorded_with_its_reason() {
     site.refusal(&["torrent", "remove", INFO_HASH]);
     assert_eq!(site.newest_in_short(), format!("torrent.remove torrent {INFO_HASH} failed"));
     site.refusal(&["failed", "drop", "1794742234000-0"]);
-    assert_eq!(site.newest_in_short(), "failed.drop letter 1794742234000-0 failed");
+    assert_eq!(site.newest_in_short(), "failed.drop dead_letter 1794742234000-0 failed");
 }
 
 #[test]

@@ -174,5 +174,5 @@ fn w2_passkey_check_uses_the_whitelist_for_external_users() {
     assert_eq!(server.cli(&["passkey", "check", &passkey])["valid"], true);
     server.cli(&["passkey", "remove", &passkey]);
     let checked = server.try_cli(&["passkey", "check", &passkey]);
-    assert_eq!(checked.status.code(), Some(1), "the account alone lets nobody in");
+    assert_eq!(checked.status.code(), Some(1), "an account alone does not admit its passkey");
 }
