@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use net::BindError;
 use support::certificates::Authority;
 use support::*;
 use testkit::ports::free_port;
@@ -177,8 +178,8 @@ fn assert_taken(settings: &Settings, taken: SocketAddr, said_protocol: &str) {
     assert!(text.contains(&taken.to_string()), "{text}");
     assert!(text.contains(said_protocol) && text.contains("the port is taken"), "{text}");
     match error {
-        StartError::Bind { address, protocol, .. } => {
-            assert_eq!((address, protocol), (taken, said_protocol));
+        StartError::Bind(BindError { address, listener, .. }) => {
+            assert_eq!((address, listener), (taken, said_protocol));
         }
         other => panic!("{other:?}"),
     }

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use net::proxy_protocol::{HEADER_MAX, Parsed, parse};
 use support::*;
-use tracker::http::proxy_protocol::{HEADER_MAX, Parsed, parse};
 
 fn check_header(bytes: &[u8]) {
     if let Parsed::Complete(header) = parse(bytes) {

@@ -7,11 +7,11 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use net::ShutdownMode;
 use support::certificates::Authority;
 use support::*;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::ShutdownMode;
 use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
 

@@ -6,12 +6,12 @@ mod support;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use net::{TlsError, TlsFiles};
 use support::certificates::Authority;
 use support::*;
 use testkit::{AnnounceReply, RawHttp};
 use tracker::StartError;
-use tracker::http::tls::TlsError;
-use tracker::settings::{LiveSettings, TlsFiles};
+use tracker::settings::LiveSettings;
 
 fn start_tls(files: TlsFiles) -> TestTracker {
     start_with(Options { tls: Some(files), ..Options::default() })
