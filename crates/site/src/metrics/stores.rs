@@ -7,7 +7,7 @@ use access::{Audit, FollowCounters, Gate};
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
-use tracker::http::tls::Certificate;
+use net::Certificate;
 use views::Activity;
 
 use super::{Page, Source};

@@ -13,16 +13,17 @@ use domain::clock::{ManualClock, Stopwatch};
 use domain::{
     AnnounceEvent, InfoHash, Passkey, RiskEvent, Seconds, TorrentId, TrafficEvent, UnixTime, UserId,
 };
+use net::{ShutdownMode, TlsFiles};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::bound_sockets::BoundSockets;
 use tracker::pipeline::Tracker;
 use tracker::secrets::Secrets;
 use tracker::server::Prepared;
-use tracker::settings::{LiveSettings, Settings, TlsFiles};
+use tracker::settings::{LiveSettings, Settings};
 use tracker::traffic::{OnStored, TrafficSink};
 use tracker::udp::ConnectionIds;
-use tracker::{Running, ShutdownMode, StartError};
+use tracker::{Running, StartError};
 
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);
