@@ -4,7 +4,7 @@
 //! computes with them.
 
 use database::Value;
-use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
+use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId, hex};
 use journal::EntryId;
 
 use crate::account_state::{Client, ClientState};
@@ -303,10 +303,6 @@ pub(crate) fn multiplier_values(terms: &NewMultiplier) -> [Value; 7] {
     ]
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unreadable(what: &'static str, value: impl ToString) -> LedgerError {
     LedgerError::Unreadable { what, value: value.to_string() }
 }
@@ -383,7 +379,7 @@ impl AccountRow {
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             peer_id,
             time: spans::unpack(&self.time_spent)
-                .ok_or_else(|| unreadable("the time spent on a torrent", hex(&self.time_spent)))?,
+                .ok_or_else(|| unreadable("the time spent on a torrent", hex::encode(&self.time_spent)))?,
             present_until: self.present_until.map(time_of).transpose()?,
             has_leeched: self.history & HAS_LEECHED > 0,
             was_removed: self.history & WAS_REMOVED > 0,
@@ -414,7 +410,7 @@ impl ClientRow {
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             settled_until: time_of(self.settled_until)?,
             sums: sums::unpack(&self.sums)
-                .ok_or_else(|| unreadable("the sums of a client", hex(&self.sums)))?,
+                .ok_or_else(|| unreadable("the sums of a client", hex::encode(&self.sums)))?,
             runs: Vec::new(),
         };
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, client))
@@ -440,7 +436,8 @@ impl RunRow {
             stopped: None,
             reported: Reported::NONE,
         };
-        unpack(&self.told, &mut run).ok_or_else(|| unreadable("ledger_runs.told", hex(&self.told)))?;
+        unpack(&self.told, &mut run)
+            .ok_or_else(|| unreadable("ledger_runs.told", hex::encode(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }
