@@ -22,7 +22,7 @@ use http::header::{
 };
 use http::{HeaderValue, StatusCode};
 use http_body_util::LengthLimitError;
-use tracker::http::proxy;
+use net::proxy;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::auth::{ClientAddress, Guard};

@@ -53,7 +53,7 @@ const SESSION: &str = "session";
         (name = "users", description = "Users, their traffic and activity"),
         (name = "friends", description = "Friendships and privacy settings"),
         (name = "torrents", description = "Torrents and swarms"),
-        (name = "whitelist", description = "Passkeys of external users"),
+        (name = "whitelist", description = "The passkey whitelist: passkeys of external users"),
         (name = "clients", description = "Client rules and banned ports"),
         (name = "presence", description = "Online users, devices and events"),
         (name = "multipliers", description = "Periods in which bytes count more or less"),

@@ -23,9 +23,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
+use net::proxy::network_of;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
-use tracker::limits::network_of;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 

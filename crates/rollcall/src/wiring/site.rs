@@ -13,6 +13,7 @@ use gateway::Gateway;
 use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
+use net::Certificate;
 use site::metrics::{
     Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, MirrorMetrics, PresenceMetrics,
     RedisSourceFigures, ViewSource,
@@ -24,7 +25,6 @@ use site::{
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
-use tracker::http::tls::Certificate;
 use views::{Activity, Indexes};
 
 use super::background::Background;

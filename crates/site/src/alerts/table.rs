@@ -223,7 +223,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "sum by (instance) (rate(rollcall_access_verify_calls_total{outcome!~\"valid|invalid\"}[5m])) \
          > 0.2 * sum by (instance) (rate(rollcall_access_verify_calls_total[5m]))",
         5,
-        "Calls of {{ $labels.instance }} to the verification endpoint fail",
+        "Calls of {{ $labels.instance }} to the verify endpoint fail",
         "Unknown passkeys are refused; known ones are not (access.on_verify_failure). The label outcome has the cause: \
          timed_out, unreachable, wrong_status, unreadable. Try access.verify_url with curl and the same X-API-Key.",
     ),
@@ -231,14 +231,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "VerifyBreakerOpen",
         "rollcall_access_breaker_open == 1",
         2,
-        "{{ $labels.instance }} stopped calling the verification endpoint",
+        "{{ $labels.instance }} stopped calling the verify endpoint",
         "After five failures in a row it is tried every ten seconds. Repair the endpoint.",
     ),
     warning(
         "WhitelistFailing",
         "sum by (instance) (rate(rollcall_access_whitelist_lookups_total{outcome=\"failed\"}[5m])) > 0",
         2,
-        "{{ $labels.instance }} cannot read the whitelist",
+        "{{ $labels.instance }} cannot read the passkey whitelist",
         "Passkeys that are only in the whitelist are decided from the cache. Check Redis, or the database where there is no \
          Redis, and that pt:passkeys is a set.",
     ),

@@ -1,6 +1,5 @@
 //! The audit trail (W7).
 
-use std::path::Path;
 use std::sync::Arc;
 
 use access::audit::verify::verify_trail;
@@ -125,11 +124,8 @@ struct AuditVerification {
     reason: Option<String>,
     /// Sequence number of the last intact record; null if there is none.
     last: Option<u64>,
-    /// Hash of that record. Keep a copy elsewhere to detect a trail that was truncated together with its anchor.
+    /// Hash of that record. Keep a copy elsewhere: nothing else shows that the end was cut off.
     last_hash: Option<String>,
-    /// Sequence number in the anchor file: no record up to it is missing if the chain is intact. Later records are very
-    /// recent, or the anchor could not be written; null without an anchor.
-    anchored: Option<u64>,
 }
 
 impl AuditVerification {
@@ -141,20 +137,11 @@ impl AuditVerification {
             records: verdict.records,
             torn: verdict.torn,
             broken_at: fault.map(|_| last.map_or(1, |last| last.seq.saturating_add(1))),
-            reason: fault.map(|fault| match fault.line {
-                0 => fault.reason.clone(),
-                line => format!("line {line} of {}: {}", file_name_of(&fault.file), fault.reason),
-            }),
+            reason: fault.map(ToString::to_string),
             last: last.map(|last| last.seq),
-            anchored: verdict.anchored,
             last_hash: last.map(|last| last.hash.to_string()),
         }
     }
-}
-
-/// Without the folder, which API clients must not see.
-fn file_name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Verify the audit trail

@@ -58,7 +58,7 @@ struct UserJson {
     passkey: Option<String>,
     /// Whether announces are accepted.
     enabled: bool,
-    /// Whether this is an external user: admitted by the whitelist or the verification endpoint.
+    /// Whether this is an external user: admitted by the passkey whitelist or the verify endpoint.
     external: bool,
     /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,

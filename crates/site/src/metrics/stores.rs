@@ -7,7 +7,7 @@ use access::{Audit, FollowCounters, Gate};
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
-use tracker::http::tls::Certificate;
+use net::Certificate;
 use views::Activity;
 
 use super::{Page, Source};
@@ -197,7 +197,7 @@ impl Source for Audit {
             ),
             (
                 "rollcall_audit_repairs_total",
-                "Incomplete records found at the end of the audit trail.",
+                "Half-written lines found at the end of the audit trail, and recorded.",
                 counters.repairs.get(),
             ),
         ] {

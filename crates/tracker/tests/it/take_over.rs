@@ -4,9 +4,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use net::ShutdownMode;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::ShutdownMode;
 use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
 
