@@ -37,7 +37,7 @@ fn clients_of(server: SocketAddr, members: u64) -> WebSocketClients {
 }
 
 #[test]
-fn everybody_is_answered_and_everybody_is_told() {
+fn every_client_gets_replies_and_changes() {
     let mut clients = clients_of(server(), MEMBERS);
     let long = "x".repeat(70_000);
     for member in clients.members() {

@@ -271,8 +271,8 @@ impl UserPresence {
             self.grace_until_s = None;
         }
         self.declaration.clone_from(&remote.declaration);
-        let is_nobody_there = self.sessions.is_empty() && self.remote.is_empty();
-        let until = remote.pending_until.filter(|_| is_nobody_there);
+        let is_offline = self.sessions.is_empty() && self.remote.is_empty();
+        let until = remote.pending_until.filter(|_| is_offline);
         self.pending_until_s = until.map(|until| until.0.div_ceil(1000));
         self.pending_hidden = remote.hidden_since.is_some();
     }

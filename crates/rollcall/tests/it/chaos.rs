@@ -173,7 +173,7 @@ fn survive(name: &str, mut site: Site, strikes: &[&[Victim]], promise: Promise) 
 
 /// Kills a process after a pause and restarts it after another; returns the number of kills.
 fn strike(site: &mut Site, strikes: &[&[Victim]], random: &mut Rng) -> u32 {
-    let victims = *random.choice(strikes).expect("someone can be struck");
+    let victims = *random.choice(strikes).expect("a process can be struck");
     for victim in victims {
         let before = pause(random);
         eprintln!("after {before:?}: {victim:?}");

@@ -109,13 +109,13 @@ fn everything_lives_and_after_ctrl_c_nothing_is_left() {
             && whole(&tracker["torrents_active"]) >= 10
             && whole(&tracker["downloaded"]) > 1_000_000
             && whole(&tracker["uploaded"]) > 1_000_000
-            && whole(&overview["people"]["online"]) >= 3;
+            && whole(&overview["presence"]["online"]) >= 3;
         is_alive.then_some(())
     });
     assert_eq!(demo.api.get("/api/v1/torrents/20").ok()["torrent"]["approved"], false, "one awaits approval");
     assert_eq!(demo.api.get("/api/v1/multipliers").ok()["items"].as_array().unwrap().len(), 2);
     eventually("a dead letter", PATIENCE, || {
-        let letters = demo.api.get("/api/v1/letters/dlq").ok();
+        let letters = demo.api.get("/api/v1/dead-letters/dlq").ok();
         (!letters["items"].as_array()?.is_empty()).then_some(())
     });
     eventually("a cheat to be noticed", PATIENCE, || {

@@ -34,7 +34,7 @@ impl Installation {
             format!("tracker.http_addr=127.0.0.1:{port}"),
             format!("tracker.udp_addr=127.0.0.1:{port}"),
             format!("site.addr=127.0.0.1:{}", free_port()),
-            // Whoever runs the tests may have few files.
+            // The limit of open files may be low where the tests run.
             "limits.connections_max=50".to_owned(),
             "limits.connections_per_address_max=50".to_owned(),
             "site.connections_max=50".to_owned(),

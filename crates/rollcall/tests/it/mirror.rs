@@ -126,7 +126,7 @@ fn zombies_are_reaped(redis_url: &str, cli: &dyn Fn(&[&str]) -> String, spell: &
     for pair in [["event", "stopped"], ["cause", "timeout"], ["du", "0"], ["user", "7"]] {
         assert!(told.windows(2).any(|found| found == pair), "{pair:?} in {told:?}");
     }
-    eventually("the lists to show nobody", PATIENCE, || {
+    eventually("the lists to be empty", PATIENCE, || {
         let shown = server.cli(&["user", "show", "7"]);
         (shown["seeding"] == 0 && shown["uploaded"] == "1000").then_some(())
     });

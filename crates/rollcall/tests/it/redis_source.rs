@@ -11,8 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PASSKEY: &str = "0123456789abcdef0123456789abcdef";
 /// A torrent that only the site's keys know.
 const OF_SITE: InfoHash = InfoHash([0x5a; 20]);
-/// First id of users to whom no source gives an id.
-const ADOPTED: &str = "1000000000";
+/// First id of users that get no id from a source.
+const EXTERNAL_ID: &str = "1000000000";
 
 fn builder(redis: &RedisServer) -> testkit::ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall")).set("redis.url", format!("{:?}", redis.url()))
@@ -66,9 +66,9 @@ fn m1_m2_m3_w4_every_source_counts_at_once_by_default() {
             let_in(&server, &passkey, &seeder);
         }
     }
-    let nobody: Passkey = "bbbbbbbb00000001".parse().unwrap();
+    let unknown: Passkey = "bbbbbbbb00000001".parse().unwrap();
     let seeder = Announce::seeder(OF_SITE, 9);
-    assert!(refusal(&server, &nobody, &seeder).unwrap().contains("unknown passkey"));
+    assert!(refusal(&server, &unknown, &seeder).unwrap().contains("unknown passkey"));
 
     // The accounts have the site's ids, and nothing became a dead letter.
     await_reply(&redis, &["SISMEMBER", "t:u:7:active", "12"], "1");
@@ -167,8 +167,8 @@ fn m4_users_known_only_by_passkey_are_found_from_redis() {
     redis.cli(&["SADD", "pt:passkeys", &one.to_string(), &other.to_string()]);
     redis.cli(&["SET", &format!("t:info_hash:{OF_SITE}"), "12"]);
     let_in(&server, &one, &Announce::seeder(OF_SITE, 1));
-    await_reply(&redis, &["HGET", &format!("t:user:{one}"), "user_id"], ADOPTED);
-    await_reply(&redis, &["SMEMBERS", &format!("t:u:{ADOPTED}:active")], "12");
+    await_reply(&redis, &["HGET", &format!("t:user:{one}"), "user_id"], EXTERNAL_ID);
+    await_reply(&redis, &["SMEMBERS", &format!("t:u:{EXTERNAL_ID}:active")], "12");
     // Our key does not keep them in.
     redis.cli(&["SREM", "pt:passkeys", &one.to_string()]);
     redis.cli(&["PUBLISH", "t:ch:user", &one.to_string()]);
@@ -192,7 +192,7 @@ fn j3_entries_of_other_programs_count_for_users_and_torrents_known_from_redis_al
         );
         redis.cli(&fields.split_whitespace().collect::<Vec<_>>());
     }
-    for user in ["7", ADOPTED] {
+    for user in ["7", EXTERNAL_ID] {
         eventually("the account to show what was moved", PATIENCE, || {
             let shown = server.try_cli(&["user", "show", user]);
             let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).ok()?;
@@ -248,7 +248,7 @@ fn m1_m3_keys_are_a_copy_of_the_database_within_a_second() {
 #[test]
 fn m1_sync_writes_keys_and_reports_counts() {
     let redis = RedisServer::start();
-    // Nobody else writes the keys here.
+    // No other program writes the keys here.
     let server = builder(&redis).roles("tracker,ledger,activity,site").start();
     let passkey = server.add_user(7);
     let torrent = TorrentFile::random("a file", 50_000, 1);

@@ -14,7 +14,7 @@ use testkit::{Announce, AnnounceReply, Family, RedisServer, Server, ServerBuilde
 const PATIENCE: Duration = Duration::from_secs(20);
 const TORRENT: InfoHash = InfoHash([0x5a; 20]);
 /// First id of external users.
-const ADOPTED: u64 = 1_000_000_000;
+const EXTERNAL_ID: u64 = 1_000_000_000;
 
 fn builder() -> ServerBuilder {
     Server::builder(env!("CARGO_BIN_EXE_rollcall"))

@@ -68,7 +68,7 @@ fn a_server_ends_with_its_test_process_even_if_that_is_killed() {
     eventually("the folder to be gone", Duration::from_secs(30), || {
         (!Path::new(&folder).exists()).then_some(())
     });
-    // Where nobody reaps orphans, it stays as a zombie: a process without memory.
+    // Where no init process reaps orphans, it stays as a zombie: a process without memory.
     let memory = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     assert!(memory.is_empty() || memory.starts_with("0 "), "{memory}");
 }

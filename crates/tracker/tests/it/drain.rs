@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use net::BindError;
 use testkit::ports::free_port;
 use testkit::udp::{PROTOCOL_ID, announce_packet, request_head};
 use testkit::{Family, RawHttp, eventually};
@@ -175,8 +176,8 @@ fn assert_taken(settings: &Settings, taken: SocketAddr, said_protocol: &str) {
     assert!(text.contains(&taken.to_string()), "{text}");
     assert!(text.contains(said_protocol) && text.contains("the port is taken"), "{text}");
     match error {
-        StartError::Bind { address, protocol, .. } => {
-            assert_eq!((address, protocol), (taken, said_protocol));
+        StartError::Bind(BindError { address, listener, .. }) => {
+            assert_eq!((address, listener), (taken, said_protocol));
         }
         other => panic!("{other:?}"),
     }

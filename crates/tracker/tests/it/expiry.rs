@@ -69,7 +69,7 @@ fn t3_silent_peers_expire_after_interval_and_grace() {
     assert_eq!(tracker.announce(4, &leecher(4)).all_peers(), []);
 }
 
-/// Nobody calls anything here: the tracker does it by itself.
+/// The test calls nothing: the tracker expires peers by itself.
 #[test]
 fn t3_the_housekeeper_notices_silence() {
     let tracker = start();

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use tracker::http::proxy_protocol::{HEADER_MAX, Parsed, parse};
+use net::proxy_protocol::{HEADER_MAX, Parsed, parse};
 
 use crate::support::*;
 

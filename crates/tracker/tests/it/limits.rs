@@ -86,14 +86,14 @@ fn a_flood_over_udp_is_met_with_silence_while_others_are_served() {
         udp.send(packet);
         tracker.wait_refused("flood", floods);
     }
-    assert_eq!(udp.receive(Duration::from_millis(20)), None, "whoever floods is not paid in packets");
+    assert_eq!(udp.receive(Duration::from_millis(20)), None, "a flood gets no replies");
     assert_eq!(tracker.events().len(), 10);
     let server = tracker.running().addresses().udp[0];
     let mut other = RawUdp::from_address(ELSEWHERE.into(), server);
     assert_eq!(other.announce(&leecher(2), &path).unwrap().leechers, 2);
 }
 
-/// Anybody can write another's address on a packet: what is not proven is limited, but not at the other's expense.
+/// The source address of a packet can be forged: unverified packets are limited, but do not use up the budget of that address.
 #[test]
 fn packets_without_a_valid_id_are_limited_and_lock_out_no_address() {
     let tracker = start_limited(|limits| allow_burst(limits, 10));
@@ -223,7 +223,7 @@ fn an_idle_connection_is_closed_silently() {
         assert_eq!(connection.get(&target(1)).status(), 200);
     }
     assert!(connection.read_to_close().is_empty());
-    assert_eq!(tracker.tracker().counters().refused.total(), 0, "that is nobody's fault");
+    assert_eq!(tracker.tracker().counters().refused.total(), 0, "that is not counted as a refusal");
 }
 
 /// A tracker with room for two connections, of which the first is taken, and replies so long that those to a few
@@ -362,7 +362,7 @@ fn other_methods_are_answered_405() {
         let reply = connection.read_reply();
         assert_eq!((reply.status(), reply.header("allow")), (405, Some("GET")), "{method}");
         assert_eq!(reply.header("connection"), Some("close"), "{method}");
-        // Whoever sends HEAD would take a body for the next answer.
+        // After HEAD a body would be read as the next response.
         match method {
             "HEAD" => assert!(reply.body.is_empty()),
             _ => assert!(AnnounceReply::decode(&reply.body).failure_reason.is_some()),

@@ -2,7 +2,6 @@
 
 use domain::AnnounceEvent::{self, Completed, Started, Stopped};
 use domain::{InfoHash, PeerId, TorrentId};
-use testkit::announce::percent_encode;
 use testkit::{Announce, RawHttp};
 
 use crate::support::*;
@@ -44,7 +43,7 @@ fn ids_of_a_wrong_length_are_refused_and_change_nothing() {
     let tracker = start();
     let refused = tracker.refusal(&target("info_hash=short&peer_id=-XX0001-123456789012&port=2000&left=0"));
     assert!(refused.contains("info_hash"), "{refused}");
-    let hash = percent_encode(&TORRENT.0);
+    let hash = domain::percent::encode(&TORRENT.0);
     let refused = tracker.refusal(&target(&format!("info_hash={hash}&peer_id=short&port=2000&left=0")));
     assert!(refused.contains("peer_id"), "{refused}");
     let refused =
@@ -59,7 +58,8 @@ fn t1_v2_hashes_of_32_bytes_are_truncated() {
     let tracker = start();
     let mut hash = TORRENT.0.to_vec();
     hash.extend([0x77; 12]);
-    let query = format!("info_hash={}&peer_id=-XX0001-123456789012&port=2000&left=0", percent_encode(&hash));
+    let query =
+        format!("info_hash={}&peer_id=-XX0001-123456789012&port=2000&left=0", domain::percent::encode(&hash));
     assert_eq!(tracker.get(&target(&query)).status(), 200);
     assert_eq!(tracker.scrape(&TORRENT).complete, 1);
 }

@@ -13,16 +13,17 @@ use domain::clock::{ManualClock, Stopwatch};
 use domain::{
     AnnounceEvent, InfoHash, Passkey, RiskEvent, Seconds, TorrentId, TrafficEvent, UnixTime, UserId,
 };
+use net::{ShutdownMode, TlsFiles};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
 use tracker::bound_sockets::BoundSockets;
 use tracker::pipeline::Tracker;
 use tracker::secrets::Secrets;
 use tracker::server::Prepared;
-use tracker::settings::{LiveSettings, Settings, TlsFiles};
+use tracker::settings::{LiveSettings, Settings};
 use tracker::traffic::{OnStored, TrafficSink};
 use tracker::udp::ConnectionIds;
-use tracker::{Running, ShutdownMode, StartError};
+use tracker::{Running, StartError};
 
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,7 +42,7 @@ pub fn passkey(user: u64) -> Passkey {
 pub struct Recorder {
     pub events: Mutex<Vec<TrafficEvent>>,
     risks: Mutex<Vec<RiskEvent>>,
-    /// Whoever waits for an event to be stored, while storing is held.
+    /// Waiters for an event to be stored, while storing is held.
     held: Mutex<Option<Vec<OnStored>>>,
     is_full: AtomicBool,
     places: AtomicI64,
@@ -274,7 +275,7 @@ impl TestTracker {
     }
 
     pub fn scrape(&self, torrent: &InfoHash) -> SwarmCounts {
-        let hash = testkit::announce::percent_encode(&torrent.0);
+        let hash = domain::percent::encode(&torrent.0);
         let reply = self.get(&format!("/{}/scrape?info_hash={hash}", passkey(9)));
         SwarmCounts::decode(&reply.body, torrent).unwrap().unwrap_or_default()
     }

@@ -4,9 +4,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use net::ShutdownMode;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::ShutdownMode;
 use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
 
@@ -58,7 +58,7 @@ fn t3_a_second_tracker_goes_on_where_the_first_stood_still() {
         .zip(0..)
         .for_each(|(connection, client)| connection.send(request(client % 5).as_bytes()));
     udp.send(&announce_packet(id, 7, &leecher(1), &path));
-    assert!(udp.receive(A_WHILE).is_none(), "nobody reads packets");
+    assert!(udp.receive(A_WHILE).is_none(), "no process reads packets");
     assert_eq!(kept_alive.get("/nothing").status(), 404);
     assert!(first.events().is_empty());
 

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use net::{TlsError, TlsFiles};
 use testkit::{AnnounceReply, RawHttp};
 use tracker::StartError;
-use tracker::http::tls::TlsError;
-use tracker::settings::{LiveSettings, TlsFiles};
+use tracker::settings::LiveSettings;
 
 use crate::support::certificates::Authority;
 use crate::support::*;

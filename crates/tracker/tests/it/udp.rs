@@ -142,7 +142,7 @@ fn unverified_senders_get_no_amplification() {
             replies += 1;
         }
     }
-    assert!(replies >= 3, "whoever has a stale id is told so");
+    assert!(replies >= 3, "a stale connection id gets an error reply");
     assert_eq!(tracker.events().len(), 0);
 }
 

@@ -12,7 +12,6 @@ use friends::{FriendStore, FriendsSettings};
 use futures_util::{SinkExt, StreamExt};
 use gateway::accept::ConnectionRequest;
 use gateway::mint::{TokenClaims, mint};
-use gateway::session::Socket;
 use gateway::settings::Secret;
 use gateway::{Gateway, GatewayParts, GatewaySettings, NoTraffic};
 use http::header::SEC_WEBSOCKET_PROTOCOL;
@@ -22,6 +21,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use net::Socket;
 use presence::Policy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ pub struct Fixture {
     /// The gateway's own, to keep it waiting.
     pub database: SqliteDatabase,
     pub gateway: Arc<Gateway>,
-    /// Users whom the tracker has disabled.
+    /// Users that the tracker has disabled.
     pub disabled: Arc<Mutex<BTreeSet<UserId>>>,
     pub address: SocketAddr,
 }

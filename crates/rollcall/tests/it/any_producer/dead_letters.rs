@@ -77,7 +77,7 @@ fn j6_what_fails_every_time_is_given_up_with_the_reason_and_can_be_replayed_and_
     let failed = letter(&site, "failed", "no torrent has the infohash");
     assert_eq!(site.server.cli(&["failed", "show", id(&failed)]), failed);
 
-    // Somebody adds the torrent, and asks for another try.
+    // The torrent is added, and the dead letter replayed.
     let late = InfoHash([0xab; 20]);
     site.server.cli(&["torrent", "add", "--infohash", &late.to_string(), "--name", "late", "--id", "77"]);
     eventually("the torrent to be known", PATIENCE, || {

@@ -184,7 +184,7 @@ fn j8_a_foreign_claim_beyond_the_ceiling_is_credited_up_to_it_and_reported() {
     assert_eq!(risk["du_credited"], allowed.to_string(), "{risk:#}");
 }
 
-/// Whoever can write bad entries must not be able to fill the log with them.
+/// Log lines about malformed entries are bounded.
 #[test]
 fn bad_entries_are_logged_once_a_minute_and_counted_all() {
     let (site, _population) = site(3600, DatabaseKind::Sqlite);

@@ -168,12 +168,12 @@ fn m8_m11_hit_and_run_is_one_rule_for_redis_the_api_and_the_command() {
     let expected = [(1, "hit_and_run"), (3, "owing")];
     let command: Vec<_> = by_command
         .iter()
-        .map(|one| (one["torrent"].as_u64().unwrap(), one["standing"].as_str().unwrap()))
+        .map(|one| (one["torrent"].as_u64().unwrap(), one["state"].as_str().unwrap()))
         .collect();
     let by_api = by_api["items"].as_array().unwrap();
     let api: Vec<_> = by_api
         .iter()
-        .map(|one| (one["account"]["torrent"].as_u64().unwrap(), one["standing"].as_str().unwrap()))
+        .map(|one| (one["account"]["torrent"].as_u64().unwrap(), one["state"].as_str().unwrap()))
         .collect();
     assert_eq!((command.as_slice(), api.as_slice()), (expected.as_slice(), expected.as_slice()));
 }

@@ -36,7 +36,7 @@ fn a_slow_head_is_cut_off_and_counted() {
     assert_lives(&server);
 }
 
-/// Whoever asks and never reads holds no connection for good.
+/// A client that sends requests and never reads is disconnected.
 #[test]
 fn an_answer_that_is_not_read_ends_its_connection() {
     let server = builder().set("site.request_timeout_s", 1).start();
@@ -182,7 +182,7 @@ fn paths_that_climb_or_hide_lead_nowhere() {
         "/%61pi/v1/users",
     ] {
         for api in [&stranger, &admin] {
-            assert_eq!(problem(&api.get(target), 404), "no_such_path", "{target}");
+            assert_eq!(problem(&api.get(target), 404), "unknown_path", "{target}");
         }
     }
     for target in
@@ -264,5 +264,5 @@ fn values_that_are_echoed_cannot_break_out() {
     assert_eq!(problem(&reply, 400), "bad_request");
     assert_eq!(reply.reply.header("x-content-type-options"), Some("nosniff"));
     let forwarded = read.send("GET", "/api/v1/stats", &[("x-forwarded-for", "not an address")], None);
-    assert_eq!(forwarded.status(), 200, "nobody trusts whoever says that");
+    assert_eq!(forwarded.status(), 200, "the header of an untrusted client is ignored");
 }

@@ -63,8 +63,8 @@ fn w7_every_change_is_recorded_with_its_key_and_its_outcome() {
         ("passkey.remove", "POST", "/api/v1/whitelist/remove".into(), json!({ "passkeys": [secret] }), true),
         ("passkey.undo", "POST", "/api/v1/whitelist/undo".into(), json!({}), false),
         ("passkey.refresh", "PUT", "/api/v1/whitelist".into(), json!(null), false),
-        ("dlq.replay", "POST", "/api/v1/letters/dlq/replay".into(), json!({ "all": true }), true),
-        ("failed.drop", "POST", "/api/v1/letters/failed/drop".into(), json!({ "ids": ["1-1"] }), true),
+        ("dlq.replay", "POST", "/api/v1/dead-letters/dlq/replay".into(), json!({ "all": true }), true),
+        ("failed.drop", "POST", "/api/v1/dead-letters/failed/drop".into(), json!({ "ids": ["1-1"] }), true),
         ("torrent.remove", "DELETE", torrent, Json::Null, true),
         ("user.remove", "DELETE", "/api/v1/users/1".into(), Json::Null, true),
     ];
@@ -102,14 +102,14 @@ fn w7_the_trail_is_verified_over_the_api() {
     }
     let verdict = admin.get("/api/v1/audit/verify").ok();
     assert_eq!(
-        (&verdict["holds"], &verdict["broken_at"], &verdict["reason"]),
+        (&verdict["valid"], &verdict["broken_at"], &verdict["reason"]),
         (&json!(true), &Json::Null, &Json::Null)
     );
     let newest = items(&admin.get("/api/v1/audit?limit=1").ok())[0].clone();
     assert_eq!((&verdict["last"], &verdict["last_hash"]), (&newest["seq"], &newest["hash"]));
     assert_eq!(verdict["records"], newest["seq"]);
     assert_eq!(problem(&server.api(&["read"]).get("/api/v1/audit/verify"), 403), "forbidden");
-    // Somebody touches a line.
+    // A line is altered.
     let file = server.data_folder().join("logs/audit.log");
     let text = std::fs::read_to_string(&file).unwrap();
     let touched = text.replacen("\"subjectId\":\"3\"", "\"subjectId\":\"4\"", 1);
@@ -118,7 +118,7 @@ fn w7_the_trail_is_verified_over_the_api() {
     let line = text.lines().position(|line| line.contains("\"subjectId\":\"3\"")).unwrap() as u64 + 1;
     let broken = eventually("it to be found", PATIENCE, || {
         let verdict = admin.get("/api/v1/audit/verify").ok();
-        (verdict["holds"] == false).then_some(verdict)
+        (verdict["valid"] == false).then_some(verdict)
     });
     assert_eq!((&broken["broken_at"], &broken["records"]), (&json!(line), &json!(line - 1)));
     let reason = broken["reason"].as_str().unwrap();
@@ -149,7 +149,7 @@ fn the_trail_is_asked_by_action_and_page() {
     }
 }
 
-/// Whoever hangs up before the answer leaves a trace all the same.
+/// A change is recorded even if the client disconnects before the answer.
 #[test]
 fn w7_a_change_whose_caller_hung_up_is_made_and_recorded() {
     let server = builder().start();

@@ -10,7 +10,7 @@ const TRACKER_KEY: &str = "a key of the operator's own choice";
 /// What no key is good for.
 const PERSON: &str = "a person's own token";
 /// Nor for this.
-const SESSION: &str = "the session of somebody who is signed in";
+const SESSION: &str = "session";
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 
 /// A route as the description has it.
@@ -32,7 +32,7 @@ fn routes(server: &Server) -> Vec<Route> {
                 .replace("{prefix}", "-XX9")
                 .replace("{first}/{last}", "1/2")
                 .replace("{view}", "nothing")
-                .replace("letters/dlq/{id}", "letters/dlq/1-1")
+                .replace("dead-letters/dlq/{id}", "dead-letters/dlq/1-1")
                 .replace("{other}", "999998")
                 .replace("{torrent}", "999998")
                 .replace("{id}", "999999");
@@ -177,7 +177,7 @@ fn what_is_not_described_is_not_there() {
         ["/api", "/api/v1", "/api/v1/", "/api/v2/users", "/api/v1/users/1/nothing", "/admin", "/.env"]
     {
         for api in [&stranger, &admin] {
-            assert_eq!(problem(&api.get(target), 404), "no_such_path", "{target}");
+            assert_eq!(problem(&api.get(target), 404), "unknown_path", "{target}");
         }
     }
 }

@@ -44,7 +44,7 @@ fn a_long_body_is_refused_with_413_and_a_slow_one_with_408() {
     slow.send(head(&admin, "/api/v1/users", "content-length: 12").as_bytes());
     slow.send(b"{\"id\"");
     let reply = ApiReply { reply: slow.read_reply() };
-    assert_eq!(problem(&reply, 408), "too_slow");
+    assert_eq!(problem(&reply, 408), "request_timeout");
     assert_eq!(problem(&admin.get("/api/v1/users/7"), 404), "unknown_user");
     assert_eq!((answered(&admin, LOOKUP, 413), answered(&admin, "/api/v1/users", 408)), (2.0, 1.0));
     assert_eq!(metric(&admin, "rollcall_site_timeouts_total"), 1.0);

@@ -7,7 +7,7 @@ use testkit::{Api, RedisServer, Server, eventually, eventually_equal};
 
 use crate::api::{PATIENCE, builder, info_hash, items, problem, quoted, walk};
 
-const NOBODY: &str = "feedfacefeedface";
+const UNKNOWN: &str = "feedfacefeedface";
 
 /// Writes an entry as another producer does; `du` is as it is given.
 fn write(redis: &RedisServer, passkey: &str, du: &str) {
@@ -41,37 +41,37 @@ fn j7_dead_letters_are_listed_shown_replayed_and_dropped() {
     let redis = RedisServer::start();
     let (server, read, admin, _) = start(&redis, 3600);
     for _ in 0..3 {
-        write(&redis, NOBODY, "1000");
+        write(&redis, UNKNOWN, "1000");
     }
-    write(&redis, NOBODY, "minus-one");
+    write(&redis, UNKNOWN, "minus-one");
     eventually_equal(4, PATIENCE, || lane(&read, "dlq"));
-    let letters = walk(&read, "/api/v1/letters/dlq", 3);
+    let letters = walk(&read, "/api/v1/dead-letters/dlq", 3);
     assert_eq!(letters.len(), 4);
     let id = |letter: &Json| letter["id"].as_str().unwrap().to_owned();
     for letter in &letters {
         assert_eq!((&letter["group"], &letter["retry"]), (&"ztorrent".into(), &0.into()), "{letter}");
         assert!(letter["due_at"].as_u64() > letter["failed_at"].as_u64(), "{letter}");
-        assert!(!letter.to_string().contains(NOBODY), "nobody is shown a passkey: {letter}");
+        assert!(!letter.to_string().contains(UNKNOWN), "the passkey is shortened: {letter}");
         assert!(!letter.to_string().contains("192.0.2.7"), "an address is for admins: {letter}");
-        let path = format!("/api/v1/letters/dlq/{}", id(letter));
+        let path = format!("/api/v1/dead-letters/dlq/{}", id(letter));
         assert_eq!(&read.get(&path).ok(), letter);
         assert_eq!(admin.get(&path).ok()["fields"]["ip"], "192.0.2.7");
     }
     let broken = letters.iter().find(|letter| letter["fields"]["du"] == "minus-one").unwrap();
     assert!(broken["reason"].as_str().unwrap().contains("du: expected a whole number"), "{broken}");
-    let post = |what: &str, said: Json| admin.post(&format!("/api/v1/letters/dlq/{what}"), &said);
+    let post = |what: &str, said: Json| admin.post(&format!("/api/v1/dead-letters/dlq/{what}"), &said);
     assert_eq!(post("drop", json!({ "ids": [id(broken)] })).ok(), json!({ "count": 1 }));
     assert_eq!(
         post("drop", json!({ "ids": [id(broken)] })).ok(),
         json!({ "count": 0 }),
         "it is gone already"
     );
-    let gone = read.get(&format!("/api/v1/letters/dlq/{}", id(broken)));
-    assert_eq!(problem(&gone, 404), "unknown_letter");
+    let gone = read.get(&format!("/api/v1/dead-letters/dlq/{}", id(broken)));
+    assert_eq!(problem(&gone, 404), "unknown_dead_letter");
 
-    // Somebody adds the user, and asks for another try of one, then of all.
-    admin.post("/api/v1/users", &json!({ "id": 900, "passkey": NOBODY })).ok();
-    let passkey = NOBODY.parse().unwrap();
+    // The user is added; one entry is replayed, then all.
+    admin.post("/api/v1/users", &json!({ "id": 900, "passkey": UNKNOWN })).ok();
+    let passkey = UNKNOWN.parse().unwrap();
     eventually("the user to be known", PATIENCE, || server.try_scrape(&passkey, &info_hash(1)).ok());
     let first = letters.iter().find(|letter| letter["fields"]["du"] == "1000").unwrap();
     let uploaded = || read.get("/api/v1/users/900").ok()["figures"]["uploaded"].clone();
@@ -90,9 +90,9 @@ fn j7_dead_letters_are_listed_shown_replayed_and_dropped() {
         assert_eq!(problem(&post("replay", said.clone()), 400), "bad_request");
         assert_eq!(problem(&post("drop", said), 400), "bad_request");
     }
-    assert_eq!(problem(&read.get("/api/v1/letters/dlq/nonsense"), 400), "bad_request");
+    assert_eq!(problem(&read.get("/api/v1/dead-letters/dlq/nonsense"), 400), "bad_request");
     assert_eq!(
-        problem(&admin.post("/api/v1/letters/risks/drop", &json!({ "all": true })), 404),
+        problem(&admin.post("/api/v1/dead-letters/risks/drop", &json!({ "all": true })), 404),
         "unknown_lane"
     );
 }
@@ -101,13 +101,13 @@ fn j7_dead_letters_are_listed_shown_replayed_and_dropped() {
 fn j6_entries_that_were_given_up_are_listed_and_dropped() {
     let redis = RedisServer::start();
     let (_server, read, admin, _) = start(&redis, 0);
-    write(&redis, NOBODY, "1000");
-    write(&redis, NOBODY, "minus-one");
+    write(&redis, UNKNOWN, "1000");
+    write(&redis, UNKNOWN, "minus-one");
     eventually_equal((0, 2), PATIENCE, || (lane(&read, "dlq"), lane(&read, "failed")));
-    let failed = read.get("/api/v1/letters/failed").ok();
+    let failed = read.get("/api/v1/dead-letters/failed").ok();
     assert!(items(&failed).iter().all(|letter| letter["retry"] == 3), "{failed}");
     assert_eq!(
-        admin.post("/api/v1/letters/failed/drop", &json!({ "all": true })).ok(),
+        admin.post("/api/v1/dead-letters/failed/drop", &json!({ "all": true })).ok(),
         json!({ "count": 2 })
     );
     assert_eq!(lane(&read, "failed"), 0);

@@ -27,7 +27,7 @@ fn friends_are_added_listed_page_by_page_and_removed() {
     assert_eq!(problem(&admin.delete("/api/v1/users/9/friends/7"), 404), "unknown_friendship");
     assert_eq!(ids(&walk(&admin, "/api/v1/users/7/friends", 2)), [3, 5]);
     let own = admin.send("PUT", "/api/v1/users/7/friends/7", &[], None);
-    assert_eq!(problem(&own, 409), "own_friend");
+    assert_eq!(problem(&own, 409), "self_friendship");
     for wrong in ["/api/v1/users/0/friends/7", "/api/v1/users/7/friends/9223372036854775808"] {
         problem(&admin.send("PUT", wrong, &[], None), 400);
     }
@@ -39,10 +39,10 @@ fn thousands_of_pairs_are_imported_all_or_none() {
     let admin = server.api(&["admin"]);
     let pairs: Vec<[u64; 2]> = (1..=5000).map(|number| [number, number + 1]).collect();
     let said = json!({ "pairs": pairs });
-    assert_eq!(admin.post("/api/v1/friends/import", &said).ok(), json!({ "added": 5000, "already": 0 }));
-    assert_eq!(admin.post("/api/v1/friends/import", &said).ok(), json!({ "added": 0, "already": 5000 }));
+    assert_eq!(admin.post("/api/v1/friends/import", &said).ok(), json!({ "added": 5000, "existing": 0 }));
+    assert_eq!(admin.post("/api/v1/friends/import", &said).ok(), json!({ "added": 0, "existing": 5000 }));
     let own = admin.post("/api/v1/friends/import", &json!({ "pairs": [[8001, 8002], [3, 3]] }));
-    assert_eq!(problem(&own, 409), "own_friend");
+    assert_eq!(problem(&own, 409), "self_friendship");
     assert!(items(&admin.get("/api/v1/users/8001/friends").ok()).is_empty());
     for wrong in [
         json!([[1, 2]]),

@@ -19,10 +19,13 @@ fn token(server: &Server, user: u64) -> String {
 fn a_person_sees_their_own_status_figures_and_torrents() {
     let server = builder().set("gateway.allowed_origins", "[\"https://forum.example\"]").start();
     let (admin, token) = (server.api(&["admin"]), token(&server, 7));
-    let nobody = me(&server, &token).ok();
-    assert_eq!((&nobody["id"], &nobody["figures"], &nobody["ratio"]), (&7.into(), &Json::Null, &Json::Null));
-    assert_eq!((&nobody["seeding"], &nobody["friends"]), (&json!({ "count": 0, "items": [] }), &0.into()));
-    assert_eq!((&nobody["presence"]["status"], &nobody["sessions"]), (&"offline".into(), &json!([])));
+    let unknown = me(&server, &token).ok();
+    assert_eq!(
+        (&unknown["id"], &unknown["figures"], &unknown["ratio"]),
+        (&7.into(), &Json::Null, &Json::Null)
+    );
+    assert_eq!((&unknown["seeding"], &unknown["friends"]), (&json!({ "count": 0, "items": [] }), &0.into()));
+    assert_eq!((&unknown["presence"]["status"], &unknown["sessions"]), (&"offline".into(), &json!([])));
 
     let passkey = server.add_user(7);
     let hash = add_torrent(&server, &admin, &passkey, 1);
@@ -59,7 +62,7 @@ fn a_person_sees_their_own_status_figures_and_torrents() {
         (&shown["ratio"], &shown["hit_and_runs"], &shown["friends"]),
         (&1.5.into(), &0.into(), &1.into())
     );
-    assert_eq!(shown["presence"]["status"], "invisible", "nobody hides from themselves");
+    assert_eq!(shown["presence"]["status"], "invisible", "a user sees their own invisible status");
     assert_eq!(shown["sessions"][0]["device"], "phone-1");
     let leeching = &shown["leeching"]["items"][0];
     assert_eq!((&leeching["name"], &leeching["infohash"]), (&"sized".into(), &"ab".repeat(20).into()));
@@ -90,5 +93,5 @@ fn a_process_without_a_gateway_has_no_presence() {
         .set("gateway.token_hmac_secret", quoted("a secret that is long enough to be one"))
         .roles("tracker,ledger,activity,site")
         .start();
-    assert_eq!(problem(&me(&server, &token(&server, 7)), 503), "not_here");
+    assert_eq!(problem(&me(&server, &token(&server, 7)), 503), "no_gateway");
 }

@@ -75,5 +75,8 @@ fn ports_are_banned_in_either_order_and_allowed_again() {
     assert_eq!(problem(&admin.json("PUT", &target, &long), 400), "bad_request");
     assert_eq!(admin.delete(&format!("/api/v1/ports/{0}/{0}", client.port)).status(), 204);
     eventually("the port to be allowed", PATIENCE, || refusal().is_none().then_some(()));
-    assert_eq!(problem(&admin.delete(&format!("/api/v1/ports/{0}/{0}", client.port)), 404), "not_banned");
+    assert_eq!(
+        problem(&admin.delete(&format!("/api/v1/ports/{0}/{0}", client.port)), 404),
+        "ports_not_banned"
+    );
 }

@@ -38,12 +38,12 @@ fn the_overview_shows_alerts_with_remedies() {
     heartbeat(&server, 1, &json!({ "device": "d", "platform": "phone" }));
     let seen = overview(&read, "peers and people", |seen| {
         seen["tracker"]["announces"] == 2
-            && seen["people"]["online"] == 1
+            && seen["presence"]["online"] == 1
             && seen["journal"]["appended"] == 2
             && seen["journal"]["views"][0]["lag"] == 0
     });
-    assert_eq!(seen["people"]["people"]["invisible"], json!(null), "a count beside names tells who it is");
-    overview(&admin, "nobody hides", |seen| seen["people"]["people"]["invisible"] == 0);
+    assert_eq!(seen["presence"]["users"]["invisible"], json!(null), "a count beside names tells who it is");
+    overview(&admin, "no invisible users", |seen| seen["presence"]["users"]["invisible"] == 0);
     let tracker = &seen["tracker"];
     assert_eq!(
         (&tracker["seeders"], &tracker["leechers"], &tracker["peers"]),

@@ -12,7 +12,7 @@ const LISTS: [&str; 11] = [
     "/api/v1/users/1/risks",
     "/api/v1/torrents",
     "/api/v1/swarms",
-    "/api/v1/letters/failed",
+    "/api/v1/dead-letters/failed",
     "/api/v1/risks",
 ];
 
@@ -47,8 +47,8 @@ fn limits_and_cursors_that_are_none_of_ours_are_refused() {
     let torrents = "/api/v1/torrents?cursor=9223372036854775807&limit=1000";
     assert_eq!(admin.get(torrents).ok()["next"], serde_json::Value::Null, "behind the last is nothing");
     assert_eq!(
-        admin.get("/api/v1/letters/dlq?cursor=18446744073709551615-18446744073709551615").status(),
+        admin.get("/api/v1/dead-letters/dlq?cursor=18446744073709551615-18446744073709551615").status(),
         200
     );
-    assert_eq!(problem(&admin.get("/api/v1/letters/nowhere"), 404), "unknown_lane");
+    assert_eq!(problem(&admin.get("/api/v1/dead-letters/nowhere"), 404), "unknown_lane");
 }

@@ -47,7 +47,7 @@ fn p8_heartbeats_over_http_follow_the_rules_of_the_apps_state() {
         json!([{ "id": "phone-1", "platform": "phone", "state": "foreground", "status": "online" }])
     );
     let count = admin.get("/api/v1/presence/count").ok();
-    assert_eq!((count["online"].as_u64(), count["people"]["online"].as_u64()), (Some(1), Some(1)));
+    assert_eq!((count["online"].as_u64(), count["users"]["online"].as_u64()), (Some(1), Some(1)));
     assert_eq!((count["without_connection"].as_u64(), count["connections"].as_u64()), (Some(1), Some(0)));
     assert_eq!(metric(&read, "rollcall_presence_users{status=\"online\"}"), 1.0);
 
@@ -118,13 +118,13 @@ fn p1_invisible_users_look_offline_to_all_but_admins() {
     assert_eq!(count(&read)["online"], 0);
     // Neither how many hide, nor what includes them.
     let shown = count(&read);
-    for figure in ["/people/invisible", "/connections", "/platforms", "/without_connection"] {
+    for figure in ["/users/invisible", "/connections", "/platforms", "/without_connection"] {
         assert_eq!(shown.pointer(figure), Some(&Json::Null), "{figure}");
         let overview = read.get("/api/v1/overview").ok();
-        assert_eq!(overview["people"].pointer(figure), Some(&Json::Null), "{figure} of the overview");
+        assert_eq!(overview["presence"].pointer(figure), Some(&Json::Null), "{figure} of the overview");
     }
     assert_eq!(
-        (&count(&admin)["people"]["invisible"], &count(&admin)["without_connection"]),
+        (&count(&admin)["users"]["invisible"], &count(&admin)["without_connection"]),
         (&json!(1), &json!(1))
     );
     let page = String::from_utf8(read.get("/metrics").reply.body).unwrap();
@@ -254,14 +254,14 @@ fn without_the_gateway_the_site_reports_it() {
         "/api/v1/users/7/devices",
     ] {
         let reply = admin.get(target);
-        assert_eq!(problem(&reply, 503), "not_here");
+        assert_eq!(problem(&reply, 503), "no_gateway");
         assert!(detail(&reply).contains("--roles"));
     }
     let overview = admin.get("/api/v1/overview").ok();
-    assert_eq!((&overview["people"], &overview["gateway"]), (&Json::Null, &Json::Null));
+    assert_eq!((&overview["presence"], &overview["gateway"]), (&Json::Null, &Json::Null));
     let headers = [("authorization", "Bearer x"), ("content-type", "application/json")];
     let reply = stranger.send("POST", HEARTBEAT, &headers, Some(b"{}"));
-    assert_eq!(problem(&reply, 503), "not_here");
+    assert_eq!(problem(&reply, 503), "no_gateway");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn an_operator_signs_in_works_and_signs_out() {
         cookie: cookie_of(&reply),
         csrf: shown["csrf"].as_str().unwrap().to_owned(),
     };
-    assert_eq!(browser.get("/session").ok(), shown, "whoever loads the page again");
+    assert_eq!(browser.get("/session").ok(), shown, "the page is loaded again");
     assert_eq!(browser.get("/api/v1/users").ok()["items"], json!([]));
     assert_eq!(browser.get("/metrics").status(), 200);
     assert_eq!(browser.change("POST", "/api/v1/users", &json!({ "id": 7 })).status(), 201);

@@ -159,7 +159,7 @@ fn the_queue_of_staff_has_every_kind_in_one_order() {
     let gone = of("hit_and_run")[0];
     assert_eq!((&gone["user"]["name"], &gone["torrent"]["name"]), (&"Ada".into(), &"torrent 1".into()));
     assert_eq!(gone["hit_and_run"]["account"]["figures"]["downloaded"], (1 << 23).to_string());
-    assert!(of("dead_letter")[0]["letter"]["reason"].as_str().unwrap().contains("user"), "{all:?}");
+    assert!(of("dead_letter")[0]["dead_letter"]["reason"].as_str().unwrap().contains("user"), "{all:?}");
     assert_eq!(all.last().unwrap()["kind"], "hit_and_run", "the oldest last");
     let times: Vec<u64> = all.iter().map(|item| item["at"].as_u64().unwrap()).collect();
     assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
@@ -204,7 +204,7 @@ fn a_torrent_file_is_uploaded_with_the_result_of_the_command() {
     assert_eq!(torrent["approved"], true);
     let path = server.data_folder().join("the.torrent");
     std::fs::write(&path, torrent_file("a film", true)).unwrap();
-    assert_eq!(problem(&upload(&admin, "", &torrent_file("a film", true)), 409), "taken");
+    assert_eq!(problem(&upload(&admin, "", &torrent_file("a film", true)), 409), "already_exists");
     admin.delete(&format!("/api/v1/torrents/{}", torrent["id"]));
     let by_command = server.cli(&["torrent", "add", path.to_str().unwrap()]);
     for field in ["name", "infohash", "infohash_v2", "enabled", "approved"] {

@@ -2,7 +2,6 @@
 
 use domain::AnnounceEvent;
 use serde_json::{Value as Json, json};
-use testkit::announce::percent_encode;
 use testkit::{Announce, Api, RedisServer, eventually, eventually_equal};
 
 use crate::api::{PATIENCE, add_torrent, announce, builder, info_hash, items, problem, quoted};
@@ -16,7 +15,7 @@ fn asked(api: &Api, query: &str) -> Json {
 }
 
 fn found(api: &Api, text: &str) -> Vec<u64> {
-    let page = asked(api, &format!("order=asc&search={}", percent_encode(text.as_bytes())));
+    let page = asked(api, &format!("order=asc&search={}", domain::percent::encode(text.as_bytes())));
     assert_eq!(page["total"], ids(&page).len(), "{text}");
     let mut found = ids(&page);
     found.sort_unstable();
@@ -164,7 +163,8 @@ fn places_that_are_stale_or_made_up_are_places_all_the_same() {
         "1234567890123456-1-1",
         "1-+2-3",
     ] {
-        let refused = read.get(&format!("/api/v1/swarms?cursor={}", percent_encode(wrong.as_bytes())));
+        let refused =
+            read.get(&format!("/api/v1/swarms?cursor={}", domain::percent::encode(wrong.as_bytes())));
         assert_eq!(problem(&refused, 400), "bad_request", "{wrong}");
     }
 }

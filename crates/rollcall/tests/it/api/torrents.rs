@@ -25,7 +25,7 @@ fn torrents_are_added_shown_closed_and_removed() {
     assert_eq!((&by_number["torrent"], &by_number["figures"]), (&torrent, &Json::Null));
 
     let add = |said: Json| admin.post("/api/v1/torrents", &said);
-    assert_eq!(problem(&add(said.clone()), 409), "taken");
+    assert_eq!(problem(&add(said.clone()), 409), "already_exists");
     let hash = "ef".repeat(20);
     for wrong in [
         json!({ "infohash": "ef", "name": "x" }),

@@ -34,7 +34,7 @@ fn users_are_added_listed_page_by_page_and_looked_up() {
         assert_eq!(added.status(), 201);
         let user = added.json();
         assert_eq!(
-            (&user["id"], &user["enabled"], &user["vouched"]),
+            (&user["id"], &user["enabled"], &user["external"]),
             (&(id * 10).into(), &true.into(), &false.into())
         );
         assert_eq!(user["passkey"], format!("{id:032x}"), "upper case is taken as lower case (W1)");
@@ -73,9 +73,9 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let admin = server.api(&["admin"]);
     admin.post("/api/v1/users", &json!({ "id": 1, "passkey": "0123456789abcdef" })).ok();
     let add = |said: Json| admin.post("/api/v1/users", &said);
-    assert_eq!(problem(&add(json!({ "id": 1 })), 409), "taken");
+    assert_eq!(problem(&add(json!({ "id": 1 })), 409), "already_exists");
     let taken = add(json!({ "id": 2, "passkey": "0123456789ABCDEF" }));
-    assert_eq!(problem(&taken, 409), "taken");
+    assert_eq!(problem(&taken, 409), "already_exists");
     assert!(!detail(&taken).to_lowercase().contains("0123456789abcdef"), "{}", detail(&taken));
     for said in [
         json!({ "id": 0 }),
@@ -91,7 +91,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     }
     assert_eq!(problem(&admin.get("/api/v1/users/2"), 404), "unknown_user");
     assert_eq!(problem(&admin.get("/api/v1/users/0"), 400), "bad_request");
-    assert_eq!(problem(&admin.get("/api/v1/users/nobody"), 400), "bad_request");
+    assert_eq!(problem(&admin.get("/api/v1/users/x"), 400), "bad_request");
     for reply in [
         admin.json("PATCH", "/api/v1/users/2", &json!({ "enabled": false })),
         admin.delete("/api/v1/users/2"),
@@ -139,7 +139,7 @@ fn shutting_out_rotating_and_removing_reach_the_tracker() {
     let own = admin.post("/api/v1/users/2/passkey", &json!({ "passkey": "feedfacefeedface" })).ok();
     assert_eq!(own["passkey"], "feedfacefeedface");
     let taken = admin.post("/api/v1/users/2/passkey", &json!({ "passkey": watcher.to_string() }));
-    assert_eq!(problem(&taken, 409), "taken");
+    assert_eq!(problem(&taken, 409), "already_exists");
 
     assert_eq!(admin.delete("/api/v1/users/2").status(), 204);
     eventually("the user to be gone", PATIENCE, || refusal(&server, "feedfacefeedface", &client));
@@ -179,7 +179,7 @@ fn l2_accounts_follow_real_announces_in_decimal_texts() {
     }
     let owing = walk(&read, "/api/v1/users/1/hit-and-runs", 2);
     assert_eq!(owing.len(), 5, "who completed something owes seeding");
-    assert!(owing.iter().all(|one| one["standing"] == "owing" && one["seeding_s_left"].as_u64() > Some(0)));
+    assert!(owing.iter().all(|one| one["state"] == "owing" && one["seeding_s_left"].as_u64() > Some(0)));
     let torrent = read.get(&format!("/api/v1/torrents/{}", hashes[0])).ok();
     assert_eq!(torrent["figures"]["uploaded"], "3000000");
     // What was moved stays when the user goes.

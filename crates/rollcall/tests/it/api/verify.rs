@@ -8,7 +8,7 @@ use crate::api::{PATIENCE, builder, items, metric, problem, quoted};
 const TRACKER_KEY: &str = "the key of another tracker";
 const USER: &str = "0123456789abcdef0123456789abcdef";
 const LISTED: &str = "abcdef0123456789abcdef0123456789";
-const NOBODY: &str = "ffffffffffffffffffffffffffffffff";
+const UNKNOWN: &str = "ffffffffffffffffffffffffffffffff";
 
 fn valid(api: &Api, passkey: &str) -> Json {
     let reply = api.get(&format!("/passkey/verify?passkey={passkey}"));
@@ -31,8 +31,8 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     assert_eq!(valid(&tracker, USER), json!({ "valid": true }));
     assert_eq!(valid(&tracker, &USER.to_uppercase()), json!({ "valid": true }), "W1");
     assert_eq!(valid(&tracker, LISTED), json!({ "valid": true }));
-    assert_eq!(valid(&tracker, NOBODY), json!({ "valid": false }));
-    assert_eq!(valid(&server.api(&["verify"]), NOBODY), json!({ "valid": false }));
+    assert_eq!(valid(&tracker, UNKNOWN), json!({ "valid": false }));
+    assert_eq!(valid(&server.api(&["verify"]), UNKNOWN), json!({ "valid": false }));
     admin.json("PATCH", "/api/v1/users/1", &json!({ "enabled": false })).ok();
     assert_eq!(valid(&tracker, USER), json!({ "valid": false }), "who is shut out is shut out");
     redis.cli(&["SADD", "pt:passkeys", USER]);
@@ -45,7 +45,7 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     let wrong = ["", "?passkey=", "?passkey=short", "?passkey=0123456789abcdeg", "?Passkey=0123456789abcdef"];
     for query in wrong.map(str::to_owned).into_iter().chain([
         format!("?passkey={}", "a".repeat(65)),
-        format!("?passkey={USER}&passkey={NOBODY}"),
+        format!("?passkey={USER}&passkey={UNKNOWN}"),
         format!("?passkey={USER}%0a"),
         format!("?passkey=%20{USER}"),
     ]) {
@@ -54,10 +54,10 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     assert_eq!(tracker.post(&format!("/passkey/verify?passkey={USER}"), &json!({})).status(), 405);
 
     let count =
-        |answer: &str| metric(&admin, &format!("rollcall_site_verified_total{{answer=\"{answer}\"}}"));
+        |answer: &str| metric(&admin, &format!("rollcall_site_verify_calls_total{{answer=\"{answer}\"}}"));
     assert_eq!((count("valid"), count("invalid")), (4.0, 4.0));
     for _ in 8..1001 {
-        valid(&tracker, NOBODY);
+        valid(&tracker, UNKNOWN);
     }
     let records = admin.get("/api/v1/audit?action=passkey.verify").ok();
     assert_eq!(items(&records).len(), 2, "W6: the first and the thousand-and-first call: {records}");
@@ -69,7 +69,7 @@ fn w3_the_whitelist_is_asked_then_the_database() {
     drop(redis);
     assert_eq!(valid(&tracker, USER), json!({ "valid": true }));
     let unknown = eventually("an answer without Redis", PATIENCE, || {
-        Some(tracker.get(&format!("/passkey/verify?passkey={NOBODY}")))
+        Some(tracker.get(&format!("/passkey/verify?passkey={UNKNOWN}")))
     });
     assert_eq!(problem(&unknown, 503), "unavailable");
     assert!(unknown.reply.header("retry-after").is_some());

@@ -56,7 +56,7 @@ fn works(server: &Server) {
         assert_eq!(problem(&refused, 400), "bad_request");
         assert!(detail(&refused).contains(&format!("line {line}")), "{}", detail(&refused));
     }
-    for text in ["", "# nobody\n\n"] {
+    for text in ["", "# empty\n\n"] {
         assert_eq!(problem(&upload(&admin, "", text), 400), "bad_request");
     }
     assert_eq!(count(&read), 5001, "nothing of it has changed anything");
@@ -123,7 +123,7 @@ fn w2_the_whitelist_is_kept_over_the_api_on_redis() {
     assert_eq!(redis.cli(&["SCARD", "pt:passkeys"]), "3");
     assert_eq!(redis.cli(&["SISMEMBER", "pt:passkeys", &passkey(2)]), "1");
     redis.cli(&["SADD", "pt:passkeys", &passkey(77)]);
-    assert_eq!(are_listed(&server.api(&["read"]), &[passkey(77)]), [true], "written by somebody else");
+    assert_eq!(are_listed(&server.api(&["read"]), &[passkey(77)]), [true], "written by another program");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn an_upload_that_is_too_long_is_refused_and_changes_nothing() {
     connection.send(head(&admin, "content-length: 1000").as_bytes());
     connection.send(passkey(2).as_bytes());
     let reply = ApiReply { reply: connection.read_reply() };
-    assert_eq!(problem(&reply, 408), "too_slow");
+    assert_eq!(problem(&reply, 408), "request_timeout");
     assert_eq!(count(&admin), 1);
     assert_eq!((answered(&admin, PATH, 413), answered(&admin, PATH, 408)), (2.0, 1.0));
 }

@@ -115,7 +115,7 @@ fn l6_the_clients_of_an_account_explain_it_to_the_byte() {
     assert_eq!((&found["complete"], &found["rest"]), (&true.into(), &nothing));
     assert_eq!((&found["account"]["torrent"], &found["account"]["name"]), (&1.into(), &"torrent 1".into()));
     let client = items_of(&found, "clients").iter().find(|one| one["state"] == "leeching").unwrap();
-    assert_eq!(client["brought"], json!({ "uploaded": "146", "downloaded": "2601" }));
+    assert_eq!(client["total"], json!({ "uploaded": "146", "downloaded": "2601" }));
     assert_eq!((&client["settled"], &client["foreign"]), (&nothing, &nothing));
     let [first, second] = items_of(client, "stretches") else { panic!("{client}") };
     assert_eq!((&first["uploaded_low"], &first["uploaded_high"]), (&"5".into(), &"100".into()));
@@ -311,7 +311,7 @@ fn users_are_looked_for_by_number_or_by_whole_passkey() {
         ("fedcba9", vec![]),
         ("99", vec![]),
         ("0", vec![]),
-        ("nobody", vec![]),
+        ("none", vec![]),
         ("%25", vec![]),
         ("", vec![1, 2, 12_345_678]),
     ] {

@@ -49,7 +49,7 @@ fn many_are_imported_from_a_file_and_again_without_harm() {
         lines.push_str(&format!("{number},{}\r\n", number + 1));
     }
     site.write("friends.csv", &lines);
-    let imported = json!({ "added": 2500, "already": 0 });
+    let imported = json!({ "added": 2500, "existing": 0 });
     assert_eq!(site.json(&["friend", "import", "friends.csv"]), imported);
     assert_eq!(site.text(&["friend", "import", "friends.csv"]), "added 0 friendships; 2500 existed\n");
     assert_eq!(friends(&site, "2000"), [1999, 2001]);
@@ -94,7 +94,7 @@ fn pairs_come_over_standard_input_too() {
     child.stdin.take().unwrap().write_all(b"1 2\n1\t3").unwrap();
     let output = child.wait_with_output().unwrap();
     let json: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json, json!({ "added": 2, "already": 0 }));
+    assert_eq!(json, json!({ "added": 2, "existing": 0 }));
     assert_eq!(friends(&site, "1"), [2, 3]);
 }
 

@@ -12,7 +12,7 @@ fn a_rotated_passkey_stops_working() {
     let site = Site::new();
     site.text(&["user", "add", "--id", "7", "--passkey", OLD]);
     let rotated = site.json(&["passkey", "rotate", "--user", "7", "--passkey", NEW]);
-    let expected = json!({ "id": 7, "name": null, "passkey": NEW, "enabled": true, "adopted": false, "leech_slots": null });
+    let expected = json!({ "id": 7, "name": null, "passkey": NEW, "enabled": true, "external": false, "leech_slots": null });
     assert_eq!(rotated, expected);
     assert_eq!(
         site.json(&["passkey", "check", NEW]),

@@ -106,10 +106,11 @@ fn configuration_page(printed: &str) -> String {
     page
 }
 
+/// The last two comments of a key are its range, if it has one, and its environment variable.
 fn push_key(page: &mut String, (key, default): (&str, &str), comments: &[&str]) {
-    let range = comments.iter().find_map(|line| line.strip_prefix("From ")?.strip_suffix('.'));
-    let is_meaning = |line: &&&str| !line.starts_with("Environment: ") && !line.starts_with("From ");
-    let meaning = comments.iter().filter(is_meaning).copied().collect::<Vec<_>>().join(" ");
+    let (_, comments) = comments.split_last().unwrap();
+    let range = comments.last().and_then(|line| line.strip_prefix("Range: "));
+    let meaning = comments[..comments.len() - usize::from(range.is_some())].join(" ");
     let range = range.unwrap_or_default();
     writeln!(page, "| `{key}` | `{default}` | {range} | {} |", escaped(&meaning)).unwrap();
 }

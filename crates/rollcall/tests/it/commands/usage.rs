@@ -92,7 +92,7 @@ fn a_broken_database_is_a_one_line_error_with_a_remedy() {
     let site = Site::new();
     site.write(
         "other.db",
-        "this is no database, but long enough to look like a file that somebody wants to keep",
+        "this is no database, but long enough to look like a file that must not be overwritten",
     );
     let refusal = site.refusal(&["user", "list", "--set", "database.url=sqlite:other.db"]);
     assert!(refusal.contains("other.db is not a SQLite database"), "{refusal}");

@@ -11,16 +11,16 @@ fn a_new_user_gets_the_passkey_given_in_lower_case() {
     let site = Site::new();
     let passkey = PASSKEY.to_uppercase();
     let added = site.json(&["user", "add", "--id", "7", "--passkey", &passkey]);
-    let expected = json!({ "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null });
+    let expected = json!({ "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "external": false, "leech_slots": null });
     assert_eq!(added, expected);
     let shown = site.json(&["user", "show", "7"]);
-    let of_nobody_yet = json!({
-        "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "adopted": false, "leech_slots": null,
+    let without_traffic = json!({
+        "id": 7, "name": null, "passkey": PASSKEY, "enabled": true, "external": false, "leech_slots": null,
         "uploaded": "0", "downloaded": "0", "credited_uploaded": "0", "credited_downloaded": "0",
         "seeding_s": 0, "leeching_s": 0, "completed": 0, "completed_again": 0, "first_seen": null, "last_seen": null,
         "ratio": null, "seeding": 0, "leeching": 0,
     });
-    assert_eq!(shown, of_nobody_yet);
+    assert_eq!(shown, without_traffic);
     let shown = site.text(&["user", "show", "7"]);
     assert!(
         shown.starts_with(&format!(
@@ -52,7 +52,7 @@ fn lists_hide_passkeys_by_default() {
     );
     let listed = |passkey: &str| {
         json!({ "users": [
-            { "id": 7, "name": null, "passkey": passkey, "enabled": true, "adopted": false, "leech_slots": null },
+            { "id": 7, "name": null, "passkey": passkey, "enabled": true, "external": false, "leech_slots": null },
         ] })
     };
     assert_eq!(site.json(&["user", "list"]), listed("0123…"));

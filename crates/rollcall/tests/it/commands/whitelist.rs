@@ -123,7 +123,7 @@ fn w2_a_list_with_a_fault_changes_nothing() {
         let refusal = feed(site, environment, &["passkey", "refresh"], fault.as_bytes()).refusal();
         assert!(refusal.starts_with("cannot import standard input: line 2 is not a passkey"), "{refusal}");
         assert!(!refusal.contains("0123456789abcdefg"), "{refusal}");
-        for empty in ["", "# nobody\n"] {
+        for empty in ["", "# empty\n"] {
             let refusal = feed(site, environment, &["passkey", "refresh"], empty.as_bytes()).refusal();
             assert!(refusal.contains("--allow-empty"), "{refusal}");
         }

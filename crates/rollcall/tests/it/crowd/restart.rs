@@ -35,7 +35,7 @@ fn p11_after_a_kill_users_are_pending_then_online_or_offline_since_last_seen() {
     until_remembered(&mut site);
     site.server.kill();
     let killed = now();
-    site.until("everybody to notice", |site| site.crowd.up() == 0);
+    site.until("every client to notice", |site| site.crowd.up() == 0);
     assert!(site.endings.drain(..).all(|(_, ending)| ending == CloseReason::Broken));
 
     site.server.start_again();
@@ -82,9 +82,9 @@ fn p11_after_a_clean_stop_no_returning_user_is_shown_offline() {
     let mut site = Site::full(builder().set("presence.pending_s", 300));
     let status = site.server.stop();
     assert!(status.success(), "{status}");
-    site.until("everybody to be told", |site| site.crowd.up() == 0);
+    site.until("every client to be disconnected", |site| site.crowd.up() == 0);
     let told = site.endings.drain(..).filter(|(_, ending)| *ending == CloseReason::Code(3001)).count();
-    assert_eq!(told, site.people.len() + WATCHERS, "everybody is told that the server shuts down");
+    assert_eq!(told, site.people.len() + WATCHERS, "every client receives the shutdown disconnect");
     // Up to here no user was shown offline: the watchers were disconnected too.
     assert!(site.all_online());
 
@@ -92,8 +92,8 @@ fn p11_after_a_clean_stop_no_returning_user_is_shown_offline() {
     site.forget_past();
     site.open_watchers();
     site.open(&site.people.clone());
-    site.all_up("everybody to come back");
-    site.until("everybody to be online again", Site::all_online);
+    site.all_up("every client to reconnect");
+    site.until("all users to be online again", Site::all_online);
     for (id, past) in site.watchers.iter().flat_map(|watcher| &watcher.past) {
         assert!(!past.iter().any(|status| status == "offline"), "user {id} was shown as {past:?}");
     }

@@ -86,8 +86,8 @@ impl Site {
         let mut site = Site::start(builder);
         site.open_watchers();
         site.open(&site.people.clone());
-        site.all_up("everybody to be connected");
-        site.until("everybody to be online", Site::all_online);
+        site.all_up("every client to be connected");
+        site.until("all users to be online", Site::all_online);
         site
     }
 

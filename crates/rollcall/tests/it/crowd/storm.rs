@@ -1,4 +1,4 @@
-//! Everybody reconnects at once.
+//! All clients reconnect at once.
 //!
 //! Guarantees for watchers that stay connected:
 //!
@@ -26,7 +26,7 @@ fn site() -> Site {
     Site::full(builder().set("presence.flap_grace_s", 300))
 }
 
-/// Everybody loses the connection and comes back at once; returns how long that took.
+/// All clients lose the connection and reconnect at once; returns how long that took.
 fn storm(site: &mut Site) -> Duration {
     site.forget_past();
     let watch = Stopwatch::start();
@@ -34,8 +34,8 @@ fn storm(site: &mut Site) -> Duration {
         site.crowd.close(person, false);
         site.crowd.open(person);
     }
-    site.all_up("everybody to come back");
-    site.until("everybody to be online again", Site::all_online);
+    site.all_up("every client to reconnect");
+    site.until("all users to be online again", Site::all_online);
     // Whatever is still on its way to a watcher.
     let settled = Stopwatch::start();
     while settled.elapsed() < Duration::from_millis(3 * BATCH_MS) {

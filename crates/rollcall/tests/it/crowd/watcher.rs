@@ -68,7 +68,7 @@ impl Watcher {
         } else {
             self.snapshot = if data.more { Snapshot::Some } else { Snapshot::All };
         }
-        assert!(data.removed.is_empty(), "nobody was unfriended: {text}");
+        assert!(data.removed.is_empty(), "no friendship ended: {text}");
         let others = data.users.into_iter().filter(|user| !user.is_self);
         let mut named = HashSet::new();
         for user in others {

@@ -112,7 +112,7 @@ impl Root {
         self.folder.path().join(name)
     }
 
-    /// Runs dpkg there. Whoever is not root makes it believe so, since files have to become root's.
+    /// Runs dpkg there. Without root it runs under fakeroot, because files have to become root's.
     #[track_caller]
     fn dpkg(&self, args: &[&str]) -> String {
         let mut words: Vec<String> = vec![
@@ -158,7 +158,11 @@ fn the_package_can_be_installed_run_and_purged() {
     root.dpkg(&["--purge", "rollcall"]);
     assert!(!root.path("usr/bin/rollcall").exists() && !root.path("etc/rollcall").exists());
     assert!(root.path("var/lib/rollcall/rollcall.db").exists(), "accounts survive a purge");
-    assert_eq!(std::fs::read_to_string("/etc/passwd").unwrap(), users_here, "nobody was added here");
+    assert_eq!(
+        std::fs::read_to_string("/etc/passwd").unwrap(),
+        users_here,
+        "no user was added to this machine"
+    );
 }
 
 #[track_caller]
@@ -194,5 +198,5 @@ fn serves_with_the_shipped_settings(root: &Root) {
     assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
     server.terminate();
     assert!(server.wait_end(PATIENCE).success());
-    assert!(!ask("ping", &["--set=site.addr="]).status.success(), "nobody answers any more");
+    assert!(!ask("ping", &["--set=site.addr="]).status.success(), "no server answers any more");
 }

@@ -88,7 +88,7 @@ fn redis_keeps_everything_and_every_service_has_a_health_check() {
     for (name, service) in services {
         for volume in service["volumes"].as_array().unwrap() {
             let source = volume.as_str().unwrap().split(':').next().unwrap().to_owned();
-            assert!(named.contains(&&source), "{name} uses a volume {source} that nobody declares");
+            assert!(named.contains(&&source), "{name} uses a volume {source} that is not declared");
         }
     }
     // Plain HTTP stays on this machine.

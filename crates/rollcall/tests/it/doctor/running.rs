@@ -68,7 +68,7 @@ fn what_a_server_left_behind_is_read_and_left_as_it_is() {
 fn a_group_is_as_far_behind_as_the_oldest_entry_is_old_that_it_has_not_finished() {
     let redis = testkit::RedisServer::start();
     let append =
-        |id: &str| redis.cli(&["XADD", "tracker:traffic", id, "passkey", "nobody", "infohash", "nothing"]);
+        |id: &str| redis.cli(&["XADD", "tracker:traffic", id, "passkey", "unknown", "infohash", "nothing"]);
     append("1000-0");
     redis.cli(&["XGROUP", "CREATE", "tracker:traffic", "quiet", "1000-0"]);
     let server = Server::builder(BINARY).set("redis.url", format!("\"{}\"", redis.url())).start();
@@ -90,7 +90,7 @@ fn dead_letters_and_failed_entries_are_found() {
         .set("journal.retry_max", 1)
         .set("journal.retry_delay_s", 0)
         .start();
-    redis.cli(&["XADD", "tracker:traffic", "*", "passkey", "nobody", "infohash", "nothing"]);
+    redis.cli(&["XADD", "tracker:traffic", "*", "passkey", "unknown", "infohash", "nothing"]);
     let failed = |status: &Json| status["failed"].as_u64().unwrap_or(0);
     eventually("the entry to be given up", PATIENCE, || {
         (failed(&server.cli(&["journal", "status"])) > 0).then_some(())

@@ -27,7 +27,7 @@ fn w8_the_names_of_the_document_configure_both_processes() {
     assert_eq!(sh.run("redis XLEN pt:stream"), "1");
     assert_eq!(sh.run("REDIS_DB=0 redis DBSIZE"), "0");
     // TRACKER_RETRY_MAX, TRACKER_DLQ_KEY, TRACKER_FAILED_KEY
-    sh.run("redis XADD pt:stream '*' passkey nobody");
+    sh.run("redis XADD pt:stream '*' passkey unknown");
     sh.wait("redis XLEN pt:stream:given-up", |length| length == "1");
     assert!(sh.run("redis XRANGE pt:stream:given-up - + | xargs").contains("retry 1"));
     assert_eq!(sh.run("redis EXISTS tracker:traffic tracker:traffic:dlq tracker:traffic:failed"), "0");

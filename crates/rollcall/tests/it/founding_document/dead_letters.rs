@@ -25,15 +25,17 @@ fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {
         figures.lines().any(|line| line.contains("failed") && line.ends_with(" 1"))
     });
     let figures = environment.metrics();
-    for name in
-        ["rollcall_view_lag_entries", "rollcall_view_dead_letter_retries_total", "rollcall_view_failed_total"]
-    {
+    for name in [
+        "rollcall_view_lag_entries",
+        "rollcall_view_dead_letter_retries_total",
+        "rollcall_view_dead_letters_failed_total",
+    ] {
         assert!(figures.contains(name), "{name} is missing:\n{figures}");
     }
 
     // The user turns up; the operator lets the entry be tried once more.
     environment.add_user_with(2, stranger);
-    sh.run(r#"api "$SITE/api/v1/letters/failed/replay" -d '{"all": true}'"#);
+    sh.run(r#"api "$SITE/api/v1/dead-letters/failed/replay" -d '{"all": true}'"#);
     sh.wait(r#"api "$SITE/api/v1/users/2""#, |user| user.contains(r#""uploaded":"1""#));
     assert_eq!(sh.run("redis XLEN tracker:traffic:failed"), "0");
 }

@@ -104,7 +104,7 @@ fn roles_divide_the_work_among_processes() {
     let mut population: Population = populate(&site);
     population.live(site.destination(), 2);
     let alone = site.status();
-    assert_eq!(alone["groups"], Json::Array(Vec::new()), "nobody reads yet: {alone:#}");
+    assert_eq!(alone["groups"], Json::Array(Vec::new()), "no group reads yet: {alone:#}");
     assert!(alone["entries"].as_u64().unwrap() >= 200, "{alone:#}");
     let ledger = site.server.companion("ledger", "ledger");
     let activity = site.server.companion("activity", "activity");

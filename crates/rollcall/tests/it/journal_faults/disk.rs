@@ -19,7 +19,7 @@ fn a_full_disk_under_the_embedded_journal_loses_nothing() {
         let line = site.wait_logged(&["journal unavailable; entries wait in the queue"]);
         eprintln!("the log says: {line}");
         site.wait_logged(&["not_stored_in_time"]);
-        // Somebody makes room.
+        // Space is freed.
         site.server.kill();
         site.server.lift_file_limit();
         site.server.start_again();

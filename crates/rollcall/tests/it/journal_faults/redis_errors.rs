@@ -36,7 +36,7 @@ fn a_redis_that_takes_no_writes_for_lack_of_replicas() {
 }
 
 #[test]
-fn a_redis_that_was_made_a_replica_of_nobody() {
+fn a_redis_whose_master_does_not_exist() {
     // No program listens on port 1.
     survives(
         &[&["CONFIG", "SET", "replica-serve-stale-data", "yes"], &["REPLICAOF", "127.0.0.1", "1"]],

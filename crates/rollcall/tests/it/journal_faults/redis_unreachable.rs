@@ -48,7 +48,7 @@ fn an_unreachable_redis_is_one_alert_and_log_lines_are_throttled() {
     let before = site.server.log().len();
     site.redis_mut().kill();
     // The presence cluster is reported last, after a lease.
-    let affected = ["journal", "whitelist", "activity", "register"];
+    let affected = ["journal", "whitelist", "activity", "presence_cluster"];
     let seen = alerts("everything in Redis to fail", &|alerts| {
         affected.iter().all(|name| {
             alerts.iter().any(|alert| alert["affected"].as_array().unwrap().contains(&json!(name)))

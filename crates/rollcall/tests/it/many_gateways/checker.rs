@@ -284,7 +284,7 @@ impl<'a> Checker<'a> {
         Spans::of(absences).without(&self.any_trouble())
     }
 
-    /// Nobody was here for so long that there is nothing to wait for.
+    /// The user was offline for so long that there is nothing to wait for.
     fn surely_over(&self, shown_span: &ShownSpan<'_>) -> Spans {
         let longest = self.bounds.ttl.max(self.bounds.lease) + self.bounds.pending + self.bounds.settle;
         let absences = self.absences(shown_span.user);

@@ -23,7 +23,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Nobody yet.
+    /// Empty.
     pub fn new(gateways: &Gateways) -> Clients {
         let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
         let plan = WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100 };

@@ -106,19 +106,19 @@ impl<T: Send + 'static> Busy<T> {
     /// The thing, which must be here.
     #[track_caller]
     pub fn get(&self) -> &T {
-        self.here.as_ref().expect("nobody has it")
+        self.here.as_ref().expect("it was lent to a thread")
     }
 
     /// The thing, which must be here.
     #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
-        self.here.as_mut().expect("nobody has it")
+        self.here.as_mut().expect("it was lent to a thread")
     }
 
     /// Lets a thread do something to it.
     #[track_caller]
     pub fn lend(&mut self, work: impl FnOnce(&mut T) + Send + 'static) {
-        let mut thing = self.here.take().expect("nobody has it");
+        let mut thing = self.here.take().expect("it was lent to a thread");
         let (give, back) = channel();
         std::thread::spawn(move || {
             work(&mut thing);

@@ -141,7 +141,7 @@ impl Population {
         self.serves[gateway] = serves;
     }
 
-    /// Everybody lives for a moment.
+    /// Advances every client by one step.
     pub fn live(&mut self, gateways: &Gateways) {
         let now = self.now();
         // A look waits for 20 ms at the most; what took longer was not for want of news.

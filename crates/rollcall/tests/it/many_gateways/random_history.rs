@@ -46,7 +46,7 @@ fn run(store: Store) {
     let mut gateways = Gateways::start(store);
     let count = from_environment("LOAD_SESSIONS").unwrap_or(PEOPLE_DEFAULT);
     let mut people = Population::new(&gateways, count, seed);
-    people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
+    people.until(&gateways, "every client to be connected", PATIENCE, Population::is_settled);
     converge(&mut people, &gateways);
 
     people.set_busy(true);
@@ -59,9 +59,9 @@ fn run(store: Store) {
         }
     }
     people.set_busy(false);
-    people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
+    people.until(&gateways, "every client to be connected again", PATIENCE, Population::is_settled);
     people.say_last_words();
-    people.until(&gateways, "everybody to be understood", PATIENCE, Population::is_understood);
+    people.until(&gateways, "every declared status to be confirmed", PATIENCE, Population::is_understood);
     converge(&mut people, &gateways);
     let end = people.now();
     people.history.finish(end);

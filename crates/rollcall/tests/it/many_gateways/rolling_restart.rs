@@ -53,7 +53,7 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
     let mut gateways = Gateways::start_with(Store::single(), set);
     let mut people = Population::new(&gateways, PEOPLE, 7);
     friends::write_to(&gateways.database, &[(OF_JAVASCRIPT, OF_PYTHON)]).unwrap();
-    people.until(&gateways, "everybody to be connected", PATIENCE, Population::is_settled);
+    people.until(&gateways, "every client to be connected", PATIENCE, Population::is_settled);
     let mut guests = [
         SdkUser::arrive(Kind::JavaScriptSdk, OF_JAVASCRIPT, OF_PYTHON, &gateways, 0),
         SdkUser::arrive(Kind::PythonSdk, OF_PYTHON, OF_JAVASCRIPT, &gateways, 1),
@@ -71,7 +71,7 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
         let next = gateways.address((gateway + 1) % COUNT);
         guests.iter().for_each(|guest| guest.door.redirect_to(next));
         faults::play(&mut people, &mut gateways, &[vec![PlannedFault::Restart(gateway)]]);
-        people.until(&gateways, "everybody to be back", PATIENCE, Population::is_settled);
+        people.until(&gateways, "every client to be connected again", PATIENCE, Population::is_settled);
         people.until(&gateways, "every view to be right", PATIENCE, right);
     }
     for look in &people.history.watch_sessions {

@@ -124,7 +124,7 @@ fn p15_a_redis_outage_longer_than_the_ttl_closes_no_connection_and_presence_reco
     assert!(seen_at <= back_at + BOUNDS.recovery, "after {} ms", seen_at - back_at);
     until_status_key(&gateways, &mut clients, ANN, "busy");
     assert!(clients.lost.is_empty(), "{:?}", clients.lost);
-    // Nobody's neighbours saw anything of it.
+    // The neighbour saw the user neither offline nor pending.
     let of_ann: Vec<&str> = clients.all_shown(neighbour, ANN).map(|shown| shown.status.as_str()).collect();
     assert!(!of_ann[1..].iter().any(|status| ["offline", "pending"].contains(status)), "{of_ann:?}");
     clients.close(bob, true);
@@ -145,7 +145,7 @@ fn p15_a_gateway_that_loses_packets_to_redis_leaves_no_stale_users_and_recovers(
     let script = "ip link set lo up && iptables -A INPUT -s 192.0.2.1 -j DROP";
     let tried = Command::new("unshare").args(["--net", "sh", "-c", script]).output();
     if !tried.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: this machine lets nobody lose packets (unshare, ip, iptables): {tried:?}");
+        eprintln!("skipped: this machine cannot drop packets (unshare, ip, iptables): {tried:?}");
         return;
     }
     let test = "many_gateways::scenarios::p15_a_gateway_that_loses_packets_to_redis_leaves_no_stale_users_and_recovers";
@@ -166,8 +166,8 @@ fn lose_packets() {
     let inside = clients.connect(SECOND_VIEWER, 0, &gateways, 0);
     let ann = clients.connect(ANN, 0, &gateways, 0);
     let bob = clients.connect(BOB, 0, &gateways, 1);
-    for (who, whom) in [(viewer, ANN), (viewer, BOB), (inside, ANN), (inside, BOB)] {
-        clients.until_sees(who, whom, "online");
+    for (watcher, user) in [(viewer, ANN), (viewer, BOB), (inside, ANN), (inside, BOB)] {
+        clients.until_sees(watcher, user, "online");
     }
     let port = gateways.networks[0].address().port().to_string();
     let rule = |action: &str, direction: &str| {

@@ -104,7 +104,7 @@ fn t3_announces_go_on_from_memory_while_a_replica_takes_over() {
             .collect();
         wait_appended(&cluster, 200);
         let dead = cluster.master_of(STREAM).unwrap();
-        // Whoever begins is remembered before the master dies: a run whose beginning is lost begins later.
+        // Every run begins before the master dies: a run whose first entry is lost begins later.
         assert_eq!(cluster.node(dead).cli(&["WAIT", "1", "10000"]), "1");
         cluster.kill_master_of(STREAM);
         let before = accepted();

@@ -56,14 +56,14 @@ fn p3_users_of_one_gateway_are_visible_on_the_other_and_in_the_public_keys() {
     });
     let devices = api.get("/api/v1/users/7/devices").json();
     assert_eq!(
-        (devices["sessions"].as_array().unwrap().len(), &devices["elsewhere"][0]["node"]),
+        (devices["sessions"].as_array().unwrap().len(), &devices["remote"][0]["node"]),
         (0, &json!("gw-b"))
     );
     heartbeat(one, &token, "tablet", json!({}));
     eventually("both", PATIENCE, || (get("connection:7") == "gw-a,gw-b").then_some(()));
     eventually("to be counted once", PATIENCE, || {
         let count = api.get("/api/v1/presence/count").json();
-        (count["people"]["online"] == 1 && count["without_connection"] == 2).then_some(())
+        (count["users"]["online"] == 1 && count["without_connection"] == 2).then_some(())
     });
     // The goodbye of a device may come to another gateway than its heartbeats.
     heartbeat(one, &token, "phone-1", json!({"goodbye": true}));

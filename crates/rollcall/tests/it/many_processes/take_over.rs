@@ -62,13 +62,13 @@ fn replace_under_load(mut site: Site, times: u32) {
         });
         for _ in 0..times {
             let before = accepted();
-            eventually("everybody to be busy", PATIENCE, || (accepted() > before + 100).then_some(()));
+            eventually("100 more announces", PATIENCE, || (accepted() > before + 100).then_some(()));
             let pid = site.server.pid();
             assert!(site.server.take_over().success());
             assert_ne!(site.server.pid(), pid);
         }
         let before = accepted();
-        eventually("everybody to be busy", PATIENCE, || (accepted() > before + 100).then_some(()));
+        eventually("100 more announces", PATIENCE, || (accepted() > before + 100).then_some(()));
         drop(over);
         visiting.join().expect("the site answered all the time");
         living
@@ -173,7 +173,7 @@ fn a_process_stopped_during_a_take_over_leaves_the_other_serving() {
     assert!(next.wait_end(PATIENCE).success());
 }
 
-/// Somebody else holds the folder for longer than it should: it is tried until it is free.
+/// Another process holds the folder for longer than it should: the lock is tried until it is free.
 #[test]
 fn a_data_folder_lock_is_retried() {
     let mut site = Site::start(builder(), None, DatabaseKind::Sqlite);

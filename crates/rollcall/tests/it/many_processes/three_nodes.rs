@@ -161,14 +161,14 @@ fn t3_real_clients_on_three_nodes_of_which_one_is_always_dying() {
         nodes.torrent.assert_intact_in(client.download_folder());
     }
     clients.iter_mut().for_each(|client| client.announce_now());
-    eventually("every node to see nobody but seeders", PATIENCE, || {
+    eventually("every node to have seeders only", PATIENCE, || {
         let counts = |index| nodes.node(index).scrape(&nodes.watcher, &nodes.torrent.info_hash());
         (0..3).all(|index| (counts(index).complete, counts(index).incomplete) == (4, 0)).then_some(())
     });
     clients.iter_mut().for_each(|client| client.leave());
     let told = nodes.told();
     let completed = told.values().filter(|told| told.has_completed).count();
-    assert!(completed > 0, "nobody reached a node with it");
+    assert!(completed > 0, "no client reached a node with the torrent");
     nodes.wait_counts((0, 0, completed as i64));
 
     let end = nodes.site.settle();

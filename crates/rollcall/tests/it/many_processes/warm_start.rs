@@ -59,7 +59,7 @@ fn restart_unnoticed(redis: Option<RedisServer>, end: impl Fn(&mut Server)) {
     for turn in 1..=2 {
         end(server);
         server.start_again();
-        assert_eq!(counts(server), before, "nobody has announced yet");
+        assert_eq!(counts(server), before, "no client has announced yet");
         let reply = say(server, LEECHER, AnnounceEvent::None, (0, 100 * turn, 1000 - 100 * turn));
         assert_eq!(reply.all_peers().len(), 2, "both seeders are handed out at once");
         say(server, SEEDER, AnnounceEvent::None, (700 + 1000 * turn, 0, 0));

@@ -158,13 +158,13 @@ fn typing_devices_rooms_and_tracking(kind: Kind) {
 
     one.ask("enter", json!({"room": "lobby"}));
     two.ask("enter", json!({"room": "lobby"}));
-    one.wait_for("somebody to enter", |event| {
+    one.wait_for("a join", |event| {
         (event.said["event"] == "joined" && event.said["user"] == "2").then_some(())
     });
     assert_eq!(one.ask("members", json!({"room": "lobby"})), json!(["1", "2"]));
     assert_eq!(two.ask("members", json!({"room": "lobby"})), json!(["1", "2"]));
     two.ask("leave", json!({"room": "lobby"}));
-    one.wait_for("somebody to leave", |event| {
+    one.wait_for("a leave", |event| {
         (event.said["event"] == "left" && event.said["user"] == "2").then_some(())
     });
     assert_eq!(one.ask("members", json!({"room": "lobby"})), json!(["1"]));

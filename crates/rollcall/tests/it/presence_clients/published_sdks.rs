@@ -67,7 +67,7 @@ fn a_snapshot_of_friends_then_their_changes(kind: Kind) {
     people(&server, &[1, 2, 3], &[(1, 2)]);
     let mut one = arrive(kind, &server, "1", "laptop");
     let first = snapshot(&mut one);
-    assert_eq!(first.len(), 2, "oneself and a friend, and nobody else: {first:?}");
+    assert_eq!(first.len(), 2, "the user and one friend only: {first:?}");
     assert_eq!((&first[0]["id"], &first[0]["self"]), (&json!("1"), &json!(true)));
     assert_eq!(first[0]["status"], "online");
     assert_eq!((&first[1]["id"], &first[1]["status"]), (&json!("2"), &json!("offline")));
@@ -85,7 +85,7 @@ fn a_snapshot_of_friends_then_their_changes(kind: Kind) {
     let version = shown["version"].as_u64().unwrap();
 
     let mut three = arrive(kind, &server, "3", "other");
-    assert_eq!(snapshot(&mut three).len(), 1, "a stranger sees nobody");
+    assert_eq!(snapshot(&mut three).len(), 1, "without friends only the user is listed");
 
     two.rpc("status.set", json!({"status": "busy", "text": "on a call"}));
     let shown = one.wait_status("2", "busy").user;
@@ -147,7 +147,7 @@ fn commands_by_rpc(kind: Kind) {
         ("status.set", json!({"status": "asleep"}), 107),
         ("status.set", json!({"status": "busy", "text": "x".repeat(5000)}), 106),
         ("app.state", json!({"state": "underwater"}), 107),
-        ("track", json!({"users": ["nobody"]}), 107),
+        ("track", json!({"users": ["x"]}), 107),
     ] {
         let refusal = one.try_ask("rpc", json!({"method": method, "data": data})).unwrap_err();
         assert_eq!(refusal.code, code, "{method}: {refusal:?}");
@@ -193,7 +193,7 @@ fn rooms(kind: Kind) {
     assert!(!met.contains(&json!("join")), "an update is no leave and join: {met:?}");
     assert_eq!(one.ask("presence_stats", json!({"channel": ROOM})), json!({"clients": 1, "users": 1}));
 
-    // Whoever vanishes has left, too.
+    // A client whose connection breaks has left, too.
     two.ask("subscribe", json!({"channel": ROOM}));
     one.wait_for("the other to come again", |event| is_of_two(event, "join").then_some(()));
     two.process.kill();

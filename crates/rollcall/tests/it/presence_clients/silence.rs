@@ -110,7 +110,7 @@ fn p7_a_lost_network_is_away_then_offline_and_online_again_when_it_is_back() {
     }
     let script = "ip link set lo up && iptables -A INPUT -s 192.0.2.1 -j DROP && exec \"$@\"";
     if let Err(why) = in_own_network("ip link set lo up && iptables -A INPUT -s 192.0.2.1 -j DROP") {
-        eprintln!("skipped: this machine lets nobody lose packets (unshare, ip, iptables): {why}");
+        eprintln!("skipped: this machine cannot drop packets (unshare, ip, iptables): {why}");
         return;
     }
     let this = std::env::current_exe().unwrap();

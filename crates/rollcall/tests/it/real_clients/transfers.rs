@@ -35,7 +35,7 @@ fn leave_and_vanish(scenario: &Scenario, mut leaving: Box<dyn Client>, mut vanis
     scenario.wait_counts((1, 0, 1));
 
     vanishing.kill();
-    assert_eq!(scenario.counts(), (1, 0, 1), "nobody has told the tracker yet");
+    assert_eq!(scenario.counts(), (1, 0, 1), "no client has announced completion yet");
     scenario.wait_counts_without_announce((0, 0, 1));
 }
 

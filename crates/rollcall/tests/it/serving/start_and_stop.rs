@@ -210,7 +210,7 @@ fn a_missing_certificate_is_named_on_one_line() {
     assert!(stderr.contains("/nowhere/certificate.pem"), "{stderr}");
 }
 
-/// Nobody may be kept waiting by a second signal, nor by one that comes during the start.
+/// A second signal does not delay the exit, nor does one during the start.
 #[test]
 fn a_second_sigterm_does_no_harm() {
     let mut greeting = StartupMessage::start(&["--set", "tracker.udp_addr=", "--json"]);

@@ -1,4 +1,4 @@
-//! The verification endpoint: valid, failing and invalid replies.
+//! The verify endpoint: valid, failing and invalid replies.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::{Family, RedisServer, RetryIn, eventually};
 
 use crate::unknown_passkeys::{
-    ADOPTED, PATIENCE, TORRENT, announce, builder, cannot_be_checked, is_unknown, leecher, leechers, on,
+    EXTERNAL_ID, PATIENCE, TORRENT, announce, builder, cannot_be_checked, is_unknown, leecher, leechers, on,
     refusal, start, stranger, wait_uploaded,
 };
 
@@ -22,10 +22,10 @@ fn w4_a_whitelisted_passkey_announces_over_http_and_udp_and_gets_an_account() {
     assert_eq!(server.scrape(&stranger(2), &TORRENT).incomplete, 2, "they may scrape");
     let reply = server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(5000, 0, 10));
     assert_eq!(reply.failure_reason, None);
-    wait_uploaded(&server, ADOPTED, "5000");
+    wait_uploaded(&server, EXTERNAL_ID, "5000");
     let users = server.cli(&["user", "list"]);
-    let adopted: Vec<_> = users["users"].as_array().unwrap().iter().map(|user| &user["adopted"]).collect();
-    assert_eq!(adopted, [&json!(false), &json!(true), &json!(true)]);
+    let external: Vec<_> = users["users"].as_array().unwrap().iter().map(|user| &user["external"]).collect();
+    assert_eq!(external, [&json!(false), &json!(true), &json!(true)]);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn w2_a_removal_evicts_an_external_users_peers_within_a_second() {
         refusal(&server, &stranger(1), 1).is_none().then_some(())
     });
     assert_eq!(
-        server.cli(&["user", "show", &ADOPTED.to_string()])["passkey"],
+        server.cli(&["user", "show", &EXTERNAL_ID.to_string()])["passkey"],
         json!(listed),
         "the same account"
     );
@@ -152,14 +152,14 @@ fn an_external_user_who_is_added_as_a_user_keeps_the_account() {
     let reply = server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(0, 0, 10));
     assert_eq!(reply.failure_reason, None);
     server.announce(Family::V4, &stranger(1), &leecher(1).with_totals(700, 0, 10));
-    wait_uploaded(&server, ADOPTED, "700");
+    wait_uploaded(&server, EXTERNAL_ID, "700");
     let refused = server.try_cli(&["user", "add", "--id", "5", "--passkey", &passkey]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && said.contains(&format!("--id {ADOPTED}")), "{said}");
-    let own = server.cli(&["user", "add", "--id", &ADOPTED.to_string(), "--passkey", &passkey]);
-    assert_eq!((&own["id"], &own["adopted"]), (&json!(ADOPTED), &json!(false)));
+    assert!(!refused.status.success() && said.contains(&format!("--id {EXTERNAL_ID}")), "{said}");
+    let own = server.cli(&["user", "add", "--id", &EXTERNAL_ID.to_string(), "--passkey", &passkey]);
+    assert_eq!((&own["id"], &own["external"]), (&json!(EXTERNAL_ID), &json!(false)));
     server.cli(&["passkey", "remove", &passkey]);
-    assert_eq!(server.cli(&["user", "show", &ADOPTED.to_string()])["uploaded"], "700");
+    assert_eq!(server.cli(&["user", "show", &EXTERNAL_ID.to_string()])["uploaded"], "700");
     eventually("the user to need no whitelist", PATIENCE, || {
         announce(&server, &stranger(1), 1).failure_reason.is_none().then_some(())
     });
@@ -174,5 +174,5 @@ fn w2_passkey_check_uses_the_whitelist_for_external_users() {
     assert_eq!(server.cli(&["passkey", "check", &passkey])["valid"], true);
     server.cli(&["passkey", "remove", &passkey]);
     let checked = server.try_cli(&["passkey", "check", &passkey]);
-    assert_eq!(checked.status.code(), Some(1), "the account alone lets nobody in");
+    assert_eq!(checked.status.code(), Some(1), "an account alone does not admit its passkey");
 }

@@ -12,6 +12,7 @@ use gateway::{GatewayCounters, OnlineCount};
 use journal::RedisJournal;
 use keyspace::PubSubCounters;
 use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, Redis, RedisSettings};
+use net::{Certificate, TlsFiles};
 use serde_json::Value;
 use site::SiteCounters;
 use site::SiteLimits;
@@ -23,8 +24,6 @@ use site::metrics::{
 use site::ranking::Rankings;
 use site::rate_limit::RateLimit;
 use testkit::RedisServer;
-use tracker::http::tls::Certificate;
-use tracker::settings::TlsFiles;
 use views::mirror::Directory;
 use views::{Mirror, MirrorParts, MirrorSettings};
 

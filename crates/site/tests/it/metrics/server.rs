@@ -171,7 +171,7 @@ impl TestServer {
 
     pub async fn end(mut self) {
         let running = self.running;
-        tokio::task::spawn_blocking(move || running.drain(tracker::ShutdownMode::Drain)).await.unwrap();
+        tokio::task::spawn_blocking(move || running.drain(net::ShutdownMode::Drain)).await.unwrap();
         self.queue.close();
         self.stop.send(true).unwrap();
         while self.tasks.join_next().await.is_some() {}

@@ -175,9 +175,9 @@ fn history(seed: u64, steps: &[i32]) -> (Vec<TrafficEntry>, BTreeMap<u64, u128>,
 async fn credited(entries: &[TrafficEntry], clock: ManualClock) -> BTreeMap<u64, u128> {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
-    let (everybody, database) = (Arc::new(AllUsers), Database::open(&url).await.unwrap());
+    let (all_users, database) = (Arc::new(AllUsers), Database::open(&url).await.unwrap());
     let settings = LedgerSettings::default();
-    let ledger = Ledger::open(database, settings, Arc::clone(&everybody) as _, Arc::new(clock), everybody)
+    let ledger = Ledger::open(database, settings, Arc::clone(&all_users) as _, Arc::new(clock), all_users)
         .await
         .unwrap();
     let arrivals: Vec<Arrival> = (1..)

@@ -195,7 +195,7 @@ fn an_address_that_many_users_share_is_reported_for_each_of_them() {
     assert_eq!(risks_of(&tracker, RiskKind::SharedAddress).len(), 2, "an hour later it begins anew");
 }
 
-/// Everybody behind a proxy that is not named as trusted has its address.
+/// All clients behind a proxy that is not trusted have its address.
 #[test]
 fn loopback_is_not_a_shared_address() {
     let tracker = start();

@@ -3,13 +3,13 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
+use net::TlsFiles;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 use testkit::RawHttp;
-use tracker::settings::TlsFiles;
 
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 

@@ -158,10 +158,10 @@ async fn a_repeated_batch_counts_once() {
 #[tokio::test]
 async fn j3_entries_of_other_producers_are_resolved_and_unknown_ones_skipped() {
     let fixture = Fixture::on(Backend::single());
-    let nobody = Announce { user: 5000, ..leeches(1, 1, 0).fourteen_fields_only() };
+    let unknown_user = Announce { user: 5000, ..leeches(1, 1, 0).fourteen_fields_only() };
     let nothing = Announce { torrent: 5000, ..leeches(1, 1, 0).fourteen_fields_only() };
     let ahead = leeches(1, 1, 1000);
-    fixture.apply(&[leeches(7, 1, 0).fourteen_fields_only(), nobody, nothing, ahead]).await;
+    fixture.apply(&[leeches(7, 1, 0).fourteen_fields_only(), unknown_user, nothing, ahead]).await;
     assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(1, 1, 0, 0));
     assert_eq!(fixture.value_of("t:u:7:active").await, ["1"]);
     let counters = fixture.mirror.counters();

@@ -78,7 +78,7 @@ async function hide({ who }) {
 /** Makes the page's script hang, while its browser is well. */
 function hang(details) {
   const { ms } = details;
-  // Nobody waits: it cannot answer before it is over.
+  // Not awaited: it cannot answer before it is over.
   void tabOf(details).evaluate(`{ const end = Date.now() + ${ms}; while (Date.now() < end); }`).catch(() => {});
 }
 
@@ -107,7 +107,7 @@ serve({
   offline: cutNetwork,
   close: (details) => tabOf(details).close().then(() => {}),
   reload: (details) => tabOf(details).send("Page.reload").then(() => {}),
-  // It has no answer: nobody is left to give it.
+  // It has no answer: the page that would answer is gone.
   crash: (details) => void tabOf(details).send("Page.crash").catch(() => {}),
   visibility: (details) => tabOf(details).evaluate("document.visibilityState"),
   evaluate: (details) => tabOf(details).evaluate(details.expression),

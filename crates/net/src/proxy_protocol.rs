@@ -1,6 +1,10 @@
 //! The PROXY header of load balancers, versions 1 (text) and 2 (binary).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 
 /// Version 1 has up to 107 bytes; version 2 has 16 and its stated length.
 pub const HEADER_MAX: usize = 536;
@@ -20,6 +24,26 @@ pub enum Parsed {
     Complete(Header),
     Partial,
     Invalid,
+}
+
+/// Reads exactly the header: TLS may follow. Returns the client's address, or `from` for the proxy's own connections.
+pub async fn read(stream: &mut TcpStream, from: SocketAddr) -> Option<SocketAddr> {
+    let mut buffer = [0; HEADER_MAX];
+    let mut seen = 0;
+    loop {
+        let peeked = stream.peek(&mut buffer).await.ok()?;
+        match parse(&buffer[..peeked]) {
+            Parsed::Complete(header) => {
+                stream.read_exact(&mut buffer[..header.length]).await.ok()?;
+                return Some(header.client.unwrap_or(from));
+            }
+            Parsed::Invalid => return None,
+            // A closed connection keeps returning the same bytes.
+            Parsed::Partial if peeked == 0 => return None,
+            Parsed::Partial if peeked == seen => tokio::time::sleep(Duration::from_millis(5)).await,
+            Parsed::Partial => seen = peeked,
+        }
+    }
 }
 
 /// Reads the header at the start of `bytes`.

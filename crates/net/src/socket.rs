@@ -1,4 +1,4 @@
-//! The socket of a connection, plain or with TLS.
+//! The socket of a connection, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::server::TlsStream;
+
+use crate::tls::TlsStream;
 
 /// The socket beneath HTTP, without HTTP's buffers.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub enum Socket {
 
 impl Socket {
     /// Enables TCP keepalive: after 30 s, every 10 s, three times (P6).
-    pub(super) fn keep_alive(&self) -> io::Result<()> {
+    pub fn keep_alive(&self) -> io::Result<()> {
         let keepalive = TcpKeepalive::new()
             .with_time(Duration::from_secs(30))
             .with_interval(Duration::from_secs(10))
@@ -36,11 +37,7 @@ impl Socket {
     }
 
     /// Reads into a buffer of the caller's; zero means that the peer has ended.
-    pub(super) fn poll_read(
-        &mut self,
-        context: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         let read = match self {
             Socket::Plain(stream) => Pin::new(stream).poll_read(context, &mut buffer),
@@ -49,21 +46,21 @@ impl Socket {
         read.map_ok(|()| buffer.filled().len())
     }
 
-    pub(super) fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Socket::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Socket::Tls(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
         }
     }
 
-    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Socket::Plain(_) => Poll::Ready(Ok(())),
             Socket::Tls(stream) => Pin::new(&mut **stream).poll_flush(context),
         }
     }
 
-    pub(super) fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Socket::Plain(stream) => Pin::new(stream).poll_shutdown(context),
             Socket::Tls(stream) => Pin::new(&mut **stream).poll_shutdown(context),

@@ -1,42 +1,45 @@
-//! Percent-decoding into the caller's buffer, without allocation.
+//! Percent-encoding (RFC 3986). Decoding writes into the caller's buffer, without allocation.
 //!
 //! `+` is a plus: announce queries are not forms, and peer ids contain literal plus signs.
 
-use domain::Passkey;
-
-use super::error::QueryError;
+use crate::hex::{NOT_A_DIGIT, VALUES};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DecodeError {
+pub enum DecodeError {
     BadEscape,
     TooLong,
 }
 
-const NOT_HEX: u8 = 0xff;
+/// Encodes everything but unreserved characters.
+pub fn encode(bytes: &[u8]) -> String {
+    let mut text = Vec::with_capacity(3 * bytes.len());
+    push(&mut text, bytes);
+    String::from_utf8(text).expect("only ASCII is written")
+}
 
-/// The value of each ASCII hexadecimal digit. Ids are mostly escapes, so parsing spends most of its time here.
-const HEX_VALUES: [u8; 256] = {
-    let mut values = [NOT_HEX; 256];
-    let mut value = 0;
-    while value < 16 {
-        values[b"0123456789abcdef"[value] as usize] = value as u8;
-        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
-        value += 1;
+/// Appends [`encode`]d bytes.
+pub fn push(text: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+            text.push(*byte);
+        } else {
+            text.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
     }
-    values
-};
+}
 
 /// The byte of an escape, given the text after the `%`.
 #[inline]
 fn escaped_byte(digits: &[u8]) -> Option<u8> {
     let [high, low, ..] = *digits else { return None };
-    let (high, low) = (HEX_VALUES[usize::from(high)], HEX_VALUES[usize::from(low)]);
-    (high != NOT_HEX && low != NOT_HEX).then_some(high << 4 | low)
+    let (high, low) = (VALUES[usize::from(high)], VALUES[usize::from(low)]);
+    (high != NOT_A_DIGIT && low != NOT_A_DIGIT).then_some(high << 4 | low)
 }
 
 /// Decodes the whole text, or fails if it does not fit into `into`.
 #[inline]
-pub(super) fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], DecodeError> {
+pub fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], DecodeError> {
     let mut rest = text;
     let mut length = 0;
     while let [first, behind @ ..] = rest {
@@ -56,7 +59,7 @@ pub(super) fn decode<'b>(text: &[u8], into: &'b mut [u8]) -> Result<&'b [u8], De
 /// Decodes twenty bytes at the beginning of a value, and returns how long they are there. None if the value is shorter or
 /// has a bad escape.
 #[inline]
-pub(super) fn decode_20(text: &[u8]) -> Option<([u8; 20], usize)> {
+pub fn decode_20(text: &[u8]) -> Option<([u8; 20], usize)> {
     let mut bytes = [0; 20];
     let mut bad = 0;
     let mut at = 0;
@@ -66,7 +69,7 @@ pub(super) fn decode_20(text: &[u8]) -> Option<([u8; 20], usize)> {
         at += 1;
         if first == b'%' {
             let [high, low] = *text.get(at..at + 2)? else { return None };
-            let (high, low) = (HEX_VALUES[usize::from(high)], HEX_VALUES[usize::from(low)]);
+            let (high, low) = (VALUES[usize::from(high)], VALUES[usize::from(low)]);
             bad |= high | low;
             *byte = high << 4 | (low & 0x0f);
             at += 2;
@@ -78,7 +81,7 @@ pub(super) fn decode_20(text: &[u8]) -> Option<([u8; 20], usize)> {
 }
 
 /// Decodes a text that is only compared, never shown: a bad escape stands for itself, what does not fit is left out.
-pub(super) fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] {
+pub fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] {
     let mut rest = text;
     let mut length = 0;
     while let ([first, behind @ ..], Some(slot)) = (rest, into.get_mut(length)) {
@@ -90,13 +93,19 @@ pub(super) fn decode_leniently<'b>(text: &[u8], into: &'b mut [u8]) -> &'b [u8] 
     &into[..length]
 }
 
-/// The passkey in a path segment or query value.
-pub(super) fn decode_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
-    // No client escapes digits.
-    if let Ok(passkey) = Passkey::from_ascii(text) {
-        return Ok(passkey);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_encoded_and_decoded() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let text = encode(&bytes);
+        assert!(text.starts_with("%00%01") && text.contains("-.%2F0123456789%3A") && text.contains("XYZ%5B"));
+        assert_eq!(decode(text.as_bytes(), &mut [0; 256]), Ok(bytes.as_slice()));
+        assert_eq!(decode(text.as_bytes(), &mut [0; 255]), Err(DecodeError::TooLong));
+        for bad in ["%", "%1", "%g0", "%+1"] {
+            assert_eq!(decode(bad.as_bytes(), &mut [0; 9]), Err(DecodeError::BadEscape), "{bad}");
+        }
     }
-    let mut buffer = [0; Passkey::MAX_DIGITS];
-    let digits = decode(text, &mut buffer).map_err(|_| QueryError::NotAPasskey)?;
-    Passkey::from_ascii(digits).map_err(|_| QueryError::NotAPasskey)
 }

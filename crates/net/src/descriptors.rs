@@ -17,38 +17,38 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 /// Per message; Linux allows 253.
-pub(super) const SOCKETS_PER_MESSAGE: usize = 64;
+pub const SOCKETS_PER_MESSAGE: usize = 64;
 /// Received for a message that is still incomplete.
 const SOCKETS_MAX: usize = 2 * SOCKETS_PER_MESSAGE;
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 const LENGTH_BYTES: usize = 4;
 
 #[derive(Debug)]
-pub(super) struct Channel {
+pub struct Channel {
     stream: UnixStream,
     received: Vec<u8>,
     sockets: VecDeque<OwnedFd>,
 }
 
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) text: Json,
-    pub(super) sockets: Vec<OwnedFd>,
+pub struct Message {
+    pub text: Json,
+    pub sockets: Vec<OwnedFd>,
 }
 
 impl Message {
-    pub(super) fn message_type(&self) -> &str {
+    pub fn message_type(&self) -> &str {
         self.text["say"].as_str().unwrap_or_default()
     }
 }
 
 impl Channel {
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub fn new(stream: UnixStream) -> Self {
         Channel { stream, received: Vec::new(), sockets: VecDeque::new() }
     }
 
     /// The sender keeps its own descriptors.
-    pub(super) async fn send(&mut self, text: &Json, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub async fn send(&mut self, text: &Json, sockets: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = text.to_string();
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
         let message = [&length.to_be_bytes()[..], body.as_bytes()].concat();
@@ -63,7 +63,7 @@ impl Channel {
     }
 
     /// None if the channel was closed. Cancel-safe.
-    pub(super) async fn receive(&mut self) -> io::Result<Option<Message>> {
+    pub async fn receive(&mut self) -> io::Result<Option<Message>> {
         loop {
             if let Some(message) = self.take_message()? {
                 return Ok(Some(message));

@@ -14,10 +14,26 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use tokio_rustls::TlsAcceptor;
 use tracing::{error, info};
 
-use crate::settings::TlsFiles;
+pub use tokio_rustls::TlsAcceptor;
+pub use tokio_rustls::server::TlsStream;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM, the server's certificate first.
+    pub certificates: PathBuf,
+    /// PEM.
+    pub private_key: PathBuf,
+}
+
+impl TlsFiles {
+    /// None unless both are set.
+    pub fn of(certificates: Option<PathBuf>, private_key: Option<PathBuf>) -> Option<TlsFiles> {
+        let (certificates, private_key) = certificates.zip(private_key)?;
+        Some(TlsFiles { certificates, private_key })
+    }
+}
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]

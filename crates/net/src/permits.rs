@@ -1,4 +1,4 @@
-//! Open HTTP connections, in total and by address.
+//! Permits for open connections: limits in total and by address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::network_of;
+use crate::proxy::{ProxySettings, network_of};
 
-/// Bounded by `connections_max`.
+/// Bounded by the maximum in total.
 #[derive(Debug, Default)]
-pub struct Connections(Mutex<Open>);
+pub struct ConnectionPermits(Mutex<Open>);
 
 #[derive(Debug, Default)]
 struct Open {
@@ -37,11 +37,11 @@ impl TooMany {
 /// Released on drop.
 #[derive(Debug)]
 pub struct ConnectionPermit {
-    connections: Arc<Connections>,
+    permits: Arc<ConnectionPermits>,
     ip: IpAddr,
 }
 
-impl Connections {
+impl ConnectionPermits {
     pub fn count(&self) -> usize {
         self.0.lock().total
     }
@@ -51,8 +51,20 @@ impl Connections {
         self.0.lock().by_address.len()
     }
 
+    /// Like [`ConnectionPermits::take`]; a trusted proxy carries connections of many clients, and has no limit per
+    /// address.
+    pub fn admit(
+        self: &Arc<Self>,
+        ip: IpAddr,
+        proxies: &ProxySettings,
+        max: usize,
+        per_address_max: u32,
+    ) -> Result<ConnectionPermit, TooMany> {
+        self.take(ip, max, if proxies.is_trusted(ip) { 0 } else { per_address_max })
+    }
+
     /// A per-address maximum of zero means no limit.
-    pub fn open(
+    pub fn take(
         self: &Arc<Self>,
         ip: IpAddr,
         max: usize,
@@ -69,13 +81,13 @@ impl Connections {
         }
         *from_address += 1;
         open.total += 1;
-        Ok(ConnectionPermit { connections: Arc::clone(self), ip })
+        Ok(ConnectionPermit { permits: Arc::clone(self), ip })
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.connections.0.lock();
+        let mut open = self.permits.0.lock();
         open.total -= 1;
         if let Some(count) = open.by_address.get_mut(&self.ip) {
             *count -= 1;
@@ -92,19 +104,19 @@ mod tests {
 
     #[test]
     fn permits_are_limited_and_returned() {
-        let connections = Arc::new(Connections::default());
+        let permits = Arc::new(ConnectionPermits::default());
         let (here, there) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let first = connections.open(here, 3, 2).unwrap();
-        let _second = connections.open(here, 3, 2).unwrap();
-        assert_eq!(connections.open(here, 3, 2).unwrap_err(), TooMany::FromAddress);
-        let _third = connections.open(there, 3, 2).unwrap();
-        assert_eq!(connections.open(there, 3, 2).unwrap_err(), TooMany::Connections);
-        assert_eq!((connections.count(), connections.address_count()), (3, 2));
+        let first = permits.take(here, 3, 2).unwrap();
+        let _second = permits.take(here, 3, 2).unwrap();
+        assert_eq!(permits.take(here, 3, 2).unwrap_err(), TooMany::FromAddress);
+        let _third = permits.take(there, 3, 2).unwrap();
+        assert_eq!(permits.take(there, 3, 2).unwrap_err(), TooMany::Connections);
+        assert_eq!((permits.count(), permits.address_count()), (3, 2));
         let in_one_network = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
-        let others = Arc::new(Connections::default());
-        let _held: Vec<_> = (0..2).map(|last| others.open(in_one_network(last), 9, 2).unwrap()).collect();
-        assert_eq!(others.open(in_one_network(3), 9, 2).unwrap_err(), TooMany::FromAddress);
+        let others = Arc::new(ConnectionPermits::default());
+        let _held: Vec<_> = (0..2).map(|last| others.take(in_one_network(last), 9, 2).unwrap()).collect();
+        assert_eq!(others.take(in_one_network(3), 9, 2).unwrap_err(), TooMany::FromAddress);
         drop(first);
-        assert!(connections.open(here, 3, 2).is_ok());
+        assert!(permits.take(here, 3, 2).is_ok());
     }
 }

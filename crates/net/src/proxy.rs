@@ -1,8 +1,18 @@
 //! The client's address behind proxies: the right-most hop that is not a trusted proxy. The first hop can be forged.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::settings::ProxySettings;
+use ipnet::IpNet;
+
+/// Proxies whose forwarded client address is used.
+#[derive(Clone, Debug, Default)]
+pub struct ProxySettings {
+    pub trusted: Vec<IpNet>,
+    /// In lower case, most trusted first.
+    pub forwarded_headers: Vec<String>,
+    /// Whether each of their connections starts with a PROXY header.
+    pub proxy_protocol: bool,
+}
 
 /// A trusted proxy forwarded something that is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,8 +32,18 @@ pub fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-pub fn is_trusted(ip: IpAddr, proxies: &ProxySettings) -> bool {
-    proxies.trusted.iter().any(|range| range.contains(&ip))
+/// An IPv6 /64 counts as one address: a single customer has all of it.
+pub fn network_of(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
+    }
+}
+
+impl ProxySettings {
+    pub fn is_trusted(&self, ip: IpAddr) -> bool {
+        self.trusted.iter().any(|range| range.contains(&ip))
+    }
 }
 
 pub fn client_address<'h>(
@@ -31,13 +51,13 @@ pub fn client_address<'h>(
     headers: impl Iterator<Item = (&'h str, &'h [u8])> + Clone,
     proxies: &ProxySettings,
 ) -> Result<Client, ForwardedError> {
-    if !is_trusted(from, proxies) {
+    if !proxies.is_trusted(from) {
         return Ok(Client { ip: from, is_trusted: false });
     }
     for name in &proxies.forwarded_headers {
         let values = headers.clone().filter(|(header, _)| header.eq_ignore_ascii_case(name));
         if let Some(ip) = rightmost_untrusted(values.map(|(_, value)| value), name, proxies)? {
-            return Ok(Client { ip, is_trusted: is_trusted(ip, proxies) });
+            return Ok(Client { ip, is_trusted: proxies.is_trusted(ip) });
         }
     }
     Ok(Client { ip: from, is_trusted: true })
@@ -56,7 +76,7 @@ fn rightmost_untrusted<'h>(
         let ip = read_hop(hop, name);
         leftmost = leftmost.or(Some(ip));
         match ip {
-            Some(ip) if is_trusted(ip, proxies) => {}
+            Some(ip) if proxies.is_trusted(ip) => {}
             ip => found = Some(ip),
         }
     }

@@ -1,4 +1,4 @@
-//! Pauses, resumes and stops the listeners of a running tracker.
+//! Pauses, resumes and stops the listeners of a running server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ const PAUSE_POLL: Duration = Duration::from_millis(1);
 /// Time for all listeners to pause. A UDP thread checks the phase ten times a second.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What happens to the sockets of a tracker that shuts down.
+/// What happens to the sockets of a server that shuts down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShutdownMode {
     /// Closed, after everything that has arrived in them is answered.
@@ -22,7 +22,7 @@ pub enum ShutdownMode {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     #[default]
     Serve,
     /// Accept and receive nothing; resumed by [`Phase::Serve`].
@@ -32,13 +32,13 @@ pub(crate) enum Phase {
 
 /// The current phase, for threads that do not wait on the watch channel, and the number of paused listeners.
 #[derive(Debug, Default)]
-pub(crate) struct ListenerState {
+pub struct ListenerState {
     code: AtomicU8,
     paused: AtomicUsize,
 }
 
 impl ListenerState {
-    pub(crate) fn give(&self, phase: Phase) {
+    fn give(&self, phase: Phase) {
         let code = match phase {
             Phase::Serve => 0,
             Phase::Paused => 1,
@@ -48,7 +48,7 @@ impl ListenerState {
         self.code.store(code, Ordering::Release);
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub fn phase(&self) -> Phase {
         match self.code.load(Ordering::Acquire) {
             0 => Phase::Serve,
             1 => Phase::Paused,
@@ -58,7 +58,7 @@ impl ListenerState {
     }
 
     /// Blocks the calling thread until the phase changes.
-    pub(crate) fn wait_while_paused(&self) {
+    pub fn wait_while_paused(&self) {
         let _still = self.mark_paused();
         while self.phase() == Phase::Paused {
             thread::sleep(PAUSE_POLL);
@@ -66,13 +66,13 @@ impl ListenerState {
     }
 
     /// While the guard lives, its holder takes nothing from its sockets.
-    pub(crate) fn mark_paused(&self) -> PausedListener<'_> {
+    pub fn mark_paused(&self) -> PausedListener<'_> {
         self.paused.fetch_add(1, Ordering::AcqRel);
         PausedListener(self)
     }
 }
 
-pub(crate) struct PausedListener<'o>(&'o ListenerState);
+pub struct PausedListener<'o>(&'o ListenerState);
 
 impl Drop for PausedListener<'_> {
     fn drop(&mut self) {
@@ -84,12 +84,27 @@ impl Drop for PausedListener<'_> {
 /// connections are still served.
 #[derive(Clone, Debug)]
 pub struct AcceptGate {
-    pub(crate) listener_state: Arc<ListenerState>,
-    pub(crate) phase_sender: watch::Sender<Phase>,
-    pub(crate) listeners: usize,
+    listener_state: Arc<ListenerState>,
+    phase_sender: watch::Sender<Phase>,
+    listeners: usize,
 }
 
 impl AcceptGate {
+    /// Open, for so many listeners.
+    pub fn new(listeners: usize) -> AcceptGate {
+        AcceptGate { listener_state: Arc::default(), phase_sender: watch::Sender::default(), listeners }
+    }
+
+    /// For threads.
+    pub fn listener_state(&self) -> &Arc<ListenerState> {
+        &self.listener_state
+    }
+
+    /// For tasks.
+    pub fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase_sender.subscribe()
+    }
+
     /// Returns once no listener accepts any more; false after a timeout, or if a shutdown began. Blocks the thread
     /// for about a tenth of a second. Must be opened again unless the server stops.
     pub fn close(&self) -> bool {
@@ -109,7 +124,7 @@ impl AcceptGate {
         self.change(|phase| (phase == Phase::Paused).then_some(Phase::Serve));
     }
 
-    pub(crate) fn shut_down(&self, mode: ShutdownMode) {
+    pub fn shut_down(&self, mode: ShutdownMode) {
         self.change(|_| Some(Phase::ShuttingDown(mode)));
     }
 
