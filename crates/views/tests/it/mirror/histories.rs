@@ -177,7 +177,8 @@ impl Scenario {
 
     async fn wait_until_applied(&self) {
         eventually_async("the mirror to apply every entry", Duration::from_secs(120), async || {
-            let status = self.journal.status(Lane::Traffic).await.unwrap();
+            // On a busy machine Redis may not answer in time.
+            let status = self.journal.status(Lane::Traffic).await.ok()?;
             status.groups.iter().any(|group| group.name == GROUP && group.lag() == 0).then_some(())
         })
         .await;
