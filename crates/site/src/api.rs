@@ -157,7 +157,7 @@ pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     match operation.await.map_err(Into::into) {
         Ok(done) => {
             let written = audit.record(extend(record, &done)).await;
-            written.map_err(|error| Problem::made_not_recorded(&error))?;
+            written.map_err(|error| Problem::change_not_recorded(&error))?;
             Ok(done)
         }
         Err(problem) => {
@@ -208,7 +208,7 @@ impl From<AccessError> for Problem {
             AccessError::NotRotatable(_)
             | AccessError::UserIdExternal { .. }
             | AccessError::PasskeyExternal { .. } => Problem::conflict("external_user", error.to_string()),
-            AccessError::Unpublished(_) => Problem::changed_not_notified(&error),
+            AccessError::Unpublished(_) => Problem::notification_failed(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_incomplete", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),

@@ -197,7 +197,7 @@ async fn end(
         .with("from", from.to_string());
     let mut response = match site.parts.audit.record(record).await {
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
-        Err(error) => Problem::made_not_recorded(&error).into_response(),
+        Err(error) => Problem::change_not_recorded(&error).into_response(),
     };
     for removed in cookie::removed(origin.secure) {
         response.headers_mut().append(SET_COOKIE, removed);

@@ -3,7 +3,9 @@
 use access::{CatalogueKey, CatalogueOrder, NameSearch, NewTorrent, NewUser, Store, TorrentChange};
 use domain::{UnixTime, UserId};
 
-use crate::fixture::{Fixture, execute, info_hash, new_torrent, on_every_database, torrent_id};
+use testkit::on_every_database;
+
+use crate::fixture::{Fixture, OpenStore, info_hash, new_torrent, torrent_id};
 
 async fn named(store: &Store, names: &[&str]) {
     let torrents =
@@ -81,11 +83,11 @@ async fn torrents_are_found_by_id_and_by_prefix_of_their_infohashes(fixture: Fix
     }
     store.add_torrents(torrents).await.unwrap();
     // Sites may write upper case.
-    execute(
-        &mut fixture.raw().await,
-        "UPDATE torrents SET infohash = 'BEEFCAFE00000000000000000000000000000001' WHERE id = 1",
-    )
-    .await;
+    fixture
+        .raw()
+        .await
+        .execute("UPDATE torrents SET infohash = 'BEEFCAFE00000000000000000000000000000001' WHERE id = 1")
+        .await;
     assert_eq!(found(&store, "beef").await, [1, 2, 3]);
     assert_eq!(found(&store, "BEEFc").await, [1]);
     assert_eq!(found(&store, "beefd").await, [2]);
@@ -163,10 +165,10 @@ async fn pages_join_with_any_time_that_the_site_wrote(fixture: Fixture) {
     store.add_torrents((1..=12).map(new_torrent)).await.unwrap();
     let mut raw = fixture.raw().await;
     // Equal milliseconds; before 1970; the limits.
-    execute(&mut raw, "UPDATE torrents SET created_at = 1794742234000").await;
-    execute(&mut raw, "UPDATE torrents SET created_at = -1 WHERE id IN (3, 4, 5)").await;
-    execute(&mut raw, "UPDATE torrents SET created_at = -9223372036854775807 WHERE id = 6").await;
-    execute(&mut raw, "UPDATE torrents SET created_at = 9223372036854775807 WHERE id = 7").await;
+    raw.execute("UPDATE torrents SET created_at = 1794742234000").await;
+    raw.execute("UPDATE torrents SET created_at = -1 WHERE id IN (3, 4, 5)").await;
+    raw.execute("UPDATE torrents SET created_at = -9223372036854775807 WHERE id = 6").await;
+    raw.execute("UPDATE torrents SET created_at = 9223372036854775807 WHERE id = 7").await;
     let ascending = [6, 3, 4, 5, 1, 2, 8, 9, 10, 11, 12, 7];
     for (limit, descending) in [(1, false), (1, true), (2, true), (5, false)] {
         let seen = ids_in_order(&store, CatalogueKey::Added, descending, limit).await;
@@ -183,9 +185,9 @@ async fn malformed_rows_do_not_end_the_list(fixture: Fixture) {
     store.add_torrents((1..=9).map(new_torrent)).await.unwrap();
     let mut raw = fixture.raw().await;
     for sql in unchecked(&fixture) {
-        execute(&mut raw, sql).await;
+        raw.execute(sql).await;
     }
-    execute(&mut raw, "UPDATE torrents SET leech_slots = -7 WHERE id IN (4, 5, 6)").await;
+    raw.execute("UPDATE torrents SET leech_slots = -7 WHERE id IN (4, 5, 6)").await;
     for limit in [1, 2, 3] {
         let seen = ids_in_order(&store, CatalogueKey::Size, false, limit).await;
         assert_eq!(seen, [1, 2, 3, 7, 8, 9], "{limit}");

@@ -9,7 +9,9 @@ use access::{
 };
 use domain::UserId;
 
-use crate::fixture::{Fixture, NOW, execute, new_user, on_every_database, passkey, user_id};
+use testkit::on_every_database;
+
+use crate::fixture::{Fixture, NOW, OpenStore, new_user, passkey, user_id};
 
 const OPTIONS: ExternalUserOptions =
     ExternalUserOptions { id_min: UserId::new(1_000_000).unwrap(), now: NOW };
@@ -235,14 +237,11 @@ async fn a_site_can_convert_external_users_by_sql(fixture: Fixture) {
     let gate = Arc::new(Gate::default());
     let mut follower = access::load(store.clone(), Arc::clone(&gate)).await.unwrap();
     let mut site = fixture.raw().await;
-    execute(
-        &mut site,
-        fixture.pick(
-            "UPDATE users SET vouched = 0",
-            "UPDATE users SET vouched = FALSE",
-            "UPDATE users SET vouched = 0",
-        ),
-    )
+    site.execute(fixture.pick(
+        "UPDATE users SET vouched = 0",
+        "UPDATE users SET vouched = FALSE",
+        "UPDATE users SET vouched = 0",
+    ))
     .await;
     follower.poll(&mut |_| ()).await.unwrap();
     assert!(gate.admit_user(&passkey(101), NOW).is_ok());

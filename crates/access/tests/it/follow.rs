@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::{Change, Follower, Gate, Refusal, Store, load};
+use testkit::{eventually_async, on_every_database};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{
-    Fixture, NOW, count, execute, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id,
-    torrent_id, user_id,
+    Fixture, NOW, OpenStore, info_hash, new_torrent, new_user, passkey, peer_id, torrent_id, user_id,
 };
 
 struct Running {
@@ -116,14 +116,11 @@ async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second(fixture:
     let mut running = Running::start(&fixture).await;
     let mut raw = fixture.raw().await;
     let v2 = "EE".repeat(32);
-    execute(
-        &mut raw,
-        &format!(
-            "INSERT INTO users (id, passkey) VALUES (5, 'ABCDEF0123456789');
+    raw.execute(&format!(
+        "INSERT INTO users (id, passkey) VALUES (5, 'ABCDEF0123456789');
              INSERT INTO torrents (id, infohash, infohash_v2) VALUES (6, '{}', '{v2}')",
-            info_hash(6).to_string().to_uppercase(),
-        ),
-    )
+        info_hash(6).to_string().to_uppercase(),
+    ))
     .await;
     running.expect(Change::TorrentAdmitted(info_hash(6))).await;
     let by_v2 = "ee".repeat(20).parse().unwrap();
@@ -131,16 +128,16 @@ async fn w1_changes_by_the_sites_own_sql_reach_the_gate_within_a_second(fixture:
     let admission = running.gate.admit(&key, &by_v2, &peer_id("-TR3000-"), NOW).unwrap();
     assert_eq!((admission.user, admission.info_hash), (user_id(5), info_hash(6)));
 
-    execute(&mut raw, "UPDATE users SET id = 50 WHERE id = 5").await;
+    raw.execute("UPDATE users SET id = 50 WHERE id = 5").await;
     running.expect(Change::UserRemoved(user_id(5))).await;
     assert_eq!(running.gate.admit_user(&key, NOW), Ok(user_id(50)));
-    execute(&mut raw, "DELETE FROM users; DELETE FROM torrents").await;
+    raw.execute("DELETE FROM users; DELETE FROM torrents").await;
     running.expect(Change::TorrentRemoved(info_hash(6))).await;
     assert_eq!((running.gate.user_count(), running.gate.torrent_count()), (0, 0));
 }
 
 /// A connection after the tables are created.
-async fn fixture_tables(fixture: &Fixture) -> fixture::Raw {
+async fn fixture_tables(fixture: &Fixture) -> testkit::RawConnection {
     fixture.store().await.close().await;
     fixture.raw().await
 }
@@ -149,10 +146,11 @@ async fn fixture_tables(fixture: &Fixture) -> fixture::Raw {
 async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     let mut late = fixture.raw().await;
-    execute(
-        &mut late,
-        &format!("{}; INSERT INTO users (id, passkey) VALUES (1, '{}')", fixture.begin(), passkey(1)),
-    )
+    late.execute(&format!(
+        "{}; INSERT INTO users (id, passkey) VALUES (1, '{}')",
+        fixture.begin(),
+        passkey(1)
+    ))
     .await;
     // In databases where writers wait for each other, this one waits.
     let early = tokio::spawn(async move { store.add_user(new_user(2)).await });
@@ -164,7 +162,7 @@ async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
         Err(Refusal::UnknownPasskey.into()),
         "it is not committed yet"
     );
-    execute(&mut late, "COMMIT").await;
+    late.execute("COMMIT").await;
     early.await.unwrap().unwrap();
     poll(&mut follower).await;
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
@@ -220,13 +218,13 @@ async fn upserts_of_postgres_and_mariadb_are_followed() {
              ON DUPLICATE KEY UPDATE passkey = VALUES(passkey)",
         );
         let mut raw = fixture.raw().await;
-        execute(&mut raw, upsert).await;
+        raw.execute(upsert).await;
         assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))]);
         assert_eq!(gate.admit_user(&"abcdef0123456789".parse().unwrap(), NOW), Ok(user_id(1)));
 
         // MariaDB fires no trigger when a table is truncated, as its migration says.
         let replace = format!("REPLACE INTO users (id, passkey) VALUES (9, '{}')", passkey(2));
-        execute(&mut raw, fixture.pick("", "TRUNCATE users", &replace)).await;
+        raw.execute(fixture.pick("", "TRUNCATE users", &replace)).await;
         assert!(poll(&mut follower).await.contains(&Change::UserRemoved(user_id(2))));
         assert_eq!(gate.admit_user(&passkey(2), NOW).ok(), fixture.pick(None, None, Some(user_id(9))));
     }
@@ -241,21 +239,16 @@ async fn a_server_that_is_killed_and_restarted_is_followed_again() {
     poll(&mut follower).await;
     server.kill();
     // The backend of the connection may outlive the server process.
-    let noticing = async {
-        loop {
-            match follower.poll(&mut |_| panic!("no change expected")).await {
-                Err(error) => break error,
-                Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
-            }
-        }
-    };
     let limit = std::time::Duration::from_secs(30);
-    let error = tokio::time::timeout(limit, noticing).await.expect("a dead server is detected");
+    let error = eventually_async("a dead server is detected", limit, async || {
+        follower.poll(&mut |_| panic!("no change expected")).await.err()
+    })
+    .await;
     assert!(error.is_retryable(), "{error}");
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     server.restart();
     let mut raw = fixture.raw().await;
-    execute(&mut raw, &format!("INSERT INTO users (id, passkey) VALUES (2, '{}')", passkey(2))).await;
+    raw.execute(&format!("INSERT INTO users (id, passkey) VALUES (2, '{}')", passkey(2))).await;
     assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(2))]);
 }
 
@@ -267,19 +260,16 @@ async fn insert_or_replace_removes_the_conflicting_row() {
     store.add_torrents([new_torrent(1), new_torrent(2)]).await.unwrap();
     poll(&mut follower).await;
     let mut raw = fixture.raw().await;
-    execute(
-        &mut raw,
-        &format!(
-            "INSERT OR REPLACE INTO users (id, passkey) VALUES (9, '{}');
+    raw.execute(&format!(
+        "INSERT OR REPLACE INTO users (id, passkey) VALUES (9, '{}');
              UPDATE OR REPLACE users SET passkey = '{}' WHERE id = 9;
              INSERT OR REPLACE INTO torrents (id, infohash) VALUES (9, '{}');
              UPDATE OR REPLACE torrents SET infohash = '{}' WHERE id = 9",
-            passkey(1),
-            passkey(2),
-            info_hash(1),
-            info_hash(2),
-        ),
-    )
+        passkey(1),
+        passkey(2),
+        info_hash(1),
+        info_hash(2),
+    ))
     .await;
     let changes = poll(&mut follower).await;
     assert!(changes.contains(&Change::UserRemoved(user_id(1))), "{changes:?}");
@@ -313,7 +303,7 @@ async fn a_torrent_with_a_new_infohash_loses_the_old_one(fixture: Fixture) {
     store.add_torrent(new_torrent(1)).await.unwrap();
     poll(&mut follower).await;
     let sql = format!("UPDATE torrents SET infohash = '{}' WHERE id = 1", info_hash(2));
-    execute(&mut fixture.raw().await, &sql).await;
+    fixture.raw().await.execute(&sql).await;
     let changes = poll(&mut follower).await;
     assert_eq!(changes, [Change::TorrentAdmitted(info_hash(2)), Change::TorrentRemoved(info_hash(1))]);
     assert_eq!(gate.torrent(&info_hash(1)), None);
@@ -333,7 +323,7 @@ async fn a_row_that_becomes_malformed_removes_only_its_user(fixture: Fixture) {
          INSERT INTO users (id, passkey) VALUES (-3, 'abcdef0123456789');
          INSERT INTO torrents (id, infohash) VALUES (4, 'short');
          INSERT INTO clients (prefix) VALUES ('hex:nothex')";
-    execute(&mut fixture.raw().await, &format!("{unguard}; {nonsense}")).await;
+    fixture.raw().await.execute(&format!("{unguard}; {nonsense}")).await;
     assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(2))]);
     assert_eq!(gate.admit_user(&passkey(3), NOW), Ok(user_id(3)));
 
@@ -347,8 +337,7 @@ async fn irrelevant_updates_are_not_reported(fixture: Fixture) {
     store.add_user(new_user(1)).await.unwrap();
     store.add_torrent(new_torrent(1)).await.unwrap();
     assert_eq!(poll(&mut follower).await.len(), 2);
-    execute(&mut fixture.raw().await, "UPDATE users SET created_at = 5; UPDATE torrents SET name = 'other'")
-        .await;
+    fixture.raw().await.execute("UPDATE users SET created_at = 5; UPDATE torrents SET name = 'other'").await;
     assert_eq!(poll(&mut follower).await, []);
 }
 
@@ -371,7 +360,7 @@ async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals(fixt
         "DELETE FROM access_changes WHERE seq < (SELECT max(seq) FROM access_changes)",
         again,
     ] {
-        execute(&mut fixture_tables(&fixture).await, "DELETE FROM users; DELETE FROM torrents").await;
+        fixture_tables(&fixture).await.execute("DELETE FROM users; DELETE FROM torrents").await;
         let (store, gate, mut follower) = loaded(&fixture).await;
         store.add_users((1..=3).map(new_user)).await.unwrap();
         store.add_torrents((1..=3).map(new_torrent)).await.unwrap();
@@ -384,7 +373,7 @@ async fn a_log_trimmed_too_far_leads_to_a_full_reload_that_reports_removals(fixt
         store.set_torrent_enabled(torrent_id(2), false).await.unwrap();
         store.add_user(new_user(4)).await.unwrap();
         store.remove_client("-XL".parse().unwrap()).await.unwrap();
-        execute(&mut fixture.raw().await, trim).await;
+        fixture.raw().await.execute(trim).await;
 
         let mut changes = poll(&mut follower).await;
         changes.sort_by_key(|change| format!("{change:?}"));
@@ -413,7 +402,7 @@ async fn the_log_is_trimmed_to_the_configured_length(fixture: Fixture) {
     let shortened = async {
         loop {
             poll(&mut follower).await;
-            if count(&mut raw, "access_changes").await == 100 {
+            if raw.count("access_changes").await == 100 {
                 break;
             }
         }
@@ -431,13 +420,13 @@ async fn a_failed_poll_changes_nothing_and_the_next_one_catches_up(fixture: Fixt
     poll(&mut follower).await;
 
     let mut raw = fixture.raw().await;
-    execute(&mut raw, "ALTER TABLE users RENAME TO users_away").await;
+    raw.execute("ALTER TABLE users RENAME TO users_away").await;
     store.add_torrent(new_torrent(1)).await.unwrap();
     assert!(follower.poll(&mut |_| panic!("no change expected")).await.is_err());
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(1)));
     assert_eq!(gate.torrent_count(), 0);
 
-    execute(&mut raw, "ALTER TABLE users_away RENAME TO users").await;
+    raw.execute("ALTER TABLE users_away RENAME TO users").await;
     assert_eq!(poll(&mut follower).await, [Change::TorrentAdmitted(info_hash(1))]);
 }
 
@@ -445,10 +434,9 @@ async fn an_open_transaction_does_not_block_the_follower(fixture: Fixture) {
     let (store, gate, mut follower) = loaded(&fixture).await;
     store.add_user(new_user(1)).await.unwrap();
     let mut raw = fixture.raw().await;
-    execute(&mut raw, &format!("{}; INSERT INTO users (passkey) VALUES ('{}')", fixture.begin(), passkey(2)))
-        .await;
+    raw.execute(&format!("{}; INSERT INTO users (passkey) VALUES ('{}')", fixture.begin(), passkey(2))).await;
     assert_eq!(poll(&mut follower).await, [Change::UserAdmitted(user_id(1))], "only committed rows");
-    execute(&mut raw, "COMMIT").await;
+    raw.execute("COMMIT").await;
     assert_eq!(poll(&mut follower).await.len(), 1);
     assert_eq!(gate.user_count(), 2);
 }
@@ -474,7 +462,7 @@ async fn readers_never_see_an_empty_gate_during_a_reload(fixture: Fixture) {
     };
     for number in 5_001..=5_005 {
         store.remove_user(user_id(number)).await.unwrap();
-        execute(&mut fixture.raw().await, "DELETE FROM access_changes").await;
+        fixture.raw().await.execute("DELETE FROM access_changes").await;
         assert_eq!(poll(&mut follower).await, [Change::UserRemoved(user_id(number))]);
     }
     done.store(true, Ordering::Relaxed);

@@ -6,9 +6,10 @@ use std::time::Duration;
 use access::{AccessError, ApiKeys, KeyRing, Scope, Scopes};
 use domain::clock::ManualClock;
 use domain::{Seconds, UnixTime};
+use testkit::{eventually_async, on_every_database};
 use tokio::sync::oneshot;
 
-use crate::fixture::{Fixture, NOW, count, execute, on_every_database};
+use crate::fixture::{Fixture, NOW, OpenStore};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -23,12 +24,7 @@ fn scopes(text: &str) -> Scopes {
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("{what}"));
+    eventually_async(what, TIMEOUT, async || holds().then_some(())).await;
 }
 
 async fn a_key_permits_its_scopes(fixture: Fixture) {
@@ -62,9 +58,8 @@ async fn only_a_hash_is_stored(fixture: Fixture) {
     let key = keys.create("a", scopes("admin"), NOW).await.unwrap();
     let secret = &key.text[13..];
     let mut raw = fixture.raw().await;
-    let found =
-        count(&mut raw, &format!("api_keys WHERE hash LIKE '%{secret}%' OR name LIKE '%{secret}%'")).await;
-    assert_eq!((found, count(&mut raw, "api_keys").await), (0, 1));
+    let found = raw.count(&format!("api_keys WHERE hash LIKE '%{secret}%' OR name LIKE '%{secret}%'")).await;
+    assert_eq!((found, raw.count("api_keys").await), (0, 1));
 }
 
 async fn changes_reach_the_ring_of_another_process(fixture: Fixture) {
@@ -87,12 +82,12 @@ async fn changes_reach_the_ring_of_another_process(fixture: Fixture) {
     until("the new key", || ring.authenticate(&new.text).is_some()).await;
     // Changes by SQL.
     let mut raw = fixture.raw().await;
-    execute(&mut raw, "UPDATE api_keys SET scopes = 'verify,read'").await;
+    raw.execute("UPDATE api_keys SET scopes = 'verify,read'").await;
     until("the new scopes", || {
         ring.authenticate(&new.text).is_some_and(|found| found.scopes == scopes("verify,read"))
     })
     .await;
-    execute(&mut raw, "DELETE FROM api_keys").await;
+    raw.execute("DELETE FROM api_keys").await;
     until("the deletion", || ring.authenticate(&new.text).is_none()).await;
     drop(stop);
     following.await.unwrap();
@@ -124,7 +119,7 @@ async fn the_first_key_is_created_once_by_concurrent_starts(fixture: Fixture) {
     // It is not created again after it is deleted.
     keys.revoke(made[0].id, NOW).await.unwrap();
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
-    execute(&mut fixture.raw().await, "DELETE FROM api_keys").await;
+    fixture.raw().await.execute("DELETE FROM api_keys").await;
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
 }
 
@@ -171,8 +166,7 @@ async fn a_malformed_row_does_not_hide_others(fixture: Fixture) {
     let keys = ApiKeys::on(&fixture.store().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let hash = "0".repeat(64);
-    execute(
-        &mut fixture.raw().await,
+    fixture.raw().await.execute(
         &format!(
             "INSERT INTO api_keys (id, name, hash, scopes, created_at) VALUES ('00000000', 'x', '{hash}', 'root', 1)"
         ),

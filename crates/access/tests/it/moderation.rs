@@ -9,9 +9,10 @@ use access::{
 use domain::clock::ManualClock;
 use domain::{Seconds, UnixTime};
 
+use testkit::on_every_database;
+
 use crate::fixture::{
-    Fixture, NOW, execute, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id, torrent_id,
-    try_execute, user_id,
+    Fixture, NOW, OpenStore, info_hash, new_torrent, new_user, passkey, peer_id, torrent_id, user_id,
 };
 
 fn slots(text: &str) -> LeechSlots {
@@ -170,18 +171,18 @@ async fn ports_are_banned_and_allowed_by_ranges(fixture: Fixture) {
 async fn changes_by_the_sites_sql_reach_the_gate(fixture: Fixture) {
     let (_, gate, mut follower, _) = scene(&fixture).await;
     let mut site = fixture.raw().await;
-    execute(&mut site, "INSERT INTO banned_ports (first_port, last_port) VALUES (100, 200)").await;
+    site.execute("INSERT INTO banned_ports (first_port, last_port) VALUES (100, 200)").await;
     assert_eq!(poll(&mut follower).await, [Change::PortsChanged]);
-    execute(&mut site, "UPDATE banned_ports SET last_port = 150").await;
+    site.execute("UPDATE banned_ports SET last_port = 150").await;
     assert_eq!(poll(&mut follower).await, [Change::PortsChanged]);
     assert_eq!(gate.banned_port_count(), 51);
-    execute(&mut site, "DELETE FROM banned_ports").await;
+    site.execute("DELETE FROM banned_ports").await;
     assert_eq!(poll(&mut follower).await, [Change::PortsChanged]);
     assert_eq!(gate.banned_port_count(), 0);
 
     let off = fixture.pick("0", "FALSE", "0");
-    execute(&mut site, "UPDATE users SET leech_slots = 4 WHERE id = 7").await;
-    execute(&mut site, &format!("UPDATE torrents SET leech_slots = -1, approved = {off} WHERE id = 3")).await;
+    site.execute("UPDATE users SET leech_slots = 4 WHERE id = 7").await;
+    site.execute(&format!("UPDATE torrents SET leech_slots = -1, approved = {off} WHERE id = 3")).await;
     poll(&mut follower).await;
     let now = admission(&gate);
     assert_eq!((now.user_slots, now.torrent_slots), (slots("4"), LeechSlots::UNLIMITED));
@@ -194,7 +195,7 @@ async fn changes_by_the_sites_sql_reach_the_gate(fixture: Fixture) {
         "INSERT INTO banned_ports (first_port, last_port) VALUES (5, 4)",
         "INSERT INTO banned_ports (first_port, last_port) VALUES (5, 65536)",
     ] {
-        assert!(try_execute(&mut site, wrong).await.is_err(), "{wrong}");
+        assert!(site.try_execute(wrong).await.is_err(), "{wrong}");
     }
 }
 
@@ -245,7 +246,7 @@ async fn an_older_database_is_migrated() {
                 _ => "",
             };
             if matches!(fixture, Fixture::MariaDb(_)) && !rule.is_empty() {
-                execute(&mut site, rule).await;
+                site.execute(rule).await;
             }
             let undo = match (undo, &fixture) {
                 ("DROP INDEX torrents_by_approval", Fixture::MariaDb(_)) => {
@@ -253,7 +254,7 @@ async fn an_older_database_is_migrated() {
                 }
                 _ => undo,
             };
-            execute(&mut site, undo).await;
+            site.execute(undo).await;
         }
         let store = fixture.store().await;
         let user = store.user(user_id(7)).await.unwrap().unwrap();

@@ -12,11 +12,11 @@ use access::{
 };
 use domain::clock::SystemClock;
 use keyspace::{MirrorNames, Redis, RedisSettings, SiteChannels};
-use testkit::{RedisCluster, RedisServer};
+use testkit::{RedisCluster, RedisServer, eventually_async, on_every_database};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::fixture::{
-    Fixture, NOW, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id, torrent_id, user_id,
+    Fixture, NOW, OpenStore, info_hash, new_torrent, new_user, passkey, peer_id, torrent_id, user_id,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,12 +70,10 @@ impl Following {
     /// Waits for this many further scans.
     async fn scans(&self, count: u64) {
         let goal = self.counters.scans.load(Ordering::Relaxed) + count;
-        let waiting = async {
-            while self.counters.scans.load(Ordering::Relaxed) < goal {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, waiting).await.expect("scans continue");
+        eventually_async("scans continue", TIMEOUT, async || {
+            (self.counters.scans.load(Ordering::Relaxed) >= goal).then_some(())
+        })
+        .await;
     }
 }
 
@@ -186,12 +184,10 @@ async fn an_unreachable_or_empty_redis_removes_nothing() {
     // It has no persistence, so it restarts empty.
     server.restart();
     let counters = site.counters.clone();
-    let waiting = async {
-        while counters.scans_discarded.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, waiting).await.expect("another scan");
+    eventually_async("another scan", TIMEOUT, async || {
+        (counters.scans_discarded.load(Ordering::Relaxed) > 0).then_some(())
+    })
+    .await;
     assert_eq!(site.gate.admit_user(&passkey(7), NOW), Ok(user_id(7)));
     assert_eq!(site.gate.torrent_of(&info_hash(1)), Some(torrent_id(1)));
     // The site writes its keys again.
@@ -287,13 +283,9 @@ fn present(server: &RedisServer) -> Vec<String> {
 
 async fn await_keys(server: &RedisServer, mut expected: Vec<String>) {
     expected.sort_unstable();
-    let waiting = async {
-        while present(server) != expected {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let outcome = tokio::time::timeout(TIMEOUT, waiting).await;
-    assert!(outcome.is_ok(), "{:?} instead of {expected:?}", present(server));
+    // Not `eventually_equal`: the copier runs on the thread of the test.
+    let what = format!("keys {expected:?}");
+    eventually_async(&what, TIMEOUT, async || (present(server) == expected).then_some(())).await;
 }
 
 async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
@@ -401,12 +393,10 @@ async fn m1_m3_the_sites_own_keys_are_not_changed_and_lost_copies_are_written_ag
     let (_stop, stopped) = oneshot::channel::<()>();
     tokio::spawn(copier.run(stopped));
     let counters = queue.counters();
-    let waiting = async {
-        while counters.comparisons.load(Ordering::Relaxed) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, waiting).await.expect("a comparison ends");
+    eventually_async("a comparison ends", TIMEOUT, async || {
+        (counters.comparisons.load(Ordering::Relaxed) > 0).then_some(())
+    })
+    .await;
     assert_eq!(counters.conflicts.load(Ordering::Relaxed), 1);
     assert_eq!(server.cli(&["GET", &torrent_key(2)]), "22");
     assert_eq!(server.cli(&["GET", &torrent_key(1)]), "1");

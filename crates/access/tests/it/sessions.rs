@@ -3,7 +3,9 @@
 use access::{ApiKeys, NewKey, SessionSecret, Sessions};
 use domain::{Seconds, UnixTime};
 
-use crate::fixture::{Fixture, NOW, count, execute, on_every_database};
+use testkit::on_every_database;
+
+use crate::fixture::{Fixture, NOW, OpenStore};
 
 const HOUR: Seconds = Seconds(3600);
 
@@ -38,8 +40,8 @@ async fn only_a_hash_of_a_session_is_stored(fixture: Fixture) {
     let (secret, _) = sessions.begin(key.id, NOW, HOUR).await.unwrap();
     let mut raw = fixture.raw().await;
     let text = secret.text();
-    assert_eq!(count(&mut raw, &format!("api_sessions WHERE hash = '{text}' OR key_id = '{text}'")).await, 0);
-    assert_eq!(count(&mut raw, "api_sessions").await, 1);
+    assert_eq!(raw.count(&format!("api_sessions WHERE hash = '{text}' OR key_id = '{text}'")).await, 0);
+    assert_eq!(raw.count("api_sessions").await, 1);
 }
 
 async fn signing_out_takes_effect_here_at_once_and_elsewhere_within_a_second(fixture: Fixture) {
@@ -74,7 +76,7 @@ async fn expired_sessions_are_removed(fixture: Fixture) {
     sessions.sweep(UnixTime(NOW.0 + 3600)).await.unwrap();
     assert_eq!((sessions.figures().open, sessions.figures().swept), (1, 2));
     assert!(sessions.find(&long, after(3600)).await.unwrap().is_some());
-    execute(&mut fixture.raw().await, "DELETE FROM api_keys").await;
+    fixture.raw().await.execute("DELETE FROM api_keys").await;
     sessions.sweep(UnixTime(NOW.0 + 3600)).await.unwrap();
     assert_eq!(sessions.figures().open, 0);
 }

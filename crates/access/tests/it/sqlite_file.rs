@@ -3,7 +3,7 @@
 use access::{AccessError, Store};
 use database::DatabaseError;
 
-use crate::fixture::{Fixture, new_user};
+use crate::fixture::{Fixture, OpenStore, new_user};
 
 #[tokio::test]
 async fn a_missing_folder_is_created() {

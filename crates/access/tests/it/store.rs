@@ -2,9 +2,10 @@
 
 use access::{AccessError, NewUser, Store};
 
+use testkit::on_every_database;
+
 use crate::fixture::{
-    Fixture, NOW, execute, info_hash, new_torrent, new_user, on_every_database, passkey, torrent_id,
-    try_execute, user_id,
+    self, Fixture, NOW, OpenStore, info_hash, new_torrent, new_user, passkey, torrent_id, user_id,
 };
 
 async fn a_user_is_kept_across_reopening(fixture: Fixture) {
@@ -129,7 +130,7 @@ async fn m2_clients_are_allowed_forbidden_and_removed_in_any_spelling(fixture: F
     let store = fixture.store().await;
     store.allow_client("-TR3".parse().unwrap(), "Transmission 3").await.unwrap();
     store.forbid_client("hex:2dff".parse().unwrap(), "odd one").await.unwrap();
-    execute(&mut fixture.raw().await, "INSERT INTO clients (prefix) VALUES ('hex:2D7142')").await;
+    fixture.raw().await.execute("INSERT INTO clients (prefix) VALUES ('hex:2D7142')").await;
     let list = store.list_clients().await.unwrap();
     let shown: Vec<_> = list.iter().map(|rule| (rule.prefix.to_string(), rule.allowed)).collect();
     assert_eq!(shown, [("-TR3".into(), true), ("-qB".into(), true), ("hex:2dff".into(), false)]);
@@ -167,15 +168,15 @@ async fn a_bulk_insert_is_atomic_and_reports_the_row_at_fault(fixture: Fixture) 
 async fn w1_upper_case_rows_are_read_in_lower_case(fixture: Fixture) {
     let store = fixture.store().await;
     let v2 = "AB".repeat(32);
-    execute(
-        &mut fixture.raw().await,
-        &format!(
+    fixture
+        .raw()
+        .await
+        .execute(&format!(
             "INSERT INTO users (id, passkey) VALUES (5, 'ABCDEF0123456789');
              INSERT INTO torrents (id, infohash, infohash_v2, name) VALUES (6, '{}', '{v2}', 'x')",
             "CD".repeat(20),
-        ),
-    )
-    .await;
+        ))
+        .await;
     let user = store.user_by_passkey(&"abcdef0123456789".parse().unwrap()).await.unwrap().unwrap();
     assert_eq!((user.id, user.passkey.to_string().as_str()), (user_id(5), "abcdef0123456789"));
     for digits in ["cd".repeat(20), "ab".repeat(20)] {
@@ -197,7 +198,7 @@ async fn the_tables_refuse_malformed_values(fixture: Fixture) {
         "INSERT INTO torrents (infohash) VALUES ('zz00000000000000000000000000000000000000')",
         "INSERT INTO clients (prefix) VALUES ('')",
     ] {
-        let outcome = try_execute(&mut raw, bad).await;
+        let outcome = raw.try_execute(bad).await;
         assert!(outcome.is_err(), "{bad}");
     }
 }
@@ -211,7 +212,7 @@ async fn a_malformed_row_is_left_out_of_lists_and_can_be_removed(fixture: Fixtur
         "SET check_constraint_checks = 0",
     );
     let mut raw = fixture.raw().await;
-    execute(&mut raw, &format!("{unguard}; UPDATE users SET passkey = 'nonsense!' WHERE id = 2")).await;
+    raw.execute(&format!("{unguard}; UPDATE users SET passkey = 'nonsense!' WHERE id = 2")).await;
     let listed = store.list_users(None, 2).await.unwrap();
     assert_eq!(listed.iter().map(|user| user.id.get()).collect::<Vec<_>>(), [1, 3]);
     let error = store.user(user_id(2)).await.unwrap_err().to_string();
@@ -221,8 +222,7 @@ async fn a_malformed_row_is_left_out_of_lists_and_can_be_removed(fixture: Fixtur
 
 async fn a_database_of_a_newer_version_is_refused(fixture: Fixture) {
     fixture.store().await.close().await;
-    execute(
-        &mut fixture.raw().await,
+    fixture.raw().await.execute(
         "INSERT INTO access_migrations SELECT 9999, description, installed_on, success, checksum, execution_time
          FROM access_migrations LIMIT 1",
     )
@@ -294,7 +294,7 @@ async fn texts_are_stored_as_far_as_the_database_permits(fixture: Fixture) {
 #[tokio::test]
 async fn a_database_of_another_program_is_refused() {
     for fixture in [Fixture::postgres(), Fixture::mariadb()] {
-        execute(&mut fixture.raw().await, "CREATE TABLE users (id INT, nickname VARCHAR(20))").await;
+        fixture.raw().await.execute("CREATE TABLE users (id INT, nickname VARCHAR(20))").await;
         let error = Store::open(&fixture.url()).await.unwrap_err();
         assert!(matches!(&error, AccessError::Occupied { table, .. } if table == "users"), "{error}");
         assert!(!error.is_retryable());
@@ -306,11 +306,8 @@ async fn an_interrupted_migration_on_mariadb_is_repeated() {
     let fixture = Fixture::mariadb();
     fixture.store().await.close().await;
     let mut raw = fixture.raw().await;
-    execute(
-        &mut raw,
-        "DROP TRIGGER clients_updated; DROP TABLE clients; UPDATE access_migrations SET success = 0",
-    )
-    .await;
+    raw.execute("DROP TRIGGER clients_updated; DROP TABLE clients; UPDATE access_migrations SET success = 0")
+        .await;
     let store = fixture.store().await;
     store.allow_client("-TR".parse().unwrap(), "Transmission").await.unwrap();
     assert_eq!(store.list_clients().await.unwrap().len(), 1);

@@ -10,7 +10,7 @@ use access::{OnVerifyFailure, Refusal, VerificationSettings};
 use domain::Seconds;
 use testkit::{Behaviour, RedisServer, VerifyEndpoint};
 
-use crate::fixture::{new_user, passkey, user_id};
+use crate::fixture::{self, new_user, passkey, user_id};
 use harness::{Harness, KEY, Options, endpoint_of, settings, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

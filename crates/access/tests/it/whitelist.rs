@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use access::{AccessError, Replaced, Whitelist};
 use place::{Place, build, passkey, passkeys, tidy};
-use testkit::RedisCluster;
+use testkit::{RedisCluster, eventually_async};
 
 /// The compiler reports an unlisted case as unused.
 macro_rules! everywhere {
@@ -223,18 +223,23 @@ async fn w2_an_abandoned_refresh_has_no_effect(place: Place) {
     assert!(holds(&*whitelist, 0).await);
 }
 
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Until only the three passkeys in force are stored.
+async fn tidy_until_deleted(whitelist: &dyn Whitelist, place: &Place) {
+    eventually_async("the unfinished refresh to be deleted", TIMEOUT, async || {
+        tidy(whitelist).await;
+        (place.stored().await == 3).then_some(())
+    })
+    .await;
+}
+
 async fn w2_an_unfinished_refresh_is_deleted(place: Place) {
     let whitelist = place.open_with_idle_max(place.short_idle_max()).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
     let dead = build(&*whitelist, &passkeys(100..15_000), 15_000).await;
     drop(dead);
-    for _ in 0..1000 {
-        tidy(&*whitelist).await;
-        if place.stored().await == 3 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    tidy_until_deleted(&*whitelist, &place).await;
     assert_eq!((whitelist.count().await.unwrap(), place.stored().await), (3, 3));
     // A process with a longer limit does not delete a refresh in progress.
     let patient = place.open().await;
@@ -249,13 +254,7 @@ async fn w2_a_refresh_that_was_dropped_cannot_be_committed(place: Place) {
     let whitelist = place.open_with_idle_max(place.short_idle_max()).await;
     whitelist.add(&passkeys(0..3)).await.unwrap();
     let mut slow = build(&*whitelist, &passkeys(10..20), 10).await;
-    for _ in 0..1000 {
-        tidy(&*whitelist).await;
-        if place.stored().await == 3 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    tidy_until_deleted(&*whitelist, &place).await;
     // It continues, but its earlier batches are deleted.
     let woken = slow.add(&passkeys(20..30)).await;
     assert!(matches!(woken, Ok(()) | Err(AccessError::RefreshLost)), "{woken:?}");

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use access::PasskeyChange::{Added, Removed};
 use access::{AccessError, PasskeyChange, PasskeyFeed, Passkeys, Replaced, SqlWhitelist};
 use domain::Passkey;
-use testkit::{PostgresServer, RedisServer};
+use testkit::{PostgresServer, RedisServer, on_every_database};
 
-use crate::fixture::{Fixture, on_every_database};
+use crate::fixture::{Fixture, OpenStore};
 use crate::whitelist::place::{on_redis, passkey, passkeys};
 
 on_every_database!(
@@ -83,10 +83,10 @@ async fn w2_a_reader_that_is_far_behind_gets_replaced(fixture: Fixture) {
     }
     assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
     assert_eq!(feed.next_changes().await.unwrap(), []);
-    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000, "bounded");
+    assert_eq!(fixture.raw().await.count("passkey_changes").await, 10_000, "bounded");
     whitelist.remove(&passkeys(0..5000)).await.unwrap();
     assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced], "too many changes");
-    assert_eq!(fixture::count(&mut fixture.raw().await, "passkey_changes").await, 10_000);
+    assert_eq!(fixture.raw().await.count("passkey_changes").await, 10_000);
 }
 
 async fn w2_no_change_of_concurrent_writers_is_missed(fixture: Fixture) {
@@ -147,7 +147,7 @@ async fn w2_a_refresh_from_text_is_atomic(fixture: Fixture) {
     let empty = refresh(&whitelist, &[b"# empty\n"], true).await.unwrap();
     assert_eq!(empty, Replaced { before: 3, after: 0 });
     whitelist.tidy().await.unwrap();
-    assert_eq!(fixture::count(&mut fixture.raw().await, "whitelist_passkeys").await, 3);
+    assert_eq!(fixture.raw().await.count("whitelist_passkeys").await, 3);
 }
 
 async fn w2_a_refresh_in_many_chunks(fixture: Fixture) {
@@ -172,9 +172,9 @@ async fn w1_upper_case_is_stored_in_lower_case(fixture: Fixture) {
     whitelist.add(&["ABCDEF0123456789".parse().unwrap()]).await.unwrap();
     let mut raw = fixture.raw().await;
     let stored = "whitelist_passkeys WHERE passkey = 'abcdef0123456789'";
-    assert_eq!(fixture::count(&mut raw, stored).await, 1);
+    assert_eq!(raw.count(stored).await, 1);
     let wrong = "INSERT INTO whitelist_passkeys (generation, passkey) VALUES (1, 'ABCDEF99')";
-    assert!(fixture::try_execute(&mut raw, wrong).await.is_err());
+    assert!(raw.try_execute(wrong).await.is_err());
 }
 
 async fn w2_a_restored_database_is_detected(fixture: Fixture) {
@@ -182,7 +182,7 @@ async fn w2_a_restored_database_is_detected(fixture: Fixture) {
     whitelist.add(&passkeys(0..20)).await.unwrap();
     assert_eq!(feed.next_changes().await.unwrap().len(), 20);
     let mut raw = fixture.raw().await;
-    fixture::execute(&mut raw, "UPDATE whitelist_state SET newest_change = 3").await;
+    raw.execute("UPDATE whitelist_state SET newest_change = 3").await;
     assert_eq!(feed.next_changes().await.unwrap(), [PasskeyChange::Replaced]);
     assert_eq!(feed.next_changes().await.unwrap(), []);
 }
@@ -208,11 +208,11 @@ async fn w2_an_unpublished_change_is_an_error_and_can_be_repeated() {
     let store = fixture.store().await;
     let whitelist = Passkeys::new(Arc::new(on_redis(&redis.url(), "pt:passkeys")), store.clone());
     let mut raw = fixture.raw().await;
-    fixture::execute(&mut raw, "ALTER TABLE passkey_changes RENAME TO hidden").await;
+    raw.execute("ALTER TABLE passkey_changes RENAME TO hidden").await;
     let error = whitelist.remove(&[passkey(1)]).await.unwrap_err();
     assert!(matches!(error, AccessError::Unpublished(_)), "{error}");
     assert!(error.to_string().contains("repeat the command"), "{error}");
-    fixture::execute(&mut raw, "ALTER TABLE hidden RENAME TO passkey_changes").await;
+    raw.execute("ALTER TABLE hidden RENAME TO passkey_changes").await;
     let mut feed = PasskeyFeed::open(&store).await.unwrap();
     whitelist.remove(&[passkey(1)]).await.unwrap();
     assert_eq!(feed.next_changes().await.unwrap(), [Removed(passkey(1))]);

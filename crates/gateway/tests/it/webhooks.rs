@@ -17,7 +17,7 @@ use keyspace::keys::gateways::WEBHOOKS_LEASE_KEY;
 use keyspace::{Redis, RedisSettings};
 use presence::{Cause, DeviceId};
 use tempfile::TempDir;
-use testkit::{Hook, HookReceiver, HookReply, RedisServer, eventually};
+use testkit::{Hook, HookReceiver, HookReply, RedisServer, eventually, eventually_async};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -105,14 +105,10 @@ impl Running {
 
 /// Waits for this many deliveries.
 async fn taken(receiver: &HookReceiver, count: usize) -> Vec<Hook> {
-    let waiting = async {
-        while receiver.taken().len() < count {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = tokio::time::timeout(PATIENCE, waiting).await;
-    assert!(waited.is_ok(), "only {} of {count} arrived", receiver.taken().len());
-    receiver.taken()
+    eventually_async(&format!("{count} deliveries"), PATIENCE, async || {
+        Some(receiver.taken()).filter(|taken| taken.len() >= count)
+    })
+    .await
 }
 
 /// Deliveries about one user, in order.
@@ -223,14 +219,13 @@ async fn a_crash_repeats_but_never_loses() {
     running.kill().await;
     scene.come_and_go(21..=30).await;
     let running = scene.start(&receiver, Duration::from_secs(3600)).await;
-    let complete = async {
-        while (1..=30)
-            .any(|user| !events_of(&receiver.taken(), user).ends_with(&["arrived".into(), "left".into()]))
-        {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, complete).await.unwrap();
+    eventually_async("every event to be delivered", PATIENCE, async || {
+        let taken = receiver.taken();
+        (1..=30)
+            .all(|user| events_of(&taken, user).ends_with(&["arrived".into(), "left".into()]))
+            .then_some(())
+    })
+    .await;
     for user in 1..=30 {
         // A repetition begins with the first unconfirmed delivery: never with a departure whose arrival was not sent.
         assert_eq!(events_of(&receiver.taken(), user)[0], "arrived");
@@ -317,12 +312,10 @@ fn ids_of(hooks: &[Hook]) -> Vec<String> {
 
 /// Waits for this many different deliveries; some may be repeated.
 async fn told_of(receiver: &HookReceiver, count: usize) {
-    let waiting = async {
-        while ids_of(&receiver.taken()).len() < count {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    eventually_async(&format!("{count} different deliveries"), PATIENCE, async || {
+        (ids_of(&receiver.taken()).len() >= count).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -363,13 +356,10 @@ async fn a_gateway_that_loses_the_lease_stops_and_the_other_sends_the_rest() {
     let counters = Arc::clone(&first.counters);
     scene.come_and_go(6..=15).await;
     told_of(&receiver, 30).await;
-    tokio::time::timeout(PATIENCE, async {
-        while counters.webhooks.waiting.get() != 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    eventually_async("no delivery to be waiting", PATIENCE, async || {
+        (counters.webhooks.waiting.get() == 0).then_some(())
     })
-    .await
-    .unwrap();
+    .await;
     first.stop().await;
     second.stop().await;
     assert_eq!(redis.cli(&["EXISTS", WEBHOOKS_LEASE_KEY]).trim(), "0", "the lease is released at the end");

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journal::{AppendToken, EntryId, Fields, Journal, Lane, StartAt, Stored, Transfer};
+use testkit::eventually_async;
 
 pub mod appending;
 pub mod listing;
@@ -157,8 +158,35 @@ macro_rules! conformance_duties {
 pub const NO_WAIT: Duration = Duration::ZERO;
 /// Upper bound; a test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Of a producer or consumer whose journal does not answer.
+pub const RETRY_DELAY: Duration = Duration::from_millis(20);
 /// More than any test stores.
 pub const ALL: usize = 100_000;
+
+/// Retries until it succeeds, as the tracker does; returns the number of failures.
+pub async fn append_with_retries(journal: &dyn Journal, entries: &[Fields], token: &AppendToken) -> u32 {
+    // Not `eventually_async`: tasks that are spawned retry, too, and what an async closure borrows is not `Send` there.
+    let retrying = async {
+        let mut failures = 0;
+        while let Err(error) = journal.append(Lane::Traffic, entries, token).await {
+            assert!(error.is_retryable(), "{error}");
+            failures += 1;
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+        failures
+    };
+    tokio::time::timeout(PATIENCE * 2, retrying).await.expect("the journal stores the entries again")
+}
+
+/// Waits until so many more entries were appended to the traffic lane, whatever happens to the store meanwhile.
+pub async fn wait_appended(journal: &dyn Journal, count: u64) {
+    let appended = async || Some(journal.status(Lane::Traffic).await.ok()?.appended);
+    let goal = eventually_async("the journal to answer", PATIENCE, &appended).await + count;
+    eventually_async("entries to be appended", PATIENCE, async || {
+        appended().await.filter(|appended| *appended >= goal)
+    })
+    .await;
+}
 
 pub fn token(producer: &str, number: u64) -> AppendToken {
     AppendToken { producer: producer.to_owned(), number }
@@ -183,6 +211,11 @@ pub fn number(stored: &Stored) -> u64 {
 
 pub fn numbers(stored: &[Stored]) -> Vec<u64> {
     stored.iter().map(number).collect()
+}
+
+/// The numbers of all entries of the traffic lane.
+pub async fn stored_numbers(journal: &dyn Journal) -> Vec<u64> {
+    numbers(&journal.list(Lane::Traffic, EntryId::ZERO, ALL).await.unwrap())
 }
 
 pub fn ids(stored: &[Stored]) -> Vec<EntryId> {

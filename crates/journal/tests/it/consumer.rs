@@ -1,7 +1,7 @@
 //! The consumer loop, on a journal in a file, with a view that tests can make fail.
 
 mod operator;
-mod rig;
+pub mod rig;
 
 use std::time::Duration;
 

@@ -8,24 +8,8 @@ use domain::{
 };
 use journal::{BadEntry, Fields, Totals, TrafficEntry};
 use proptest::prelude::*;
+use testkit::JOURNAL_FIELDS;
 
-/// As in J2.
-const FOURTEEN: [&str; 14] = [
-    "passkey",
-    "infohash",
-    "peer_id",
-    "port",
-    "ip",
-    "af",
-    "du",
-    "dd",
-    "left",
-    "event",
-    "ts",
-    "dt",
-    "interval",
-    "min_interval",
-];
 /// What our tracker writes after them.
 const OURS: [&str; 9] = ["node", "sid", "up", "down", "cause", "user", "torrent", "key", "steady"];
 
@@ -49,7 +33,7 @@ fn foreign() -> Vec<(String, Vec<u8>)> {
         "1860",
         "900",
     ];
-    FOURTEEN.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.into())).collect()
+    JOURNAL_FIELDS.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.into())).collect()
 }
 
 fn ours() -> Vec<(String, Vec<u8>)> {
@@ -117,7 +101,7 @@ fn event() -> TrafficEvent {
 fn j2_our_entries_begin_with_the_fourteen_fields_in_order() {
     let fields = TrafficEntry::fields_of(&event());
     let names: Vec<&[u8]> = fields.iter().map(|(name, _)| name).collect();
-    let expected: Vec<&[u8]> = FOURTEEN.iter().chain(&OURS).map(|name| name.as_bytes()).collect();
+    let expected: Vec<&[u8]> = JOURNAL_FIELDS.iter().chain(&OURS).map(|name| name.as_bytes()).collect();
     assert_eq!(names, expected);
 }
 
@@ -244,7 +228,7 @@ fn of_a_repeated_field_the_first_counts() {
 
 #[test]
 fn j2_a_missing_field_is_reported() {
-    for field in FOURTEEN {
+    for field in JOURNAL_FIELDS {
         let outcome = parse_without(&[field]);
         match field {
             "dt" => assert_eq!(outcome.unwrap().since_last, None, "L4: the interval counts instead"),
@@ -431,7 +415,7 @@ fn errors_contain_no_passkey() {
         assert!(error.to_string().contains(&format!("{} bytes", value.len())), "{error}");
     }
     // Nor if another field is wrong.
-    for field in FOURTEEN.into_iter().filter(|field| !["passkey", "dt"].contains(field)) {
+    for field in JOURNAL_FIELDS.into_iter().filter(|field| !["passkey", "dt"].contains(field)) {
         for error in [parse_with(field, "?").unwrap_err(), parse_without(&[field]).unwrap_err()] {
             assert!(!format!("{error} {error:?}").contains("01234567"), "{error:?}");
         }
@@ -547,7 +531,7 @@ proptest! {
     /// With any value in one field the entry is parsed, or the error names that field.
     #[test]
     fn j5_any_value_in_a_field_is_parsed_or_reported(
-        field in proptest::sample::select([&FOURTEEN[..], &OURS[..]].concat()),
+        field in proptest::sample::select([&JOURNAL_FIELDS[..], &OURS[..]].concat()),
         value in prop_oneof![
             any::<Vec<u8>>(),
             "\\PC*".prop_map(String::into_bytes),
@@ -566,7 +550,7 @@ proptest! {
 
     #[test]
     fn j5_parsing_never_panics(pairs: Vec<(Vec<u8>, Vec<u8>)>, names in proptest::sample::subsequence(
-        [&FOURTEEN[..], &OURS[..]].concat(), 0..21), values: Vec<Vec<u8>>) {
+        [&JOURNAL_FIELDS[..], &OURS[..]].concat(), 0..21), values: Vec<Vec<u8>>) {
         let _ = TrafficEntry::parse(&pairs.into_iter().collect());
         let _ = TrafficEntry::parse(&names.into_iter().zip(values).collect());
     }

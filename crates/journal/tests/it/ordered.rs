@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::consumer::rig::entry;
 use async_trait::async_trait;
 use domain::UnixTime;
 use domain::clock::ManualClock;
@@ -12,32 +13,12 @@ use journal::{
     OrderedParts, ProcessName, Rejected, SqliteJournal, StartAt, View, ViewError,
 };
 use parking_lot::Mutex;
+use testkit::eventually_async;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 const GROUP: &str = "mirror";
-
-fn entry(number: u64) -> Fields {
-    let du = number.to_string();
-    [
-        ("passkey", "0123456789abcdef0123456789abcdef"),
-        ("infohash", "1111111111111111111111111111111111111111"),
-        ("peer_id", "2d5452333030302d2e2e2e2e2e2e2e2e2e2e2e2e"),
-        ("port", "6881"),
-        ("ip", "192.0.2.1"),
-        ("af", "IPv4"),
-        ("du", du.as_str()),
-        ("dd", "0"),
-        ("left", "0"),
-        ("event", "none"),
-        ("ts", "1794742234"),
-        ("dt", "0"),
-        ("interval", "1800"),
-        ("min_interval", "900"),
-    ]
-    .into_iter()
-    .collect()
-}
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Records the order.
 #[derive(Default)]
@@ -134,25 +115,18 @@ impl Rig {
     }
 
     async fn wait_until_seen(&self, count: usize) {
-        let waiting = async {
-            while self.view.seen.lock().len() < count {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("entries arrive");
+        eventually_async("entries to arrive", PATIENCE, async || {
+            (self.view.seen.lock().len() >= count).then_some(())
+        })
+        .await;
     }
 
     async fn wait_until_acknowledged(&self) {
-        let waiting = async {
-            loop {
-                let status = self.journal.status(Lane::Traffic).await.unwrap();
-                if status.groups.iter().any(|group| group.name == GROUP && group.lag() == 0) {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("all is acknowledged");
+        eventually_async("every entry to be acknowledged", PATIENCE, async || {
+            let status = self.journal.status(Lane::Traffic).await.unwrap();
+            status.groups.iter().any(|group| group.name == GROUP && group.lag() == 0).then_some(())
+        })
+        .await;
     }
 }
 
@@ -205,12 +179,10 @@ async fn an_earlier_entry_of_another_consumer_comes_first() {
     rig.view.is_down.store(true, Ordering::SeqCst);
     // While the view is down, the consumer holds at most one batch; what follows is delivered to another.
     rig.append(5..6).await;
-    let is_held = async {
-        while rig.journal.status(Lane::Traffic).await.unwrap().groups[0].pending == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), is_held).await.unwrap();
+    eventually_async("the entry to be delivered", PATIENCE, async || {
+        (rig.journal.status(Lane::Traffic).await.unwrap().groups[0].pending > 0).then_some(())
+    })
+    .await;
     rig.append(6..8).await;
     let stolen = rig.journal.read(Lane::Traffic, GROUP, "b.1.ordered.0", 1, Duration::ZERO).await.unwrap();
     assert_eq!(stolen.len(), 1);

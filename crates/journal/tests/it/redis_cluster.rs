@@ -8,6 +8,8 @@ use journal::{EntryId, Journal, Lane, RedisJournal, StartAt};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings, slot_of};
 use testkit::{RedisCluster, RedisServer};
 
+use crate::conformance;
+
 /// Unique names, and so a slot of its own, on a cluster that all tests share.
 struct Names(BaseNames);
 
@@ -51,10 +53,8 @@ async fn append_and_read(journal: Arc<dyn Journal>, batches: u64) -> Vec<EntryId
         for batch in 0..batches {
             let entries = conformance::entries(batch * 10..(batch + 1) * 10);
             let token = conformance::token("p", batch + 1);
-            while let Err(error) = writer.append(Lane::Traffic, &entries, &token).await {
-                assert!(error.is_retryable(), "{error}");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
+            conformance::append_with_retries(&*writer, &entries, &token).await;
+            // Slow enough that slots move and masters die amid the work.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });
@@ -66,7 +66,7 @@ async fn append_and_read(journal: Arc<dyn Journal>, batches: u64) -> Vec<EntryId
             Ok(read) => seen.extend(conformance::ids(&read)),
             Err(error) => {
                 assert!(error.is_retryable(), "{error}");
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(conformance::RETRY_DELAY).await;
             }
         }
     }
@@ -83,7 +83,7 @@ async fn appends_and_reads_follow_a_moving_slot() {
     let slot = slot_of(names.stream.as_bytes()).to_string();
     let mut at = first_master_of(&names.stream);
     for _ in 0..3 {
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        conformance::wait_appended(&*journal, 300).await;
         let (source, target) = (cluster.node(at), cluster.node((at + 1) % 3));
         let (source_id, target_id) = (source.cli(&["CLUSTER", "MYID"]), target.cli(&["CLUSTER", "MYID"]));
         target.cli(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source_id]);
@@ -120,13 +120,7 @@ async fn appends_continue_after_a_failover() {
     assert_eq!(cluster.node(master).cli(&["WAIT", "1", "10000"]), "1");
     cluster.node_mut(master).kill();
     let entries = conformance::entries(100..110);
-    let appending = async {
-        while let Err(error) = journal.append(Lane::Traffic, &entries, &conformance::token("p", 11)).await {
-            assert!(error.is_retryable(), "{error}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(conformance::PATIENCE * 2, appending).await.expect("no replica took over");
+    conformance::append_with_retries(&*journal, &entries, &conformance::token("p", 11)).await;
     let stored = conformance::all(&journal, Lane::Traffic).await;
     assert_eq!(conformance::numbers(&stored), (0..110).collect::<Vec<_>>());
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journal::{
-    AppendToken, EntryId, Fields, Journal, JournalError, Lane, RedisJournal, StartAt, TrafficEntry, Transfer,
-};
+use journal::{EntryId, Fields, Journal, JournalError, Lane, RedisJournal, StartAt, TrafficEntry, Transfer};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
-use testkit::{Fsync, RedisSentinel, RedisServer};
+use testkit::{Fsync, RedisSentinel, RedisServer, eventually_async};
 
+use crate::conformance::{self, append_with_retries, stored_numbers, token};
 use crate::cutting_proxy::CuttingProxy;
 
 /// Upper bound.
@@ -25,38 +24,13 @@ fn open(url: &str) -> Arc<RedisJournal> {
     open_with(url, |_| ())
 }
 
-fn token(number: u64) -> AppendToken {
-    AppendToken { producer: "p".to_owned(), number }
-}
-
-fn batch(numbers: std::ops::Range<u64>) -> Vec<Fields> {
-    numbers.map(|number| [("number", number.to_string())].into_iter().collect()).collect()
-}
-
-async fn numbers(journal: &RedisJournal) -> Vec<u64> {
-    let stored = journal.list(Lane::Traffic, EntryId::ZERO, 1_000_000).await.unwrap();
-    let number = |fields: &Fields| String::from_utf8_lossy(fields.get("number").unwrap()).parse().unwrap();
-    stored.iter().map(|stored| number(&stored.fields)).collect()
-}
-
-/// Retries until it succeeds, as the tracker does.
-async fn append_with_retries(journal: &RedisJournal, entries: &[Fields], number: u64) {
-    let trying = async {
-        while let Err(error) = journal.append(Lane::Traffic, entries, &token(number)).await {
-            assert!(error.is_retryable(), "{error}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, trying).await.expect("the journal never came back");
-}
-
 #[tokio::test]
 async fn a_key_of_the_wrong_type_loses_nothing_and_names_the_remedy() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     server.cli(&["SET", "tracker:traffic", "another value"]);
     let refused = [
-        journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap_err(),
+        journal.append(Lane::Traffic, &conformance::entries(0..3), &token("p", 1)).await.unwrap_err(),
         journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap_err(),
         journal.read(Lane::Traffic, "g", "c", 1, Duration::ZERO).await.unwrap_err(),
         journal.read(Lane::Traffic, "g", "c", 1, Duration::from_millis(5)).await.unwrap_err(),
@@ -72,15 +46,15 @@ async fn a_key_of_the_wrong_type_loses_nothing_and_names_the_remedy() {
         assert!(error.is_retryable() && error.to_string().contains("rename it"), "{error}");
     }
     server.cli(&["RENAME", "tracker:traffic", "elsewhere"]);
-    journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
-    assert_eq!(numbers(&journal).await, [0, 1, 2]);
+    journal.append(Lane::Traffic, &conformance::entries(0..3), &token("p", 1)).await.unwrap();
+    assert_eq!(stored_numbers(&*journal).await, [0, 1, 2]);
 }
 
 #[tokio::test]
 async fn a_dead_letter_that_cannot_be_written_is_not_acknowledged() {
     let server = RedisServer::start();
     let journal = open(&server.url());
-    journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..3), &token("p", 1)).await.unwrap();
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     let read = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
     let dead_letters: Vec<Transfer> =
@@ -115,7 +89,7 @@ async fn a_dead_letter_with_thousands_of_fields_is_moved() {
     let server = RedisServer::start();
     let journal = open(&server.url());
     let fields: Fields = (0..9000).map(|number| (format!("name{number}"), "value")).collect();
-    journal.append(Lane::Dead, &[fields], &token(1)).await.unwrap();
+    journal.append(Lane::Dead, &[fields], &token("p", 1)).await.unwrap();
     let stored = journal.list(Lane::Dead, EntryId::ZERO, 10).await.unwrap().remove(0);
     assert_eq!(stored.fields.len(), 9000);
     let dead_letter = Transfer { id: stored.id, fields: stored.fields };
@@ -129,7 +103,7 @@ async fn a_dead_letter_with_thousands_of_fields_is_moved() {
 async fn an_unreachable_redis_is_reported_as_unreachable() {
     let port = testkit::ports::free_port();
     let journal = open(&format!("redis://127.0.0.1:{port}"));
-    let error = journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap_err();
+    let error = journal.append(Lane::Traffic, &conformance::entries(0..1), &token("p", 1)).await.unwrap_err();
     assert!(matches!(&error, JournalError::Unavailable { reason } if reason.contains("refused")), "{error}");
     let error = journal.read(Lane::Traffic, "g", "c", 1, PATIENCE).await.unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
@@ -141,15 +115,15 @@ async fn a_batch_whose_error_reply_was_lost_is_stored_later() {
     let server = RedisServer::start();
     let proxy = CuttingProxy::start(server.port());
     let journal = open(&format!("redis://127.0.0.1:{}", proxy.port()));
-    journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..1), &token("p", 1)).await.unwrap();
     server.cli(&["RENAME", "tracker:traffic", "aside"]);
     server.cli(&["SET", "tracker:traffic", "x"]);
     proxy.cut_next_answer();
-    let error = journal.append(Lane::Traffic, &batch(1..4), &token(2)).await.unwrap_err();
+    let error = journal.append(Lane::Traffic, &conformance::entries(1..4), &token("p", 2)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
     server.cli(&["RENAME", "aside", "tracker:traffic"]);
-    append_with_retries(&journal, &batch(1..4), 2).await;
-    assert_eq!(numbers(&journal).await, [0, 1, 2, 3]);
+    append_with_retries(&*journal, &conformance::entries(1..4), &token("p", 2)).await;
+    assert_eq!(stored_numbers(&*journal).await, [0, 1, 2, 3]);
 }
 
 #[tokio::test]
@@ -159,20 +133,20 @@ async fn a_batch_whose_reply_was_lost_is_not_stored_twice() {
     let journal = open(&format!("redis://127.0.0.1:{}", proxy.port()));
     let mut lost = 0;
     for number in 0..40 {
-        let entries = batch(number * 5..(number + 1) * 5);
+        let entries = conformance::entries(number * 5..(number + 1) * 5);
         if number % 3 == 1 {
             proxy.cut_next_answer();
         }
-        match journal.append(Lane::Traffic, &entries, &token(number + 1)).await {
+        match journal.append(Lane::Traffic, &entries, &token("p", number + 1)).await {
             Ok(()) => {}
             Err(JournalError::Unanswered { .. }) => lost += 1,
             Err(error) => panic!("{error}"),
         }
         assert!(!proxy.is_about_to_cut());
-        append_with_retries(&journal, &entries, number + 1).await;
+        append_with_retries(&*journal, &entries, &token("p", number + 1)).await;
     }
     assert!(lost >= 10, "only {lost} answers were lost");
-    assert_eq!(numbers(&journal).await, (0..200).collect::<Vec<_>>());
+    assert_eq!(stored_numbers(&*journal).await, (0..200).collect::<Vec<_>>());
 }
 
 /// The first attempt is still in flight when the second has been stored, and arrives after it.
@@ -188,21 +162,26 @@ async fn a_batch_that_arrives_after_its_repetition_is_not_stored_again() {
         let line = status.lines().find_map(|line| line.strip_prefix("cmdstat_exec:calls="));
         line.map_or(0, |line| line.split(',').next().unwrap().parse::<u32>().unwrap())
     };
-    append_with_retries(&journal, &batch(0..1), 1).await;
+    append_with_retries(&*journal, &conformance::entries(0..1), &token("p", 1)).await;
     for number in 1..4 {
-        let entries = batch(number * 10..number * 10 + 10);
+        let entries = conformance::entries(number * 10..number * 10 + 10);
         let release = proxy.hold_next_request();
-        let error = journal.append(Lane::Traffic, &entries, &token(number + 1)).await.unwrap_err();
+        let error = journal.append(Lane::Traffic, &entries, &token("p", number + 1)).await.unwrap_err();
         assert!(matches!(error, JournalError::Unanswered { .. }), "{error}");
-        append_with_retries(&journal, &entries, number + 1).await;
+        append_with_retries(&*journal, &entries, &token("p", number + 1)).await;
         let before = transactions();
         release.send(()).unwrap();
         testkit::eventually("the late transaction", PATIENCE, || (transactions() > before).then_some(()));
         // The watch still works for the following batches.
-        append_with_retries(&journal, &batch(number * 10..number * 10 + 10), number + 1).await;
+        append_with_retries(
+            &*journal,
+            &conformance::entries(number * 10..number * 10 + 10),
+            &token("p", number + 1),
+        )
+        .await;
     }
     let expected: Vec<u64> = std::iter::once(0).chain(10..40).collect();
-    assert_eq!(numbers(&journal).await, expected);
+    assert_eq!(stored_numbers(&*journal).await, expected);
 }
 
 /// The first attempt is queued in a suspended server, and executed after the second was sent.
@@ -214,40 +193,40 @@ async fn a_batch_queued_in_a_suspended_server_is_not_stored_twice() {
         settings.connect_timeout = Duration::from_millis(150);
     };
     let journal = open_with(&server.url(), impatient);
-    append_with_retries(&journal, &batch(0..1), 1).await;
+    append_with_retries(&*journal, &conformance::entries(0..1), &token("p", 1)).await;
     for number in 1..6 {
-        let entries = batch(number * 100..number * 100 + 100);
+        let entries = conformance::entries(number * 100..number * 100 + 100);
         server.freeze();
         for _ in 0..3 {
-            let error = journal.append(Lane::Traffic, &entries, &token(number + 1)).await.unwrap_err();
+            let error = journal.append(Lane::Traffic, &entries, &token("p", number + 1)).await.unwrap_err();
             assert!(error.is_retryable(), "{error}");
         }
         server.thaw();
-        append_with_retries(&journal, &entries, number + 1).await;
+        append_with_retries(&*journal, &entries, &token("p", number + 1)).await;
     }
     // All requests in flight have been executed before this reply.
     server.cli(&["PING"]);
     let expected: Vec<u64> = std::iter::once(0).chain((1..6).flat_map(|n| n * 100..n * 100 + 100)).collect();
-    assert_eq!(numbers(&journal).await, expected);
+    assert_eq!(stored_numbers(&*journal).await, expected);
 }
 
 #[tokio::test]
 async fn a_read_only_redis_is_retryable() {
     let server = RedisServer::start();
     let journal = open(&server.url());
-    journal.append(Lane::Traffic, &batch(0..2), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..2), &token("p", 1)).await.unwrap();
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     server.cli(&["CONFIG", "SET", "replica-serve-stale-data", "yes"]);
     server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
-    let error = journal.append(Lane::Traffic, &batch(2..4), &token(2)).await.unwrap_err();
+    let error = journal.append(Lane::Traffic, &conformance::entries(2..4), &token("p", 2)).await.unwrap_err();
     assert!(matches!(&error, JournalError::Unavailable { reason } if reason.contains("replica")), "{error}");
-    let dead_letter = Transfer { id: EntryId::at_ms(1), fields: batch(9..10).remove(0) };
+    let dead_letter = Transfer { id: EntryId::at_ms(1), fields: conformance::entries(9..10).remove(0) };
     let error = journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &[dead_letter]).await;
     assert!(error.is_ok_and(|moved| moved == 0), "nothing was pending, so nothing had to be written");
-    assert_eq!(numbers(&journal).await, [0, 1]);
+    assert_eq!(stored_numbers(&*journal).await, [0, 1]);
     server.cli(&["REPLICAOF", "NO", "ONE"]);
-    journal.append(Lane::Traffic, &batch(2..4), &token(2)).await.unwrap();
-    assert_eq!(numbers(&journal).await, [0, 1, 2, 3]);
+    journal.append(Lane::Traffic, &conformance::entries(2..4), &token("p", 2)).await.unwrap();
+    assert_eq!(stored_numbers(&*journal).await, [0, 1, 2, 3]);
 }
 
 #[tokio::test]
@@ -257,7 +236,7 @@ async fn a_full_redis_stores_nothing_and_names_the_setting() {
     let large: Vec<Fields> = (0..100).map(|_| [("x", "y".repeat(2000))].into_iter().collect()).collect();
     let mut stored = 0;
     let error = loop {
-        match journal.append(Lane::Traffic, &large, &token(stored + 1)).await {
+        match journal.append(Lane::Traffic, &large, &token("p", stored + 1)).await {
             Ok(()) => stored += 1,
             Err(error) => break error,
         }
@@ -268,7 +247,7 @@ async fn a_full_redis_stores_nothing_and_names_the_setting() {
     // Reading, acknowledging, deleting and trimming still work: they free memory.
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
-    journal.append(Lane::Failed, &batch(0..3), &token(1)).await.unwrap();
+    journal.append(Lane::Failed, &conformance::entries(0..3), &token("p", 1)).await.unwrap();
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let read = journal.read(Lane::Traffic, "g", "c", 50, Duration::ZERO).await.unwrap();
     let ids: Vec<EntryId> = read.iter().map(|stored| stored.id).collect();
@@ -278,7 +257,7 @@ async fn a_full_redis_stores_nothing_and_names_the_setting() {
     let failed = journal.list(Lane::Failed, EntryId::ZERO, 1).await.unwrap();
     assert_eq!(journal.delete(Lane::Failed, None, &[failed[0].id]).await.unwrap(), 1);
     server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
-    journal.append(Lane::Traffic, &large, &token(stored + 1)).await.unwrap();
+    journal.append(Lane::Traffic, &large, &token("p", stored + 1)).await.unwrap();
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().length, (stored + 1) * 100 - 50);
 }
 
@@ -291,9 +270,10 @@ async fn a_group_deleted_during_a_read_is_reported() {
         let journal = journal.clone();
         tokio::spawn(async move { journal.read(Lane::Traffic, "g", "c", 10, PATIENCE).await })
     };
-    while !server.cli(&["CLIENT", "LIST"]).contains("cmd=xreadgroup") {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually_async("the read to arrive", PATIENCE, async || {
+        server.cli(&["CLIENT", "LIST"]).contains("cmd=xreadgroup").then_some(())
+    })
+    .await;
     server.cli(&["XGROUP", "DESTROY", "tracker:traffic", "g"]);
     let error = tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap_err();
     assert!(matches!(&error, JournalError::NoGroup { group } if group == "g"), "{error}");
@@ -330,7 +310,7 @@ async fn j3_entries_of_other_producers_are_read_as_they_are() {
     let pairs: Vec<_> = read[1].fields.iter().collect();
     assert_eq!(pairs, [(&b"odd"[..], &b"\xff\x00\r\n"[..]), (&b"odd"[..], &b"twice"[..])]);
     // Our entries follow an id from the future.
-    journal.append(Lane::Traffic, &batch(0..1), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..1), &token("p", 1)).await.unwrap();
     let next = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
     assert!(next[0].id > read[1].id);
 }
@@ -339,7 +319,7 @@ async fn j3_entries_of_other_producers_are_read_as_they_are() {
 async fn a_group_of_another_program_holds_trimming_back() {
     let server = RedisServer::start();
     let journal = open(&server.url());
-    journal.append(Lane::Traffic, &batch(0..10), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..10), &token("p", 1)).await.unwrap();
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     let read = journal.read(Lane::Traffic, "g", "c", 10, Duration::ZERO).await.unwrap();
     let ids: Vec<EntryId> = read.iter().map(|stored| stored.id).collect();
@@ -349,7 +329,7 @@ async fn a_group_of_another_program_holds_trimming_back() {
     server.cli(&["XACK", "tracker:traffic", "foreign", &ids[0].to_string(), &ids[1].to_string()]);
     let trimmed = journal.trim(Lane::Traffic, EntryId::MAX).await.unwrap();
     assert_eq!((trimmed.removed, trimmed.held_back_by.as_deref()), (2, Some("foreign")));
-    assert_eq!(numbers(&journal).await, (2..10).collect::<Vec<_>>());
+    assert_eq!(stored_numbers(&*journal).await, (2..10).collect::<Vec<_>>());
 }
 
 /// A kill loses no confirmed batch.
@@ -363,7 +343,12 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
         let journal = journal.clone();
         tokio::spawn(async move {
             for number in 0..600 {
-                append_with_retries(&journal, &batch(number * 10..(number + 1) * 10), number + 1).await;
+                append_with_retries(
+                    &*journal,
+                    &conformance::entries(number * 10..(number + 1) * 10),
+                    &token("p", number + 1),
+                )
+                .await;
             }
         })
     };
@@ -377,7 +362,7 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
                     Err(error) => {
                         assert!(error.is_retryable(), "{error}");
                         // Entries whose delivery was lost are pending: a consumer takes them over from itself.
-                        tokio::time::sleep(Duration::from_millis(20)).await;
+                        tokio::time::sleep(conformance::RETRY_DELAY).await;
                     }
                 }
                 if appending.is_finished() {
@@ -389,12 +374,12 @@ async fn a_killed_redis_comes_back_with_every_batch_once() {
         })
     };
     for _ in 0..5 {
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        conformance::wait_appended(&*journal, 600).await;
         tokio::task::block_in_place(|| server.restart());
     }
     let seen = tokio::time::timeout(PATIENCE, reading).await.unwrap().unwrap();
     assert!(seen.is_sorted_by(|a, b| a < b), "an entry was delivered twice");
-    assert_eq!(numbers(&journal).await, (0..6000).collect::<Vec<_>>());
+    assert_eq!(stored_numbers(&*journal).await, (0..6000).collect::<Vec<_>>());
 }
 
 /// Redis 7.0 does not log how many entries a group has read.
@@ -403,16 +388,15 @@ async fn j7_unread_is_correct_after_a_restart_of_redis() {
     let mut server = RedisServer::builder().append_only(Fsync::Always).start();
     let journal = open(&server.url());
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
-    journal.append(Lane::Traffic, &batch(0..9000), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..9000), &token("p", 1)).await.unwrap();
     let unread = async || journal.status(Lane::Traffic).await.unwrap().groups[0].unread;
     for (count, expected) in [(1000, 8000..=8000), (3000, 2000..=9000), (4900, 100..=100)] {
         assert_eq!(journal.read(Lane::Traffic, "g", "c", count, Duration::ZERO).await.unwrap().len(), count);
         let found = unread().await;
         assert!(expected.contains(&found), "{found} unread, not {expected:?}");
         tokio::task::block_in_place(|| server.restart());
-        while journal.status(Lane::Traffic).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        eventually_async("the restarted server", PATIENCE, async || journal.status(Lane::Traffic).await.ok())
+            .await;
     }
     assert_eq!(unread().await, 100);
     assert_eq!(journal.read(Lane::Traffic, "g", "c", 200, Duration::ZERO).await.unwrap().len(), 100);
@@ -424,10 +408,13 @@ async fn tls_and_an_acl_user() {
     let server = RedisServer::builder().tls().user("rollcall", "s3cret", "~tracker:* &* +@all").start();
     let url = format!("{}?ca={}", server.url(), server.authority_path().display());
     let journal = open(&url);
-    journal.append(Lane::Traffic, &batch(0..3), &token(1)).await.unwrap();
-    assert_eq!(numbers(&journal).await, [0, 1, 2]);
+    journal.append(Lane::Traffic, &conformance::entries(0..3), &token("p", 1)).await.unwrap();
+    assert_eq!(stored_numbers(&*journal).await, [0, 1, 2]);
     // A certificate unknown to the system's authorities is rejected.
-    let error = open(&server.url()).append(Lane::Traffic, &batch(3..4), &token(2)).await.unwrap_err();
+    let error = open(&server.url())
+        .append(Lane::Traffic, &conformance::entries(3..4), &token("p", 2))
+        .await
+        .unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
     let error = open(&url.replace("s3cret", "wrong")).status(Lane::Traffic).await.unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("password"), "{error}");
@@ -440,7 +427,7 @@ async fn a_failover_is_followed() {
     let mut group = RedisSentinel::start_with(&quick);
     let url = format!("redis+sentinel://127.0.0.1:{}/{}", group.sentinel_port(), group.master_name());
     let journal = open(&url);
-    journal.append(Lane::Traffic, &batch(0..10), &token(1)).await.unwrap();
+    journal.append(Lane::Traffic, &conformance::entries(0..10), &token("p", 1)).await.unwrap();
     // The replica must have it before the failover: the journal does not guarantee replication. (`WAIT` is not enough:
     // a replica that is resynchronising has acknowledged it, and lost it for a moment.)
     testkit::eventually("the replica to have it", PATIENCE, || {
@@ -449,7 +436,7 @@ async fn a_failover_is_followed() {
         (is_up && replica.cli(&["XLEN", "tracker:traffic"]) == "10").then_some(())
     });
     tokio::task::block_in_place(|| group.kill_master());
-    append_with_retries(&journal, &batch(10..20), 2).await;
+    append_with_retries(&*journal, &conformance::entries(10..20), &token("p", 2)).await;
     assert_eq!(group.master().cli(&["XLEN", "tracker:traffic"]), "20");
-    assert_eq!(numbers(&journal).await, (0..20).collect::<Vec<_>>());
+    assert_eq!(stored_numbers(&*journal).await, (0..20).collect::<Vec<_>>());
 }

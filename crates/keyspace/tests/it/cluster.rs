@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use keyspace::{Redis, RedisError, RedisSettings, read_reply, scripts, slot_of};
 use redis::{cmd, pipe};
-use testkit::{RedisCluster, RedisServer, eventually};
+use testkit::{RedisCluster, RedisServer, eventually, eventually_async};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,16 +122,11 @@ async fn a_dead_master_fails_its_own_keys_until_its_replica_is_promoted() {
     assert!(replies[0].is_ok() && replies[2].is_ok(), "{replies:?}");
     assert!(replies[1].as_ref().is_err_and(RedisError::is_retryable), "{replies:?}");
 
-    let waiting = async {
-        loop {
-            match redis.query::<u64>(cmd("GET").arg(&keys[1])).await {
-                Ok(value) => break value,
-                Err(error) => assert!(error.is_retryable(), "{error}"),
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    assert_eq!(tokio::time::timeout(PATIENCE, waiting).await.expect("the replica was not promoted"), 7);
+    let value = eventually_async("the replica to be promoted", PATIENCE, async || {
+        let reply = redis.query::<u64>(cmd("GET").arg(&keys[1])).await;
+        reply.inspect_err(|error| assert!(error.is_retryable(), "{error}")).ok()
+    });
+    assert_eq!(value.await, 7);
 }
 
 fn key_on_master(master: usize) -> String {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyspace::{Lease, Redis, RedisSettings};
-use testkit::RedisServer;
+use testkit::{RedisServer, eventually_async};
 
 fn lease(server: &RedisServer, holder: &str, length: Duration) -> Lease {
     let redis = Redis::new(RedisSettings::from_url(&server.url()).unwrap()).unwrap();
@@ -26,12 +26,10 @@ async fn one_process_holds_a_lease_until_release_or_expiry() {
     assert!(second.take().await.unwrap());
     // The lease of a dead process expires.
     server.cli(&["PEXPIRE", "t:m:lease", "1"]);
-    let waiting = async {
-        while !first.take().await.unwrap() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    eventually_async("the lease to expire", Duration::from_secs(30), async || {
+        first.take().await.unwrap().then_some(())
+    })
+    .await;
     assert!(!second.take().await.unwrap(), "held by another process");
     assert!(!second.is_held());
 }
@@ -41,12 +39,10 @@ async fn a_holder_considers_the_lease_lost_before_it_expires() {
     let server = RedisServer::start();
     let lease = lease(&server, "a", Duration::from_millis(300));
     assert!(lease.take().await.unwrap());
-    let waiting = async {
-        while lease.is_held() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap();
+    eventually_async("the lease to be considered lost", Duration::from_secs(30), async || {
+        (!lease.is_held()).then_some(())
+    })
+    .await;
     // In Redis it may or may not have expired, depending on the load.
     assert!(!lease.is_held());
 }

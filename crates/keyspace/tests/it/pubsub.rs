@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use keyspace::{ExpiryNotifications, PubSubEvent, Redis, RedisSettings, Subscriber, Subscriptions, slot_of};
-use testkit::{RedisCluster, RedisSentinel, RedisServer};
+use testkit::{RedisCluster, RedisSentinel, RedisServer, eventually_async};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -113,12 +113,10 @@ async fn a_slow_owner_loses_messages_and_gets_a_gap() {
     let counters = subscriber.counters();
     let script = "for i = 1, 20000 do redis.call('PUBLISH', 't:ch:torrent', i) end";
     server.cli(&["EVAL", script, "0"]);
-    let waiting = async {
-        while counters.messages.load(Ordering::Relaxed) < 20_000 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.expect("not all messages received");
+    eventually_async("all messages to be received", PATIENCE, async || {
+        (counters.messages.load(Ordering::Relaxed) >= 20_000).then_some(())
+    })
+    .await;
     let mut received = 0;
     loop {
         match next(&mut subscriber).await {
@@ -158,13 +156,11 @@ async fn m6_events_of_every_cluster_master_are_received_after_a_failover() {
     let quick = RedisServer::builder().directive("repl-diskless-sync-delay 0");
     let mut cluster = RedisCluster::start_with(&quick, 1);
     let redis = handle(&format!("redis+cluster://127.0.0.1:{}", cluster.node(0).port()));
-    let enabled_all = async {
-        // Replicas are known only after some gossip.
-        while redis.ensure_expiry_notifications().await.unwrap().len() < 6 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, enabled_all).await.expect("not enabled on all nodes");
+    // Replicas are known only after some gossip.
+    eventually_async("notifications to be enabled on all nodes", PATIENCE, async || {
+        (redis.ensure_expiry_notifications().await.unwrap().len() >= 6).then_some(())
+    })
+    .await;
     let mut subscriber = redis.subscribe(subscriptions());
     assert_eq!(next(&mut subscriber).await, PubSubEvent::Subscribed);
     for master in 0..3 {

@@ -16,6 +16,8 @@ const CONSUMERS: usize = 3;
 const KILLS: u32 = 4;
 /// Upper bound.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Of a consumer whose database does not answer.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Applies all its batches, with retries, until the kills are over and everything is applied.
 async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) {
@@ -31,7 +33,7 @@ async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: D
                 Err(error) => panic!("{error:?}"),
             }
             is_retry = true;
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
         // Slow enough that kills hit running work.
         tokio::time::sleep(pace).await;

@@ -7,7 +7,7 @@ use journal::{Arrival, Batch, EntryId, Lane, View, ViewError};
 use ledger::Ledger;
 
 use crate::support::simulator::{Size, World, simulate};
-use crate::support::{Place, apply, batch, everything, figures, open};
+use crate::support::{self, Place, apply, batch, everything, figures, open};
 
 const SIZE: Size = Size { nodes: 2, users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 25 };
 

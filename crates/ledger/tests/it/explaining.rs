@@ -11,7 +11,7 @@ use ledger::settle::RUNS_MAX;
 use ledger::{ClientState, Explanation, Ledger, LedgerSettings, Moved};
 
 use crate::support::simulator::{BEGIN, SPAN_MAX, Size, World, arrivals_of, entry, simulate};
-use crate::support::{Known, Place, Risks, apply, key, open, open_with};
+use crate::support::{self, Known, Place, Risks, apply, key, open, open_with};
 
 const SIZE: Size = Size { nodes: 2, users: 3, torrents: 2, clients_per_account: 3, announces_per_client: 25 };
 /// Clients with more runs than are stored.

@@ -15,7 +15,7 @@ use ledger::{
 
 use crate::support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
 use crate::support::{
-    Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with,
+    self, Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with,
 };
 
 const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");

@@ -17,7 +17,7 @@ use fastrand::Rng;
 use testkit::population::{info_hash_of, passkey_of};
 use testkit::{Moved, Plan, Population, ServerBuilder, SmallDisk, Truth};
 
-use crate::site::{DatabaseKind, Site, builder, durable_redis};
+use crate::site::{self, DatabaseKind, Site, builder, durable_redis};
 
 /// Kills over all tests, unless `CHAOS_KILLS` is set.
 const KILLS_DEFAULT: u32 = 24;

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use testkit::{Moved, Plan, Population, RedisCluster, RedisServer, Truth};
 
 use crate::site::cheats::Cheats;
-use crate::site::{DatabaseKind, Site, builder, durable_redis};
+use crate::site::{self, DatabaseKind, Site, builder, durable_redis};
 
 /// How many steps each client takes before the quiet moment, and again after it.
 const STEPS: u32 = 4;

@@ -19,7 +19,7 @@ use testkit::ports::free_port;
 use testkit::process::Process;
 use testkit::{Api, Family, Moved, Truth, eventually};
 
-use crate::site::{DatabaseKind, Site, builder};
+use crate::site::{self, DatabaseKind, Site, builder};
 
 /// How long anything may take on a machine that does much else, too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -210,6 +210,7 @@ fn l6_the_books_equal_what_the_world_moved() {
     let addresses =
         ServerAddresses { http: tracker.clone(), udp: tracker, site: Some(site.server.site_addr()) };
     let mut world = Simulation::new(&plan, Target { addresses, tokens: tokens(&site.server.data_folder()) });
+    // Six seconds are three announces of each client.
     let tally = runtime.block_on(async { world.run_until(tokio::time::sleep(Duration::from_secs(6))).await });
     assert!(tally.accepted > 200 && tally.connects >= 5, "{tally:?}");
     assert_eq!((tally.lost, tally.refused, world.unconfirmed()), (0, 0, 0), "{tally:?}");

@@ -19,6 +19,7 @@ mod many_processes;
 mod metrics_page;
 mod mirror;
 mod presence_clients;
+mod publication;
 mod real_clients;
 mod redis_source;
 mod sandbox;

@@ -13,10 +13,10 @@ use domain::clock::{Clock, ManualClock};
 use domain::{Passkey, Seconds, UserId};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use parking_lot::Mutex;
-use testkit::RedisServer;
+use testkit::{RedisServer, eventually_async};
 use tokio::sync::oneshot;
 
-use crate::fixture::{Fixture, NOW, user_id};
+use crate::fixture::{Fixture, NOW, OpenStore, user_id};
 
 pub const KEY: &str = "the tracker's key";
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -172,10 +172,5 @@ impl Harness {
 }
 
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let wait = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, wait).await.unwrap_or_else(|_| panic!("timed out waiting for {what}"));
+    eventually_async(what, LIMIT, async || holds().await.then_some(())).await;
 }

@@ -9,7 +9,7 @@ use domain::Passkey;
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use testkit::{RedisCluster, RedisServer};
 
-use crate::fixture::{self, Fixture};
+use crate::fixture::{Fixture, OpenStore};
 
 /// The storage, removed with the test.
 pub enum Place {
@@ -63,7 +63,7 @@ impl Place {
     pub async fn stored(&self) -> u64 {
         match self {
             Place::Sql(fixture) => {
-                let rows = fixture::count(&mut fixture.raw().await, "whitelist_passkeys").await;
+                let rows = fixture.raw().await.count("whitelist_passkeys").await;
                 rows.unsigned_abs()
             }
             Place::Redis(server) => members(|args| server.cli(args), "pt:passkeys"),

@@ -7,7 +7,9 @@ use friends::FriendsChange::{Everything, Friends, Privacy};
 use friends::{ChangeFeed, FriendsChange};
 use presence::Audience;
 
-use crate::conformance::fixture::{Fixture, NOW, chosen, on_every_database, pair, user};
+use testkit::on_every_database;
+
+use crate::conformance::fixture::{Fixture, NOW, OpenStore, chosen, pair, user};
 
 const EVERY: Duration = Duration::from_millis(20);
 

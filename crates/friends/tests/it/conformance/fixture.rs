@@ -1,110 +1,26 @@
 //! Each test has its own database.
 
-use database::{Database, Session, SqlError};
+use database::Database;
 use domain::{UnixTime, UserId};
 use friends::{FriendStore, FriendsSettings};
 use presence::{Audience, Privacy};
-use tempfile::TempDir;
-use testkit::{MariaDbServer, PostgresServer};
 
 pub const NOW: UnixTime = UnixTime(1_750_000_000);
 
-/// Runs each test on SQLite, PostgreSQL and MariaDB. The compiler reports a test that is not listed as unused.
-macro_rules! on_every_database {
-    ($($test:ident),+ $(,)?) => {
-        on_every_database!(@ sqlite $($test)+);
-        on_every_database!(@ postgres $($test)+);
-        on_every_database!(@ mariadb $($test)+);
-    };
-    (@ $kind:ident $($test:ident)+) => {
-        mod $kind {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $test() {
-                    super::$test(crate::conformance::fixture::Fixture::$kind()).await;
-                }
-            )+
-        }
-    };
-}
-pub(crate) use on_every_database;
+pub use testkit::TestDatabase as Fixture;
 
-pub enum Fixture {
-    /// Deleted with the test.
-    Sqlite(TempDir),
-    /// A new database on the server that all tests of a process share.
-    Postgres(String),
-    /// A new database on the shared server.
-    MariaDb(String),
-}
-
-impl Fixture {
-    pub fn sqlite() -> Self {
-        Fixture::Sqlite(tempfile::tempdir().unwrap())
-    }
-
-    pub fn postgres() -> Self {
-        Fixture::Postgres(PostgresServer::shared().fresh_database())
-    }
-
-    pub fn mariadb() -> Self {
-        Fixture::MariaDb(MariaDbServer::shared().fresh_database())
-    }
-
-    fn path(&self) -> std::path::PathBuf {
-        match self {
-            Fixture::Sqlite(folder) => folder.path().join("rollcall.db"),
-            _ => panic!("a server's folder is its own"),
-        }
-    }
-
-    pub fn url(&self) -> String {
-        match self {
-            Fixture::Sqlite(_) => format!("sqlite:{}", self.path().display()),
-            Fixture::Postgres(url) | Fixture::MariaDb(url) => url.clone(),
-        }
-    }
-
+pub trait OpenStore {
     /// Another handle on the same database, as another process would open it.
-    pub async fn store(&self) -> FriendStore {
+    async fn store(&self) -> FriendStore {
         self.store_with(FriendsSettings::default()).await
     }
 
-    pub async fn store_with(&self, settings: FriendsSettings) -> FriendStore {
-        FriendStore::open(Database::open(&self.url()).await.unwrap(), settings).await.unwrap()
-    }
-
-    /// A connection without this crate's code, as a site has it.
-    pub async fn raw(&self) -> Raw {
-        Raw(Database::open(&self.url()).await.unwrap().session().await.unwrap())
-    }
-
-    /// How a site begins a write transaction.
-    pub fn begin(&self) -> &'static str {
-        match self {
-            Fixture::Sqlite(_) => "BEGIN IMMEDIATE",
-            Fixture::Postgres(_) => "BEGIN",
-            Fixture::MariaDb(_) => "START TRANSACTION",
-        }
-    }
+    async fn store_with(&self, settings: FriendsSettings) -> FriendStore;
 }
 
-/// A site's own connection.
-pub struct Raw(Session);
-
-impl Raw {
-    pub async fn try_execute(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.0.batch(sql).await
-    }
-
-    pub async fn execute(&mut self, sql: &str) {
-        self.try_execute(sql).await.unwrap();
-    }
-
-    pub async fn count(&mut self, table: &str) -> i64 {
-        let count: Option<i64> =
-            self.0.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
-        count.unwrap()
+impl OpenStore for Fixture {
+    async fn store_with(&self, settings: FriendsSettings) -> FriendStore {
+        FriendStore::open(Database::open(&self.url()).await.unwrap(), settings).await.unwrap()
     }
 }
 

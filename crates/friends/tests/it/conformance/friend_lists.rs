@@ -6,7 +6,9 @@ use domain::UnixTime;
 use friends::{FriendsSettings, ViewedUser};
 use presence::{Audience, Declaration, Declared, LastKnown, StoredPresence, Visibility};
 
-use crate::conformance::fixture::{Fixture, NOW, chosen, on_every_database, pair, user, users};
+use testkit::on_every_database;
+
+use crate::conformance::fixture::{Fixture, NOW, OpenStore, chosen, pair, user, users};
 
 const ALL: Visibility = Visibility { status: true, last_seen: true };
 const STATUS: Visibility = Visibility { status: true, last_seen: false };

@@ -3,8 +3,9 @@
 use access::Store;
 use database::Database;
 use friends::{FriendsAdded, FriendsError, FriendsSettings};
+use testkit::{eventually_async, on_every_database};
 
-use crate::conformance::fixture::{Fixture, NOW, on_every_database, pair, user, users};
+use crate::conformance::fixture::{Fixture, NOW, OpenStore, pair, user, users};
 
 async fn a_friendship_has_no_direction_and_is_kept_once(fixture: Fixture) {
     let store = fixture.store().await;
@@ -183,13 +184,11 @@ async fn mariadb_a_deadlock_with_a_site_is_resolved_by_another_attempt() {
     };
     // The transaction that holds the counter row waits for the site by now.
     let mut other = fixture.raw().await;
-    let taken = async {
-        let look = "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE NOWAIT";
-        while other.try_execute(look).await.is_ok() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(20), taken).await.unwrap();
+    let look = "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE NOWAIT";
+    eventually_async("the row of the counter to be locked", std::time::Duration::from_secs(20), async || {
+        other.try_execute(look).await.err()
+    })
+    .await;
     // The site has written more, so the database rolls back the other transaction.
     site.execute("INSERT INTO people_friendships (user_a, user_b) VALUES (3, 4)").await;
     site.execute("COMMIT").await;

@@ -3,7 +3,9 @@
 use friends::{EventFilter, FriendsError, PresenceEvent, PresenceEventId, PresenceEventKind};
 use presence::{Cause, DeviceId, Status};
 
-use crate::conformance::fixture::{Fixture, on_every_database, user};
+use testkit::on_every_database;
+
+use crate::conformance::fixture::{Fixture, OpenStore, user};
 
 fn arrived(number: u64, at_ms: u64) -> PresenceEvent {
     PresenceEvent { user: user(number), at_ms, kind: PresenceEventKind::Arrived, cause: None, device: None }

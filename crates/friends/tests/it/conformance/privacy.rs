@@ -3,7 +3,9 @@
 use friends::{FriendStore, FriendsError, FriendsSettings};
 use presence::{Audience, Privacy};
 
-use crate::conformance::fixture::{Fixture, chosen, on_every_database, user, users};
+use testkit::on_every_database;
+
+use crate::conformance::fixture::{Fixture, OpenStore, chosen, user, users};
 
 async fn a_user_without_settings_has_the_defaults(fixture: Fixture) {
     let store = fixture.store().await;

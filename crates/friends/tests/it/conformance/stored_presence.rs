@@ -3,7 +3,9 @@
 use domain::UnixTime;
 use presence::{Declaration, Declared, StoredPresence};
 
-use crate::conformance::fixture::{Fixture, NOW, on_every_database, user};
+use testkit::on_every_database;
+
+use crate::conformance::fixture::{Fixture, NOW, OpenStore, user};
 
 fn online(number: u64, version: u64) -> StoredPresence {
     StoredPresence {

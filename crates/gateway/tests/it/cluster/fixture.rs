@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::clock::{Clock, Stopwatch, SystemClock};
+use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, UnixTime, UserId};
 use gateway::cluster::{
     ClusterSettings, ClusterStore, EntryChange, EntryUpdate, Inbox, InboxEvent, PublishOutcome, Record,
@@ -12,7 +12,7 @@ use keyspace::{PresenceKeys, Redis, RedisSettings, UserPresenceKeys};
 use presence::remote::{NodeDevice, NodeEntry};
 use presence::{AppState, Declaration, Declared, DeviceId, Platform};
 use redis::FromRedisValue;
-use testkit::{RedisCluster, RedisServer};
+use testkit::{RedisCluster, RedisServer, eventually_async};
 
 /// Longer than any step takes.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -223,14 +223,10 @@ pub async fn receive_record(inbox: &mut Inbox) -> Record {
 
 /// Reaps until a user was reaped; returns the changes.
 pub async fn reap_until(store: &ClusterStore, id: u64) -> RecordChange {
-    let since = Stopwatch::start();
-    loop {
+    eventually_async("the user to be reaped", PATIENCE, async || {
         store.renew("{}").await.unwrap();
         let found = store.reap(100).await.unwrap();
-        if let Some((_, outcome)) = found.into_iter().find(|(who, _)| *who == user(id)) {
-            return outcome;
-        }
-        assert!(since.elapsed() < PATIENCE, "{id} was not cleared up");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        found.into_iter().find(|(reaped, _)| *reaped == user(id)).map(|(_, outcome)| outcome)
+    })
+    .await
 }

@@ -15,6 +15,7 @@ use presence::remote::NodeEntry;
 
 use crate::cluster::fixture::*;
 use repair::*;
+use testkit::eventually_async;
 
 on_both!(
     p15_users_of_a_killed_node_are_pending_then_offline_and_it_is_fenced,
@@ -140,14 +141,15 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
     // It added a user to the deadlines and died before it wrote the record.
     let due = fixture.keys.due(shard_of(user(9)), dead.as_str());
     let _: u64 = fixture.ask(&["ZADD", &due, "1", "9"]).await;
-    let waiting = async {
-        while due_count(fixture, &dead, 7).await + due_count(fixture, &dead, 9).await > 0 {
+    eventually_async("the deadlines of the dead node to be removed", PATIENCE, async || {
+        let due = due_count(fixture, &dead, 7).await + due_count(fixture, &dead, 9).await;
+        if due > 0 {
             b.renew("{}").await.unwrap();
             assert_eq!(b.reap(100).await.unwrap(), []);
-            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+        (due == 0).then_some(())
+    })
+    .await;
     let record = receive_record(&mut inbox).await;
     assert_eq!((record.user, record.entries.len()), (user(7), 0));
     assert_eq!(b.counters().renotified.get(), 1);
@@ -156,19 +158,18 @@ async fn p15_what_a_crash_left_half_done_is_found_by_the_owner(fixture: &Fixture
 
 async fn p15_a_node_that_has_just_joined_declares_no_other_dead(fixture: &Fixture) {
     let _a = fixture.join_with("gw-a", mortal()).await;
-    tokio::time::sleep(Duration::from_millis(250)).await;
+    // Its lease expires.
+    tokio::time::sleep(mortal().lease * 2).await;
     let b = fixture.join_with("gw-b", mortal()).await;
     let standing = b.renew("{}").await.unwrap();
     assert!(standing.was_alone && standing.is_member);
     assert_eq!(standing.nodes, [b.node()]);
     assert!(members(fixture).await.is_empty(), "Redis may have been away for all");
-    let waiting = async {
-        while members(fixture).await.is_empty() {
-            b.renew("{}").await.unwrap();
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    eventually_async("the other node to be declared dead", PATIENCE, async || {
+        b.renew("{}").await.unwrap();
+        (!members(fixture).await.is_empty()).then_some(())
+    })
+    .await;
 }
 
 async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(fixture: &Fixture) {
@@ -183,6 +184,7 @@ async fn p13_a_step_is_bounded_and_two_owners_do_no_harm(fixture: &Fixture) {
     assert!(second.publish(&coming).await.iter().all(Result::is_ok));
     let behind: Vec<EntryUpdate> = of_second.iter().map(|id| update(*id, EntryChange::Abandon)).collect();
     assert!(second.publish(&behind).await.iter().all(Result::is_ok));
+    // The deadlines, which are in milliseconds, have all passed then.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let some = second.reap(10).await.unwrap();
     assert_eq!(some.len(), 10);
@@ -307,16 +309,11 @@ async fn p15_everything_comes_back_after_redis_was_started_again() {
     assert!(a.publish(&[put(7, &["phone"])]).await[0].is_err());
     assert!(a.renew("{}").await.is_err() && a.counters().failures.get() >= 2);
     server.restart();
-    let waiting = async {
-        loop {
-            let renewed = (a.renew("{}").await, b.renew("{}").await);
-            if let (Ok(one), Ok(other)) = renewed {
-                break assert!(one.is_member && other.is_member);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    let (one, other) = eventually_async("both to renew again", PATIENCE, async || {
+        a.renew("{}").await.ok().zip(b.renew("{}").await.ok())
+    })
+    .await;
+    assert!(one.is_member && other.is_member);
     assert_eq!(hear(&mut inbox).await, InboxEvent::Gap);
     watch(&b, 7).await;
     assert!(change(&a, put(7, &["phone"])).await.arrived);

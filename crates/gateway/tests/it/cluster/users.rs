@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::clock::Stopwatch;
 use domain::{Seconds, UnixTime};
 use gateway::cluster::{EntryChange, EntryUpdate, GatewayMessage, InboxEvent, PublishOutcome, WatchReply};
 use presence::remote::NodeEntry;
 use presence::{AppState, Declaration, Declared, Status};
+use testkit::eventually_async;
 
 use crate::cluster::fixture::*;
 
@@ -123,11 +123,10 @@ fn short_keys() -> gateway::cluster::ClusterSettings {
 }
 
 async fn until_gone(fixture: &Fixture, key: &str) {
-    let since = Stopwatch::start();
-    while fixture.ask::<u64>(&["EXISTS", key]).await == 1 {
-        assert!(since.elapsed() < PATIENCE, "{key} did not expire");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    eventually_async(&format!("{key} to expire"), PATIENCE, async || {
+        (fixture.ask::<u64>(&["EXISTS", key]).await == 0).then_some(())
+    })
+    .await;
 }
 
 async fn p3_devices_at_two_nodes_are_merged_and_only_the_last_one_out_is_offline(fixture: &Fixture) {
@@ -267,15 +266,13 @@ async fn p3_a_declaration_ends_by_itself_and_is_believed_where_nothing_is_known(
     let over = Declaration { status: Declared::Away, text: None, until: Some(UnixTime(now().0 + 2)) };
     let over = EntryUpdate { declaration: Some(Some(over)), ..put(7, &["phone"]) };
     assert_eq!(change(&a, over).await.to, Status::Away);
-    let waiting = async {
-        loop {
-            if let PublishOutcome::Changed(outcome) = publish(&a, put(7, &["phone"])).await {
-                break outcome;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let ended = eventually_async("the declaration to end", PATIENCE, async || {
+        match publish(&a, put(7, &["phone"])).await {
+            PublishOutcome::Changed(outcome) => Some(outcome),
+            _ => None,
         }
-    };
-    let ended = tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    })
+    .await;
     assert_eq!((ended.to, ended.record.declaration), (Status::Online, None));
 }
 
@@ -409,12 +406,10 @@ async fn an_inbox_forgets_what_was_read(fixture: &Fixture) {
     }
     assert_eq!(b.counters().gaps.get(), 0);
     let key = fixture.keys.inbox(b.node().as_str());
-    let waiting = async {
-        while fixture.ask::<u64>(&["XLEN", &key]).await > 1200 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    eventually_async("the inbox to be trimmed", PATIENCE, async || {
+        (fixture.ask::<u64>(&["XLEN", &key]).await <= 1200).then_some(())
+    })
+    .await;
 }
 
 async fn malformed_values_count_as_absent(fixture: &Fixture) {

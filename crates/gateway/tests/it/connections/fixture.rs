@@ -25,6 +25,7 @@ use net::Socket;
 use presence::Policy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::eventually_async;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -129,12 +130,7 @@ impl Fixture {
 
     /// Waits for a condition.
     pub async fn until(&self, what: &str, mut is_so: impl FnMut() -> bool) {
-        let waiting = async {
-            while !is_so() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "timed out: {what}");
+        eventually_async(what, PATIENCE, async || is_so().then_some(())).await;
     }
 }
 

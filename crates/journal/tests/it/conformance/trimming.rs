@@ -107,6 +107,7 @@ pub async fn trimming_while_others_append_and_read_loses_nothing<F: Fixture>() {
         let mut removed = 0;
         while removed < BATCHES * LENGTH {
             removed += trimmer.trim(Lane::Traffic, EntryId::MAX).await.unwrap().removed;
+            // Without a pause it would keep the writer from its turn.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });

@@ -51,7 +51,15 @@ async fn j10_a_pause_that_was_confirmed_holds() {
         // Readers now find the pause; new entries wait.
         rig.append(&[entry(10_000 + round)]).await;
         let late = rig.start("late", |_| {});
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        rig.wait_for("the late process to find the pause", async || {
+            let notes = rig.journal.notes().await.unwrap();
+            notes.keys().any(|name| name.starts_with(&format!("held {VIEW} late.")))
+        })
+        .await;
+        // Every process looks again after the entry was appended: it confirms another token.
+        let token = format!("still pause {round}");
+        let unconfirmed = pause(&*rig.journal, PAUSED_VIEW, &token, PATIENCE).await.unwrap();
+        assert!(unconfirmed.is_empty(), "{unconfirmed:?}");
         assert_eq!(rig.view.applied_uploads().len(), applied, "nothing is applied in round {round}");
         late.stop().await;
         resume(&*rig.journal, VIEW).await.unwrap();

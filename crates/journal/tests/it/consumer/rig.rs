@@ -14,6 +14,7 @@ use journal::{
 };
 use parking_lot::Mutex;
 use tempfile::TempDir;
+use testkit::{JOURNAL_FIELDS, eventually_async};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -29,23 +30,24 @@ pub fn entry(number: u64) -> Fields {
 /// Likewise, with one field replaced.
 pub fn fields_with(number: u64, replaced: &str, by: &str) -> Fields {
     let du = number.to_string();
-    let pairs = [
-        ("passkey", "0123456789abcdef0123456789abcdef"),
-        ("infohash", "1111111111111111111111111111111111111111"),
-        ("peer_id", "2d5452333030302d2e2e2e2e2e2e2e2e2e2e2e2e"),
-        ("port", "6881"),
-        ("ip", "192.0.2.1"),
-        ("af", "IPv4"),
-        ("du", du.as_str()),
-        ("dd", "0"),
-        ("left", "0"),
-        ("event", "none"),
-        ("ts", "1794742234"),
-        ("dt", "0"),
-        ("interval", "1800"),
-        ("min_interval", "900"),
+    let values = [
+        "0123456789abcdef0123456789abcdef",
+        "1111111111111111111111111111111111111111",
+        "2d5452333030302d2e2e2e2e2e2e2e2e2e2e2e2e",
+        "6881",
+        "192.0.2.1",
+        "IPv4",
+        du.as_str(),
+        "0",
+        "0",
+        "none",
+        "1794742234",
+        "0",
+        "1800",
+        "900",
     ];
-    pairs.into_iter().map(|(name, value)| (name, if name == replaced { by } else { value })).collect()
+    let pairs = JOURNAL_FIELDS.into_iter().zip(values);
+    pairs.map(|(name, value)| (name, if name == replaced { by } else { value })).collect()
 }
 
 pub fn dead_letter_of(original: Fields) -> DeadLetter {
@@ -289,12 +291,7 @@ impl Rig {
     }
 
     pub async fn wait_for(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-        let waiting = async {
-            while !is_so().await {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("waited in vain for {what}"));
+        eventually_async(what, PATIENCE, async || is_so().await.then_some(())).await;
     }
 }
 

@@ -2,11 +2,11 @@
 
 use domain::AnnounceEvent;
 use serde_json::Value as Json;
-use testkit::{Announce, Family, RedisServer, eventually};
+use testkit::{Announce, Family, JOURNAL_FIELDS, RedisServer, eventually};
 
 use testkit::population::info_hash_of;
 
-use crate::any_producer::script::{FIELDS, now};
+use crate::any_producer::script::now;
 use crate::site::{DatabaseKind, PATIENCE, Site, builder};
 
 /// An entry as `redis-cli` gave it: fields in their order.
@@ -41,7 +41,7 @@ fn read_all(redis: &RedisServer) -> Vec<Fields> {
 /// Asserts the names, the order and the formats of J2.
 fn assert_j2(entry: &Fields) {
     let names: Vec<&str> = entry.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names[..14], FIELDS);
+    assert_eq!(names[..14], JOURNAL_FIELDS);
     for field in ["infohash", "peer_id"] {
         let text = value(entry, field);
         assert!(

@@ -6,25 +6,7 @@ use std::fmt::Write;
 use domain::clock::{Clock, SystemClock};
 use fastrand::Rng;
 use testkit::population::{info_hash_of, passkey_of};
-use testkit::{ActivityLists, Moved};
-
-/// The fourteen fields of J2.
-pub const FIELDS: [&str; 14] = [
-    "passkey",
-    "infohash",
-    "peer_id",
-    "port",
-    "ip",
-    "af",
-    "du",
-    "dd",
-    "left",
-    "event",
-    "ts",
-    "dt",
-    "interval",
-    "min_interval",
-];
+use testkit::{ActivityLists, JOURNAL_FIELDS, Moved};
 
 pub const USERS: u64 = 30;
 pub const TORRENTS: u64 = 12;
@@ -57,7 +39,7 @@ impl Entry {
             INTERVAL_S.to_string(),
             "900".to_owned(),
         ];
-        Entry(FIELDS.into_iter().zip(values).collect())
+        Entry(JOURNAL_FIELDS.into_iter().zip(values).collect())
     }
 
     pub fn with(mut self, field: &'static str, value: impl ToString) -> Self {
@@ -81,7 +63,7 @@ impl Entry {
     /// The command that writes it. Values stand in quotes, as they are typed.
     pub fn command(&self) -> String {
         let mut line = "XADD tracker:traffic *".to_owned();
-        for (field, value) in FIELDS.iter().filter_map(|field| Some((field, self.0.get(field)?))) {
+        for (field, value) in JOURNAL_FIELDS.iter().filter_map(|field| Some((field, self.0.get(field)?))) {
             write!(line, " {field} \"{value}\"").unwrap();
         }
         line + "\n"

@@ -1,8 +1,7 @@
 //! Users and what they moved: `/api/v1/users`.
 
-use std::time::Duration;
-
 use domain::AnnounceEvent;
+use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};
 use testkit::{Announce, Api, Family, Server, eventually, eventually_equal};
 
@@ -197,7 +196,8 @@ fn a5_seeding_and_leeching_lists_are_newest_first_in_pages_with_counts() {
     announce(&server, &passkey, &Announce::seeder(hashes[0], 1));
     announce(&server, &passkey, &Announce::seeder(hashes[1], 2));
     // Times are in seconds: these must be later than those.
-    std::thread::sleep(Duration::from_millis(1100));
+    let before = SystemClock.now();
+    eventually("the next second", PATIENCE, || (SystemClock.now() > before).then_some(()));
     announce(&server, &passkey, &Announce::seeder(hashes[2], 3));
     announce(&server, &passkey, &Announce::leecher(hashes[3], 4));
     announce(&server, &passkey, &Announce::leecher(hashes[4], 5));

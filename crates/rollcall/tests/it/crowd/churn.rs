@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::site::{Site, builder, is_long_run};
+use crate::crowd::site::{Site, builder, is_long_run};
 
 /// Connects and disconnects per user.
 const TURNS_PER_PERSON: usize = 3;

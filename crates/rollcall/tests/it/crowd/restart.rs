@@ -3,7 +3,7 @@
 use bench::websocket_clients::{ClientId, CloseReason};
 use domain::clock::{Clock, SystemClock};
 
-use crate::site::{FIRST_PERSON, Site, WATCHERS, builder, people_count};
+use crate::crowd::site::{FIRST_PERSON, Site, WATCHERS, builder, people_count};
 
 /// Time for users to reconnect. Long enough for some of them on a busy machine, and no longer than a test may wait
 /// for the others to become offline.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bench::websocket_clients::ClientId;
 use domain::clock::Stopwatch;
 
-use crate::site::{Site, builder};
+use crate::crowd::site::{Site, builder};
 
 const BATCH_MS: u64 = 100;
 /// Messages with urgent changes within that.
@@ -95,7 +95,7 @@ fn p4_a_reconnect_before_the_old_connection_ends_is_never_shown_offline() {
     for person in site.people.clone().into_iter().take(300) {
         site.crowd.close(person, false);
     }
-    let open = (crate::site::WATCHERS + site.people.len()) as f64;
+    let open = (crate::crowd::site::WATCHERS + site.people.len()) as f64;
     site.shows(&[("rollcall_presence_sessions{kind=\"connection\"}", open)]);
     site.listen(Duration::from_millis(3 * BATCH_MS));
     let offline = |past: &Vec<String>| past.iter().any(|status| status == "offline");

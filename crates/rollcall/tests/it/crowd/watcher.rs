@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde::Deserialize;
+use crate::publication::{Publication, User};
 
 /// The last state received of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,46 +35,6 @@ enum Snapshot {
     All,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    push: Push,
-}
-
-#[derive(Deserialize)]
-struct Push {
-    #[serde(rename = "pub")]
-    publication: Option<Publication>,
-}
-
-#[derive(Deserialize)]
-struct Publication {
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    users: Vec<User>,
-    #[serde(default)]
-    removed: Vec<String>,
-    /// The snapshot continues.
-    #[serde(default)]
-    more: bool,
-}
-
-#[derive(Deserialize)]
-struct User {
-    id: String,
-    status: String,
-    version: u64,
-    #[serde(default)]
-    last_seen: Option<u64>,
-    #[serde(default, rename = "self")]
-    is_self: bool,
-}
-
 impl Watcher {
     /// A new connection begins with a snapshot.
     pub fn connected(&mut self) {
@@ -96,8 +56,7 @@ impl Watcher {
     /// A line of the feed.
     pub fn hear(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        let line: Line = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let Some(Publication { data }) = line.push.publication else { return };
+        let Some(data) = Publication::of_line(line) else { return };
         let is_change = match (data.kind.as_str(), self.snapshot) {
             ("snapshot", Snapshot::Nothing) | ("changes", Snapshot::Some) => false,
             ("changes", Snapshot::All) => true,

@@ -1,45 +1,8 @@
 //! The parts of a feed that watchers need.
 
-use serde::Deserialize;
-
 use crate::many_gateways::history::Shown;
 use crate::many_gateways::spans::Ms;
-
-#[derive(Deserialize)]
-struct Line {
-    push: Push,
-}
-
-#[derive(Deserialize)]
-struct Push {
-    #[serde(rename = "pub")]
-    publication: Option<Publication>,
-}
-
-#[derive(Deserialize)]
-struct Publication {
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Data {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    users: Vec<User>,
-    /// The snapshot continues.
-    #[serde(default)]
-    more: bool,
-}
-
-#[derive(Deserialize)]
-struct User {
-    id: String,
-    status: String,
-    version: u64,
-    #[serde(default, rename = "self")]
-    is_self: bool,
-}
+use crate::publication::{Publication, User};
 
 /// Reads the feed of one connection, which begins with a snapshot.
 #[derive(Debug, Default)]
@@ -57,8 +20,7 @@ impl Feed {
     /// What a line shows of others.
     pub fn read(&mut self, line: &[u8], at: Ms) -> Vec<Shown> {
         let text = String::from_utf8_lossy(line);
-        let line: Line = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let Some(Publication { data }) = line.push.publication else { return Vec::new() };
+        let Some(data) = Publication::of_line(line) else { return Vec::new() };
         match data.kind.as_str() {
             "snapshot" => assert!(!self.has_begun, "a second snapshot on one connection: {text}"),
             "changes" => assert!(self.has_begun, "changes before the snapshot: {text}"),

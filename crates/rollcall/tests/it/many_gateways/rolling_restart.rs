@@ -1,11 +1,9 @@
 //! Three gateways are restarted one after the other, with users on all of them and the published SDKs connected
 //! through a simulated load balancer: no online user is shown offline.
 
-use std::time::Duration;
-
 use bench::websocket_clients::friends;
 use serde_json::json;
-use testkit::Proxy;
+use testkit::{Proxy, eventually};
 
 use crate::many_gateways::faults::{self, PlannedFault};
 use crate::many_gateways::gateways::{COUNT, Gateways, PATIENCE, SECRET, Store};
@@ -85,11 +83,11 @@ fn p15_a_rolling_restart_shows_no_online_user_offline() {
         assert_eq!(false_farewells.count(), 0, "gateway {}, {example:?}", look.gateway);
     }
     for guest in &mut guests {
-        let mut shown = guest.shown();
-        while shown.last().map(String::as_str) == Some("pending") {
-            std::thread::sleep(Duration::from_millis(50));
+        let mut shown = Vec::new();
+        eventually("nobody to be pending", PATIENCE, || {
             shown.extend(guest.shown());
-        }
+            (shown.last().map(String::as_str) != Some("pending")).then_some(())
+        });
         assert!(!shown.is_empty(), "each had to reconnect, and got a snapshot");
         assert!(shown.iter().all(|status| ["online", "pending"].contains(&status.as_str())), "{shown:?}");
     }

@@ -6,10 +6,10 @@ use domain::AnnounceEvent;
 use domain::clock::SystemClock;
 use journal::{AppendToken, EntryId, Fields, Journal, Lane, SqliteJournal, StartAt};
 use site::metrics::{JournalPoller, Page, Source};
-use testkit::{Announce, RedisServer};
+use testkit::{Announce, RedisServer, eventually_async};
 
 use crate::metrics::promtool;
-use crate::metrics::server::{TORRENT, number, on_redis};
+use crate::metrics::server::{PATIENCE, TORRENT, number, on_redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j7_while_redis_is_down_the_page_shows_the_last_state_its_age_and_failures() {
@@ -25,7 +25,7 @@ async fn j7_while_redis_is_down_the_page_shows_the_last_state_its_age_and_failur
         while server.poll_for("rollcall_queue_append_failures_in_a_row").await == 0.0 {}
         while server.poll_for("rollcall_redis_connect_failures_total{use=\"journal\"}").await == 0.0 {}
     };
-    tokio::time::timeout(crate::metrics::server::PATIENCE, failures).await.expect("the failures are seen");
+    tokio::time::timeout(PATIENCE, failures).await.expect("the failures are seen");
     let page = server.metrics.render();
     assert_eq!(number(&page, "rollcall_journal_entries{lane=\"traffic\"}"), 1.0, "the last state stays");
     assert!(number(&page, "rollcall_journal_polls_total{outcome=\"failed\"}") >= 1.0);
@@ -92,8 +92,8 @@ async fn j7_lag_counts_undelivered_and_unacknowledged_entries() {
     assert_eq!(lag(&page_of(&poller).await), (0.0, 0.0, false));
     append(&*journal, 1, "one").await;
     append(&*journal, 2, "two").await;
-    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    assert_eq!(lag(&page_of(&poller).await), (2.0, 0.0, true));
+    let two_wait = async || (lag(&page_of(&poller).await) == (2.0, 0.0, true)).then_some(());
+    eventually_async("two entries to wait for a while", PATIENCE, two_wait).await;
     let wait = std::time::Duration::from_millis(1);
     let given = journal.read(Lane::Traffic, "zz-ours", "reader", 1, wait).await.unwrap();
     assert_eq!(lag(&page_of(&poller).await), (2.0, 1.0, true));

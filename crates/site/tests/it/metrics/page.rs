@@ -1,12 +1,10 @@
 //! Metrics of a running server.
 
-use std::time::Duration;
-
 use domain::AnnounceEvent;
-use testkit::{Announce, RawUdp};
+use testkit::{Announce, RawUdp, eventually_async};
 
 use crate::metrics::promtool;
-use crate::metrics::server::{TORRENT, TestServer, VERSION, number};
+use crate::metrics::server::{PATIENCE, TORRENT, TestServer, VERSION, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn j7_the_page_has_the_counts_of_a_server_and_passes_promtool() {
@@ -67,15 +65,12 @@ async fn the_journal_poller_polls_and_stops() {
     let poller = std::sync::Arc::clone(server.metrics.journal_poller());
     assert!(!server.metrics.render().contains("rollcall_journal_entries{"), "nothing is known yet");
     let running = tokio::spawn(poller.run(stopped));
-    let polled = async {
-        while !server.metrics.render().contains("rollcall_journal_entries{lane=\"traffic\"} 0") {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(crate::metrics::server::PATIENCE, polled)
-        .await
-        .expect("the first poll is immediate");
+    let shown = "rollcall_journal_entries{lane=\"traffic\"} 0";
+    eventually_async("the first poll, which is immediate", PATIENCE, async || {
+        server.metrics.render().contains(shown).then_some(())
+    })
+    .await;
     stop.send(true).unwrap();
-    tokio::time::timeout(crate::metrics::server::PATIENCE, running).await.expect("it ends").unwrap();
+    tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
     server.end().await;
 }

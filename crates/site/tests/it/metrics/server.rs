@@ -17,7 +17,7 @@ use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use ledger::{Directory, Ledger, LedgerSettings, LogRisks};
 use site::metrics::{Metrics, MetricsSources, ViewSource};
 use tempfile::TempDir;
-use testkit::{Announce, AnnounceReply, RedisServer};
+use testkit::{Announce, AnnounceReply, RedisServer, eventually_async};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracker::pipeline::Tracker;
@@ -161,19 +161,12 @@ impl TestServer {
 
     /// Waits until a sample has a value.
     pub async fn wait_for(&self, sample: &str, expected: f64) {
-        let waited = tokio::time::timeout(PATIENCE, async {
-            loop {
-                self.metrics.journal_poller().poll().await;
-                // A group that does not exist yet has no sample.
-                if find(&self.metrics.render(), sample) == Some(expected) {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        });
-        if waited.await.is_err() {
-            panic!("{sample} is not {expected} but {}", self.poll_for(sample).await);
-        }
+        eventually_async(&format!("{sample} to be {expected}"), PATIENCE, async || {
+            self.metrics.journal_poller().poll().await;
+            // A group that does not exist yet has no sample.
+            (find(&self.metrics.render(), sample) == Some(expected)).then_some(())
+        })
+        .await;
     }
 
     pub async fn end(mut self) {

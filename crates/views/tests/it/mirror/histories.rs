@@ -12,6 +12,7 @@ use journal::{
     OrderedParts, ProcessName, View,
 };
 use keyspace::Lease;
+use testkit::eventually_async;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use views::{Mirror, MirrorSettings};
@@ -175,16 +176,12 @@ impl Scenario {
     }
 
     async fn wait_until_applied(&self) {
-        let waiting = async {
-            loop {
-                let status = self.journal.status(Lane::Traffic).await.unwrap();
-                if status.groups.iter().any(|group| group.name == GROUP && group.lag() == 0) {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(120), waiting).await.expect("the mirror catches up");
+        eventually_async("the mirror to apply every entry", Duration::from_secs(120), async || {
+            // On a busy machine Redis may not answer in time.
+            let status = self.journal.status(Lane::Traffic).await.ok()?;
+            status.groups.iter().any(|group| group.name == GROUP && group.lag() == 0).then_some(())
+        })
+        .await;
     }
 
     /// A whole round of the sweep by the process with the lease. Returns the number of ended peers.
@@ -217,12 +214,10 @@ impl Scenario {
 
 /// So that a kill interrupts work.
 async fn wait_until_active(processes: &[Process; 2]) {
-    let waiting = async {
-        while !processes.iter().any(|process| process.mirror.is_active()) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("one is active");
+    eventually_async("a mirror to be active", Duration::from_secs(60), async || {
+        processes.iter().any(|process| process.mirror.is_active()).then_some(())
+    })
+    .await;
 }
 
 /// Each part ends with a comparison of every key. In each, the active mirror is killed `kills` times.
@@ -236,6 +231,7 @@ async fn run_history(backend: Backend, parts: usize, appends: usize, kills: usiz
             scenario.append_some().await;
             if round * kills / appends != (round + 1) * kills / appends {
                 wait_until_active(&processes).await;
+                // A kill at any moment of its work.
                 tokio::time::sleep(Duration::from_millis(random.u64(1..60))).await;
                 let active = usize::from(processes[1].mirror.is_active());
                 let killed = std::mem::replace(&mut processes[active], scenario.process());
