@@ -69,7 +69,7 @@ impl BenchError {
         move |source| BenchError::Io { doing, source }
     }
 
-    pub fn sql(error: sqlx::Error) -> BenchError {
+    pub fn sql<E: ToString>(error: E) -> BenchError {
         BenchError::Database(error.to_string())
     }
 }

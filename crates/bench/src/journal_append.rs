@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use database::{Durability, SqliteDatabase, SqliteOptions};
+use database::{Durability, SqliteDatabase, SqliteOptions, SqlError, Value};
 use domain::TrafficEvent;
 use domain::clock::SystemClock;
 use journal::{Fields, Flusher, Journal, Queue, RedisJournal, SqliteJournal, TrafficEntry};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
-use sqlx::{QueryBuilder, Sqlite};
 use testkit::{Fsync, RedisServer};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -226,23 +225,19 @@ impl RawFile {
         let database = SqliteDatabase::open(path, durable)
             .await
             .map_err(|error| BenchError::Database(error.to_string()))?;
-        sqlx::query("CREATE TABLE entries (place INTEGER NOT NULL PRIMARY KEY, fields BLOB NOT NULL)")
-            .execute(&database.pool)
-            .await
-            .map_err(BenchError::sql)?;
+        let create = "CREATE TABLE entries (place INTEGER NOT NULL PRIMARY KEY, fields BLOB NOT NULL)";
+        database.write(move |session| session.execute(create, &[])).await.map_err(BenchError::sql::<SqlError>)?;
         Ok(RawFile { database })
     }
 
     /// One statement and one commit per batch.
     async fn insert(&self, entries: &[Fields]) -> Result<(), BenchError> {
         for batch in entries.chunks(RAW_BATCH) {
-            let mut transaction = self.database.begin_write().await.map_err(BenchError::sql)?;
-            let mut statement = QueryBuilder::<Sqlite>::new("INSERT INTO entries (fields) ");
-            statement.push_values(batch, |mut row, fields| {
-                row.push_bind(fields.as_bytes());
-            });
-            statement.build().execute(&mut *transaction).await.map_err(BenchError::sql)?;
-            transaction.commit().await.map_err(BenchError::sql)?;
+            let places = vec!["(?)"; batch.len()].join(",");
+            let insert = format!("INSERT INTO entries (fields) VALUES {places}");
+            let values: Vec<Value> = batch.iter().map(|fields| fields.as_bytes().into()).collect();
+            let inserted = self.database.write(move |session| session.execute(&insert, &values)).await;
+            inserted.map_err(BenchError::sql::<SqlError>)?;
         }
         Ok(())
     }

@@ -45,10 +45,11 @@ pub struct ChangeLog {
     pub table: &'static str,
     /// The columns that name what changed.
     pub columns: &'static str,
-    /// In MariaDB: reads the last number ever assigned.
-    pub newest_mysql: &'static str,
-    /// In PostgreSQL: the table that records what was trimmed.
-    pub trimmed_postgres: &'static str,
+    /// Reads the last number ever assigned: in MariaDB, or in all databases if numbers follow the order of commits in
+    /// PostgreSQL, too.
+    pub newest: &'static str,
+    /// In PostgreSQL: the table that records what was trimmed. None if numbers follow the order of commits.
+    pub trimmed_postgres: Option<&'static str>,
     /// In PostgreSQL: the channel that is notified of changes.
     pub channel_postgres: &'static str,
     /// Rows in one result; if there are more, the rest follows. None: more than 20,000 are [`LogRead::Truncated`].
@@ -81,12 +82,14 @@ pub struct ChangeLogReader {
     session: Session,
     /// SQLite: its count of commits when the log was last read to its end.
     data_version: Option<i64>,
+    /// Whether there were changes since the log was last found short enough.
+    may_be_long: bool,
 }
 
 impl ChangeLogReader {
     pub async fn connect(database: &Database, log: ChangeLog) -> Result<ChangeLogReader, SqlError> {
         let session = database.session().await?;
-        Ok(ChangeLogReader { log, kind: database.kind(), session, data_version: None })
+        Ok(ChangeLogReader { log, kind: database.kind(), session, data_version: None, may_be_long: true })
     }
 
     /// The connection, for reads in the same snapshot.
@@ -96,9 +99,9 @@ impl ChangeLogReader {
 
     /// The present.
     pub async fn position(&mut self) -> Result<Position, SqlError> {
-        match self.kind {
-            Kind::Postgres => self.snapshot().await.map(Position::Snapshot),
-            Kind::Sqlite | Kind::MySql => self.newest().await.map(Position::Number),
+        match self.has_snapshots() {
+            true => self.snapshot().await.map(Position::Snapshot),
+            false => self.newest().await.map(Position::Number),
         }
     }
 
@@ -115,11 +118,19 @@ impl ChangeLogReader {
     /// Unless the result is [`LogRead::UpToDate`], the snapshot it was read in lasts until
     /// [`ChangeLogReader::end_snapshot`].
     pub async fn read_after(&mut self, known: &Position) -> Result<LogRead, SqlError> {
-        match (self.kind, known) {
-            (Kind::Postgres, Position::Snapshot(known)) => self.read_after_snapshot(known).await,
-            (Kind::Postgres, Position::Number(_)) => Ok(LogRead::Truncated(self.begin_snapshot().await?)),
-            (Kind::Sqlite | Kind::MySql, known) => self.read_after_number(known).await,
-        }
+        let read = match (known, self.log.trimmed_postgres) {
+            (Position::Snapshot(known), Some(trimmed)) if self.has_snapshots() => {
+                self.read_after_snapshot(known, trimmed).await?
+            }
+            _ if self.has_snapshots() => LogRead::Truncated(self.begin_snapshot().await?),
+            _ => self.read_after_number(known).await?,
+        };
+        self.may_be_long |= !matches!(read, LogRead::UpToDate(_));
+        Ok(read)
+    }
+
+    fn has_snapshots(&self) -> bool {
+        self.kind == Kind::Postgres && self.log.trimmed_postgres.is_some()
     }
 
     async fn read_after_number(&mut self, known: &Position) -> Result<LogRead, SqlError> {
@@ -143,14 +154,14 @@ impl ChangeLogReader {
         Ok(LogRead::Changes(rows, Position::Number(up_to)))
     }
 
-    async fn read_after_snapshot(&mut self, known: &str) -> Result<LogRead, SqlError> {
+    async fn read_after_snapshot(&mut self, known: &str, trimmed: &str) -> Result<LogRead, SqlError> {
         let ChangeLog { table, columns, .. } = self.log;
-        let (now, is_anything_new) = self.look(known).await?;
+        let (now, is_anything_new) = self.look(known, trimmed).await?;
         if !is_anything_new {
             return Ok(LogRead::UpToDate(Position::Snapshot(now)));
         }
         let up_to = self.begin_snapshot().await?;
-        if self.is_truncated(known).await? {
+        if self.is_truncated(known, trimmed).await? {
             return Ok(LogRead::Truncated(up_to));
         }
         let sql = format!("SELECT DISTINCT {columns} FROM {table} WHERE {UNSEEN} LIMIT {}", CHANGES_MAX + 1);
@@ -162,11 +173,11 @@ impl ChangeLogReader {
     }
 
     /// The current snapshot, and whether it contains anything that `known` does not.
-    async fn look(&mut self, known: &str) -> Result<(String, bool), SqlError> {
-        let ChangeLog { table, trimmed_postgres, .. } = self.log;
+    async fn look(&mut self, known: &str, trimmed: &str) -> Result<(String, bool), SqlError> {
+        let table = self.log.table;
         let sql = format!(
             "SELECT pg_current_snapshot()::TEXT, EXISTS (SELECT 1 FROM {table} WHERE {UNSEEN})
-                 OR EXISTS (SELECT 1 FROM {trimmed_postgres}
+                 OR EXISTS (SELECT 1 FROM {trimmed}
                             WHERE NOT pg_visible_in_snapshot(trimmed_by, ?::TEXT::PG_SNAPSHOT)
                               AND trimmed_by < pg_snapshot_xmax(pg_current_snapshot()))
                  OR pg_snapshot_xmax(?::TEXT::PG_SNAPSHOT) > pg_snapshot_xmax(pg_current_snapshot())"
@@ -177,8 +188,7 @@ impl ChangeLogReader {
     }
 
     /// Whether rows were trimmed that `known` does not contain, or the server's transaction ids restarted.
-    async fn is_truncated(&mut self, known: &str) -> Result<bool, SqlError> {
-        let trimmed = self.log.trimmed_postgres;
+    async fn is_truncated(&mut self, known: &str, trimmed: &str) -> Result<bool, SqlError> {
         let sql = format!(
             "SELECT pg_snapshot_xmax(?::TEXT::PG_SNAPSHOT) > pg_snapshot_xmax(pg_current_snapshot())
                  OR EXISTS (SELECT 1 FROM {trimmed}
@@ -198,11 +208,14 @@ impl ChangeLogReader {
 
     /// The last number ever assigned, also if its row was trimmed; 0 if there was none.
     async fn newest(&mut self) -> Result<i64, SqlError> {
-        let ChangeLog { table, newest_mysql, .. } = self.log;
+        let ChangeLog { table, newest, trimmed_postgres, .. } = self.log;
         let sqlite = format!("SELECT seq FROM sqlite_sequence WHERE name = '{table}'");
         let postgres = format!("SELECT max(seq) FROM {table}");
-        let newest: Option<Option<i64>> =
-            self.session.query_one(Statement::each(&sqlite, &postgres, newest_mysql), &[]).await?;
+        let statement = match trimmed_postgres {
+            Some(_) => Statement::each(&sqlite, &postgres, newest),
+            None => Statement::from(newest),
+        };
+        let newest: Option<Option<i64>> = self.session.query_one(statement, &[]).await?;
         Ok(newest.flatten().unwrap_or(0))
     }
 
@@ -212,10 +225,16 @@ impl ChangeLogReader {
         Ok(oldest.flatten())
     }
 
-    /// Deletes a part of the rows in excess of `rows_max`, oldest first.
+    /// Deletes a part of the rows in excess of `rows_max`, oldest first. Does nothing if there were no changes since.
     pub async fn trim(&mut self, rows_max: u32) -> Result<(), SqlError> {
+        if !self.may_be_long {
+            return Ok(());
+        }
         let (oldest, newest) = (self.oldest().await?, self.newest().await?);
-        let Some(before) = trim_before(newest, oldest, rows_max) else { return Ok(()) };
+        let Some(before) = trim_before(newest, oldest, rows_max) else {
+            self.may_be_long = false;
+            return Ok(());
+        };
         let delete = format!("DELETE FROM {} WHERE seq < ?", self.log.table);
         // Rows that a reader may not have seen stay: all have seen the transactions older than the oldest open one.
         let delete_postgres = format!(

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::sqlite::SqliteError;
 
 use crate::sql::SqlError;
 
@@ -138,13 +137,6 @@ pub(crate) mod code {
     pub const NOT_A_DATABASE: i32 = 26;
 }
 
-/// SQLite's primary result code; none for other errors.
-pub(crate) fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
-    let reply = database_error::<SqliteError>(error)?;
-    let code: i32 = sqlx::error::DatabaseError::code(reply)?.parse().ok()?;
-    Some(code & 0xff)
-}
-
 pub(crate) fn database_error<E: sqlx::error::DatabaseError>(error: &sqlx::Error) -> Option<&E> {
     error.as_database_error()?.try_downcast_ref()
 }
@@ -164,8 +156,7 @@ pub fn is_retryable(error: &sqlx::Error) -> bool {
         // The transaction did not begin, so the row was not involved.
         sqlx::Error::BeginFailed | sqlx::Error::InvalidSavePointStatement => true,
         sqlx::Error::Database(_) => {
-            sqlite_code(error).is_some_and(is_retryable_sqlite)
-                || database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
+            database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
                 || database_error::<MySqlDatabaseError>(error).is_some_and(is_retryable_mysql)
         }
         _ => false,

@@ -16,11 +16,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
-    SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
 use tokio::time::Instant;
 
 use crate::error::DatabaseError;
@@ -61,14 +56,6 @@ impl Durability {
             Durability::Rebuildable => "OFF",
         }
     }
-
-    fn of_driver(self) -> SqliteSynchronous {
-        match self {
-            Durability::PowerLoss => SqliteSynchronous::Full,
-            Durability::ProcessCrash => SqliteSynchronous::Normal,
-            Durability::Rebuildable => SqliteSynchronous::Off,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +74,6 @@ impl Default for SqliteOptions {
 /// Clones share connections.
 #[derive(Clone, Debug)]
 pub struct SqliteDatabase {
-    pub pool: SqlitePool,
     writer: Arc<Pool>,
     readers: Arc<Pool>,
     durability: Durability,
@@ -100,22 +86,9 @@ impl SqliteDatabase {
     pub async fn open(path: &Path, options: SqliteOptions) -> Result<SqliteDatabase, DatabaseError> {
         create_folder_of(path)?;
         let is_new = create_private(path);
-        let connect = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(options.durability.of_driver())
-            .busy_timeout(BUSY_TIMEOUT)
-            .disable_statement_logging();
-        let pool = SqlitePoolOptions::new()
-            .max_connections(options.connections_max.max(1))
-            .acquire_timeout(BUSY_TIMEOUT)
-            .after_release(|connection, _| Box::pin(is_reusable(connection)))
-            .connect_lazy_with(connect);
         let path: Arc<Path> = path.into();
         let readers = options.connections_max.saturating_sub(1).max(1);
         let database = SqliteDatabase {
-            pool,
             writer: Pool::new(&path, options.durability, 1, WRITER_TIMEOUT),
             readers: Pool::new(&path, options.durability, readers, BUSY_TIMEOUT),
             durability: options.durability,
@@ -146,12 +119,6 @@ impl SqliteDatabase {
         self.path.display().to_string()
     }
 
-    /// Begins a write transaction at once (`BEGIN IMMEDIATE`), so that no other process writes between reads and
-    /// writes.
-    pub async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
-        self.pool.begin_with("BEGIN IMMEDIATE").await
-    }
-
     /// The connection that writes.
     pub(crate) async fn writer(&self) -> Result<SqliteLease, SqlError> {
         self.writer.acquire().await
@@ -161,6 +128,7 @@ impl SqliteDatabase {
         self.readers.acquire().await
     }
 
+    /// Begins a write transaction at once, so that no other process writes between reads and writes.
     pub(crate) async fn begin(&self) -> Result<SqliteLease, SqlError> {
         let lease = self.writer().await?;
         lease.batch("BEGIN IMMEDIATE").await?;
@@ -226,11 +194,6 @@ impl SqliteDatabase {
         self.reader().await?.call(move |session| session.transaction("BEGIN", work)).await?
     }
 
-    /// A dedicated connection outside the pool.
-    pub async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
-        self.pool.connect_options().connect().await
-    }
-
     /// Rewrites a page of the file unchanged, to check for health checks whether writes succeed. Does not wait for the
     /// disk, so it may be called every few seconds.
     pub async fn check_writable(&self) -> Result<(), DatabaseError> {
@@ -249,7 +212,6 @@ impl SqliteDatabase {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
-        self.pool.close().await;
     }
 
     /// Converts an error of this file.
@@ -277,19 +239,6 @@ impl SqliteDatabase {
         };
         tested.await.map_err(|error| self.explain(error))
     }
-}
-
-/// Whether a connection that was returned to the pool may be used again.
-///
-/// After a full disk, an I/O error or a lack of memory, SQLite rolls back the whole transaction by itself. The driver's
-/// ROLLBACK then fails ("no transaction is active"), its count of open transactions stays at one, and every later BEGIN
-/// on that connection is refused. Such a connection is closed.
-async fn is_reusable(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    if connection.is_in_transaction() {
-        // The rollback of a dropped transaction may be queued: a ping returns after it.
-        connection.ping().await?;
-    }
-    Ok(!connection.is_in_transaction())
 }
 
 /// How long to retry while other processes open, migrate or write.

@@ -25,8 +25,8 @@ use crate::store::{FriendStore, user_of};
 const LOG: ChangeLog = ChangeLog {
     table: "people_changes",
     columns: "kind, user_a, user_b",
-    newest_mysql: "SELECT newest FROM people_counters WHERE name = 'changes'",
-    trimmed_postgres: "people_trimmed",
+    newest: "SELECT newest FROM people_counters WHERE name = 'changes'",
+    trimmed_postgres: Some("people_trimmed"),
     channel_postgres: "people_changes",
     batch: None,
 };

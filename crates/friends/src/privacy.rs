@@ -19,7 +19,7 @@ const NEVER: &str = "SELECT n.user_id, n.viewer FROM {rows 1} {join} people_neve
 const SET: &str = "INSERT INTO people_privacy (user_id, status, last_seen) VALUES (?, ?, ?)
      {upsert user_id} status = {new status}, last_seen = {new last_seen}";
 
-const DELETE_OTHER_NEVER: &str = "DELETE FROM people_never WHERE user_id = ? AND viewer NOT IN {list}";
+const DELETE_OTHER_NEVER: &str = "DELETE FROM people_never WHERE user_id = ? AND viewer {not in}";
 
 const INSERT_NEVER: &str = "{insert or ignore} people_never (user_id, viewer)
      SELECT ?, k.c0 FROM {rows 1} WHERE true {or ignore}";

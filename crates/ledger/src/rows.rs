@@ -63,6 +63,8 @@ database::rows! {
         latest_ms: i64,
         latest_seq: i64,
         peer_id: String,
+        /// For other programs; follows from the peer id.
+        _client: String,
         time_spent: Vec<u8>,
         present_until: Option<i64>,
         history: i64,

@@ -69,7 +69,6 @@ impl SqlError {
         match self {
             SqlError::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => Some(error.extended_code & 0xff),
             SqlError::Sqlite(rusqlite::Error::SqlInputError { error, .. }) => Some(error.extended_code & 0xff),
-            SqlError::Server(error) => crate::error::sqlite_code(error),
             SqlError::Commit(error) => error.sqlite_code(),
             _ => None,
         }

@@ -4,7 +4,7 @@
 //!
 //! | written | stands for |
 //! |---|---|
-//! | `{list}` | a list parameter, after `IN` or `NOT IN` |
+//! | `{in}`, `{not in}` | whether a column is in a list, which is a parameter |
 //! | `{rows N}` | a parameter of rows of N integers as a table `k` with columns `c0`, `c1`, … |
 //! | `{join}` | a join in the order of the tables, so that the rows of `k` come first |
 //! | `{values}` | the rows of a bulk insert, after the names of its columns |
@@ -150,7 +150,8 @@ impl Rendering<'_> {
         use Kind::{MySql, Postgres, Sqlite};
         let (name, argument) = word.split_once(' ').unwrap_or((word, ""));
         let written = match (name, self.kind) {
-            ("list", _) => return self.list(),
+            ("in", _) => return self.list(["IN", "= ANY"]),
+            ("not", _) => return self.list(["NOT IN", "<> ALL"]),
             ("rows", _) => return self.rows(argument.parse().unwrap_or(1)),
             ("join", Sqlite) => "CROSS JOIN",
             ("join", Postgres) => "JOIN",
@@ -178,13 +179,18 @@ impl Rendering<'_> {
         self.out.push_str(written);
     }
 
-    fn list(&mut self) {
+    /// `operators`: the usual one, and that of PostgreSQL's arrays.
+    fn list(&mut self, [usual, of_array]: [&str; 2]) {
         match self.kind {
-            Kind::Sqlite => self.out.push_str("(SELECT value FROM json_each(?))"),
+            Kind::Sqlite => {
+                self.out.push_str(usual);
+                self.out.push_str(" (SELECT value FROM json_each(?))");
+            }
             Kind::Postgres => {
-                self.out.push_str("(SELECT unnest(");
+                self.out.push_str(of_array);
+                self.out.push_str(" (");
                 self.placeholder();
-                self.out.push_str("))");
+                self.out.push(')');
             }
             Kind::MySql => {
                 let length = match self.values.get(self.next) {
@@ -192,11 +198,12 @@ impl Rendering<'_> {
                     Some(Value::Texts(texts)) => texts.len(),
                     _ => 0,
                 };
+                // An empty list is not allowed.
                 let places = match length {
                     0 => "SELECT 0 FROM dual WHERE false".to_owned(),
                     _ => vec!["?"; length].join(","),
                 };
-                write!(self.out, "({places})").expect("writing to memory cannot fail");
+                write!(self.out, "{usual} ({places})").expect("writing to memory cannot fail");
             }
         }
         self.next += 1;
@@ -258,17 +265,17 @@ mod tests {
     fn parameters_and_lists_are_written_for_each_database() {
         let values = [7.into(), Value::integers([1, 2]), 9.into()];
         let [sqlite, postgres, mysql] =
-            rendered("SELECT a FROM t WHERE b = ? AND c IN {list} AND d > ? {lock}", &values);
+            rendered("SELECT a FROM t WHERE b = ? AND c {in} AND d > ? {lock}", &values);
         assert_eq!(
             sqlite,
             "SELECT a FROM t WHERE b = ? AND c IN (SELECT value FROM json_each(?)) AND d > ? "
         );
         assert_eq!(
             postgres,
-            "SELECT a FROM t WHERE b = $1 AND c IN (SELECT unnest($2)) AND d > $3 FOR UPDATE"
+            "SELECT a FROM t WHERE b = $1 AND c = ANY ($2) AND d > $3 FOR UPDATE"
         );
         assert_eq!(mysql, "SELECT a FROM t WHERE b = ? AND c IN (?,?) AND d > ? FOR UPDATE");
-        assert_eq!(rendered("a IN {list}", &[Value::integers([])])[2], "a IN (SELECT 0 FROM dual WHERE false)");
+        assert_eq!(rendered("a {in}", &[Value::integers([])])[2], "a IN (SELECT 0 FROM dual WHERE false)");
     }
 
     #[test]

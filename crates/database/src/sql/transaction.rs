@@ -9,7 +9,7 @@ use super::error::SqlError;
 use super::statement::Statement;
 use super::value::{FromRow, Row, Rows, Value};
 use super::{mysql, postgres};
-use crate::Database;
+use crate::{Database, Kind};
 use crate::sqlite::{SqliteLease, SqliteSession};
 
 /// One snapshot; the default isolation level is read committed.
@@ -135,6 +135,14 @@ pub enum Transaction {
 impl Transaction {
     statements!();
 
+    pub fn kind(&self) -> Kind {
+        match self {
+            Transaction::Sqlite(_) => Kind::Sqlite,
+            Transaction::Postgres(_) => Kind::Postgres,
+            Transaction::MySql(_) => Kind::MySql,
+        }
+    }
+
     fn held(&mut self) -> Held<'_> {
         match self {
             Transaction::Sqlite(lease) => Held::Sqlite(lease),
@@ -159,20 +167,28 @@ impl Transaction {
         Ok(affected)
     }
 
-    /// As [`Transaction::attempt`], for a bulk statement.
+    /// As [`Transaction::attempt`], for a bulk statement: all rows or none.
     pub async fn attempt_rows<'s>(
         &mut self,
         statement: impl Into<Statement<'s>>,
         rows: &Rows,
     ) -> Result<u64, SqlError> {
         let statement = statement.into();
-        let Transaction::Postgres(transaction) = self else {
-            return self.write_rows(statement, rows).await;
-        };
-        let mut savepoint = transaction.begin().await?;
-        let affected = postgres::write_rows(&mut savepoint, statement, rows).await?;
-        savepoint.commit().await?;
-        Ok(affected)
+        match self {
+            Transaction::Sqlite(lease) => lease.attempt_rows(statement, rows).await,
+            Transaction::Postgres(transaction) => {
+                let mut savepoint = transaction.begin().await?;
+                let affected = postgres::write_rows(&mut savepoint, statement, rows).await?;
+                savepoint.commit().await?;
+                Ok(affected)
+            }
+            Transaction::MySql(transaction) => {
+                let mut savepoint = transaction.begin().await?;
+                let affected = mysql::write_rows(&mut savepoint, statement, rows).await?;
+                savepoint.commit().await?;
+                Ok(affected)
+            }
+        }
     }
 
     /// Runs several bulk statements; on SQLite in one hop to its thread.
@@ -205,6 +221,14 @@ pub enum Session {
 
 impl Session {
     statements!();
+
+    pub fn kind(&self) -> Kind {
+        match self {
+            Session::Sqlite(_) => Kind::Sqlite,
+            Session::Postgres(_) => Kind::Postgres,
+            Session::MySql(_) => Kind::MySql,
+        }
+    }
 
     fn held(&mut self) -> Held<'_> {
         match self {

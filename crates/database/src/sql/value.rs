@@ -21,9 +21,9 @@ pub enum Value {
     Decimal(String),
     Text(String),
     Bytes(Vec<u8>),
-    /// For `{list}`.
+    /// For `{in}`.
     Integers(Vec<i64>),
-    /// For `{list}`.
+    /// For `{in}`.
     Texts(Vec<String>),
     /// Rows of integers, for `{rows N}`.
     Rows(Rows),
@@ -242,6 +242,10 @@ pub struct Row {
 impl Row {
     pub(crate) fn new(values: Vec<Value>) -> Row {
         Row { values: values.into_iter() }
+    }
+
+    pub fn skip(&mut self, columns: usize) {
+        self.values.by_ref().take(columns).for_each(drop);
     }
 
     /// The next column.

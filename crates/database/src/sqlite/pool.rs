@@ -232,6 +232,22 @@ impl SqliteLease {
         self.call(move |session| session.write_rows(Statement::from(sql.as_str()), &rows)).await?
     }
 
+    /// All rows or none.
+    pub(crate) async fn attempt_rows(&self, statement: Statement<'_>, rows: &Rows) -> Result<u64, SqlError> {
+        let sql = statement.sqlite_text().to_owned();
+        let rows = rows.clone();
+        let write = move |session: &SqliteSession| {
+            session.batch("SAVEPOINT attempt")?;
+            let written = session.write_rows(Statement::from(sql.as_str()), &rows);
+            session.batch(match written {
+                Ok(_) => "RELEASE attempt",
+                Err(_) => "ROLLBACK TO attempt; RELEASE attempt",
+            })?;
+            written
+        };
+        self.call(write).await?
+    }
+
     pub(crate) async fn write_all(&self, writes: Vec<(Statement<'static>, Rows)>) -> Result<(), SqlError> {
         let work = move |session: &SqliteSession| {
             let some = writes.iter().filter(|(_, rows)| !rows.is_empty());

@@ -284,8 +284,8 @@ async fn values_and_lists_are_the_same_in_each_kind() {
             let database = database.clone();
             async move {
                 let sql = match list {
-                    Value::Texts(_) => "SELECT id FROM notes WHERE text IN {list} ORDER BY id",
-                    _ => "SELECT id FROM notes WHERE id NOT IN {list} ORDER BY id",
+                    Value::Texts(_) => "SELECT id FROM notes WHERE text {in} ORDER BY id",
+                    _ => "SELECT id FROM notes WHERE id {not in} ORDER BY id",
                 };
                 let ids: Vec<i64> = database.query(sql, &[list]).await.unwrap();
                 ids
