@@ -183,7 +183,7 @@ fn the_api_page_is_in_the_language_of_the_link_or_of_the_browser() {
 #[test]
 fn nearly_all_texts_of_the_api_page_are_translated() {
     let translated: BTreeMap<String, String> =
-        serde_json::from_str(include_str!("../../../site/src/openapi/zh.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../site/src/openapi/zh.json")).unwrap();
     let mut texts = BTreeSet::new();
     collect_texts(&builder().start().anonymous_api().get("/openapi.json").ok(), &mut texts);
     let missing: Vec<&String> = texts.iter().filter(|text| !translated.contains_key(*text)).collect();
