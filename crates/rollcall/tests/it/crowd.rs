@@ -6,5 +6,6 @@
 
 mod churn;
 mod restart;
+mod site;
 mod storm;
 mod watcher;
