@@ -74,7 +74,9 @@ impl ApiKeys {
         }
         let mut transaction = self.begin().await?;
         table::mark_first_key(&mut transaction).await.map_err(|error| self.explain(error))?;
-        if table::count_active(&mut transaction).await.map_err(|error| self.explain(error))? >= i64::from(KEYS_MAX) {
+        if table::count_active(&mut transaction).await.map_err(|error| self.explain(error))?
+            >= i64::from(KEYS_MAX)
+        {
             return Err(AccessError::TooManyKeys(KEYS_MAX));
         }
         self.insert(transaction, name, scopes, now).await

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use database::{Durability, SqliteDatabase, SqliteOptions, SqlError, Value};
+use database::{Durability, SqlError, SqliteDatabase, SqliteOptions, Value};
 use domain::TrafficEvent;
 use domain::clock::SystemClock;
 use journal::{Fields, Flusher, Journal, Queue, RedisJournal, SqliteJournal, TrafficEntry};
@@ -226,7 +226,10 @@ impl RawFile {
             .await
             .map_err(|error| BenchError::Database(error.to_string()))?;
         let create = "CREATE TABLE entries (place INTEGER NOT NULL PRIMARY KEY, fields BLOB NOT NULL)";
-        database.write(move |session| session.execute(create, &[])).await.map_err(BenchError::sql::<SqlError>)?;
+        database
+            .write(move |session| session.execute(create, &[]))
+            .await
+            .map_err(BenchError::sql::<SqlError>)?;
         Ok(RawFile { database })
     }
 

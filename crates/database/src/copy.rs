@@ -57,12 +57,11 @@ impl CopyTransaction {
         let begun = transaction.session.begin_snapshot().await;
         begun.map_err(|error| database.explain(error))?;
         // The first statement takes the snapshot.
-        if database.kind() != Kind::MySql {
-            transaction.number("SELECT count(*) FROM (SELECT 1) AS one").await?;
-        }
-        if database.kind() == Kind::Sqlite {
-            transaction.number("SELECT count(*) FROM sqlite_schema").await?;
-        }
+        let first = match database.kind() {
+            Kind::Sqlite => "SELECT count(*) FROM sqlite_schema",
+            Kind::Postgres | Kind::MySql => "SELECT 1",
+        };
+        transaction.number(first).await?;
         Ok(transaction)
     }
 
@@ -172,7 +171,8 @@ impl CopyTransaction {
         let insert = format!("INSERT INTO {table} ({})", names.join(", "));
         let each = format!("{insert} {{values}}");
         let postgres = format!("{insert} OVERRIDING SYSTEM VALUE {{values}}");
-        let values = batch.iter().flat_map(|cells| cells.iter().zip(columns)).map(|(cell, column)| cell.value(column));
+        let values =
+            batch.iter().flat_map(|cells| cells.iter().zip(columns)).map(|(cell, column)| cell.value(column));
         let rows = Rows::with_width(columns.len(), values.collect());
         let written = self.session.write_rows(Statement::each(&each, &postgres, &each), &rows).await;
         written.map(drop).map_err(|error| self.database.explain(error))

@@ -101,10 +101,7 @@ async fn read(session: &mut Session, kind: Kind, schemas: &[Schema]) -> Result<I
         Kind::MySql => (
             "SELECT CAST(version() AS CHAR)",
             "SELECT CAST(ROUND(UNIX_TIMESTAMP(SYSDATE(3)) * 1000) AS SIGNED)",
-            &[(
-                "innodb_flush_log_at_trx_commit",
-                "SELECT CAST(@@innodb_flush_log_at_trx_commit AS CHAR)",
-            )],
+            &[("innodb_flush_log_at_trx_commit", "SELECT CAST(@@innodb_flush_log_at_trx_commit AS CHAR)")],
         ),
     };
     let mut inspection = Inspection {

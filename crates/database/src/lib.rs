@@ -125,7 +125,9 @@ impl Database {
     pub fn explain(&self, error: impl Into<SqlError>) -> DatabaseError {
         match self {
             Database::Sqlite(database) => database.explain(error),
-            Database::Postgres(_) | Database::MySql(_) => DatabaseError::from_server(self.shown(), error.into()),
+            Database::Postgres(_) | Database::MySql(_) => {
+                DatabaseError::from_server(self.shown(), error.into())
+            }
         }
     }
 }

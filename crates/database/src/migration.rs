@@ -128,10 +128,7 @@ pub async fn migrate(database: &Database, migrations: Migrations) -> Result<(), 
 }
 
 /// Migrates the tables of one crate in a SQLite file.
-pub async fn migrate_sqlite(
-    database: &SqliteDatabase,
-    migrations: Migrations,
-) -> Result<(), DatabaseError> {
+pub async fn migrate_sqlite(database: &SqliteDatabase, migrations: Migrations) -> Result<(), DatabaseError> {
     migrate(&Database::Sqlite(database.clone()), migrations).await
 }
 
@@ -206,12 +203,7 @@ async fn apply(
     text: &str,
 ) -> Result<(), SqlError> {
     let values = |is_done: bool| -> [Value; 4] {
-        [
-            migration.version().into(),
-            migration.description().into(),
-            is_done.into(),
-            checksum_of(text).into(),
-        ]
+        [migration.version().into(), migration.description().into(), is_done.into(), checksum_of(text).into()]
     };
     let insert = format!(
         "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES (?, ?, ?, ?, 0)"
@@ -263,7 +255,9 @@ pub(crate) async fn newest_applied(
     if !table_exists(session, kind, table).await? {
         return Ok(None);
     }
-    let select = format!("SELECT max(version), coalesce(sum(CASE WHEN success THEN 0 ELSE 1 END), 0) > 0 FROM {table}");
+    let select = format!(
+        "SELECT max(version), coalesce(sum(CASE WHEN success THEN 0 ELSE 1 END), 0) > 0 FROM {table}"
+    );
     let found: Option<(Option<i64>, bool)> = session.query_one(&select, &[]).await?;
     Ok(found.and_then(|(newest, is_interrupted)| newest.filter(|_| !is_interrupted)))
 }

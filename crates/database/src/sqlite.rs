@@ -7,6 +7,18 @@
 //!   creates its side files with the same mode.
 //! - [`Durability`] selects what a commit survives.
 //! - Each connection belongs to a thread. One connection writes, and its callers queue in order; the others read.
+//!
+//! # Threads of our own
+//!
+//! [`SqliteDatabase::write`] runs a whole transaction on the thread of the connection: one hop, where sqlx' driver needs
+//! one for each statement. Measured with the statements of the journal for a batch (append, deliver, acknowledge; two
+//! cores under load, commits that do not wait for the disk), processor time and context switches per batch:
+//!
+//! | entries | sqlx | here |
+//! |---|---|---|
+//! | 1 | 495 µs, 52 | 72 µs, 3 |
+//! | 100 | 627 µs, 54 | 200 µs, 3 |
+//! | 1,000 | 2,275 µs, 68 | 1,450 µs, 4 |
 
 mod pool;
 mod session;
@@ -16,6 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::error::DatabaseError;
@@ -76,6 +89,8 @@ impl Default for SqliteOptions {
 pub struct SqliteDatabase {
     writer: Arc<Pool>,
     readers: Arc<Pool>,
+    /// Reads the count of commits; opened when it is asked for.
+    watcher: Arc<Mutex<Option<SqliteLease>>>,
     durability: Durability,
     path: Arc<Path>,
     is_new: bool,
@@ -91,6 +106,7 @@ impl SqliteDatabase {
         let database = SqliteDatabase {
             writer: Pool::new(&path, options.durability, 1, WRITER_TIMEOUT),
             readers: Pool::new(&path, options.durability, readers, BUSY_TIMEOUT),
+            watcher: Arc::default(),
             durability: options.durability,
             path,
             is_new,
@@ -194,6 +210,19 @@ impl SqliteDatabase {
         self.reader().await?.call(move |session| session.transaction("BEGIN", work)).await?
     }
 
+    /// SQLite's count of the commits of all processes: while it is the same, nothing has changed. Costs a few
+    /// microseconds.
+    pub async fn data_version(&self) -> Result<i64, SqlError> {
+        let mut watcher = self.watcher.lock().await;
+        let lease = match watcher.take() {
+            Some(lease) => lease,
+            None => self.session().await?,
+        };
+        let version = lease.call(SqliteSession::data_version).await??;
+        *watcher = Some(lease);
+        Ok(version)
+    }
+
     /// Rewrites a page of the file unchanged, to check for health checks whether writes succeed. Does not wait for the
     /// disk, so it may be called every few seconds.
     pub async fn check_writable(&self) -> Result<(), DatabaseError> {
@@ -210,6 +239,9 @@ impl SqliteDatabase {
     }
 
     pub async fn close(&self) {
+        if let Some(watcher) = self.watcher.lock().await.take() {
+            watcher.close().await;
+        }
         self.readers.close().await;
         self.writer.close().await;
     }

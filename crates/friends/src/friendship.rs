@@ -9,8 +9,8 @@ use domain::{UnixTime, UserId};
 use crate::error::FriendsError;
 
 use crate::store::{
-    FriendStore, LIST_MAX, TransactionError, id_rows, pair_rows, retry_on_conflict, sql_id, sql_number, time_of,
-    user_of,
+    FriendStore, LIST_MAX, TransactionError, id_rows, pair_rows, retry_on_conflict, sql_id, sql_number,
+    time_of, user_of,
 };
 
 /// Serializes our writers until they commit, so that friend counts stay true, and on MariaDB so that all take locks in
@@ -25,7 +25,8 @@ pub(crate) const LOCK_FRIENDSHIPS: Statement = Statement::each(
 const INSERT: &str = "{insert or ignore} people_friendships (since, user_a, user_b)
      SELECT ?, k.c0, k.c1 FROM {rows 2} WHERE true {or ignore}";
 
-const DELETE_LISTED: &str = "DELETE FROM people_friendships WHERE (user_a, user_b) IN (SELECT k.c0, k.c1 FROM {rows 2})";
+const DELETE_LISTED: &str =
+    "DELETE FROM people_friendships WHERE (user_a, user_b) IN (SELECT k.c0, k.c1 FROM {rows 2})";
 /// MariaDB would read the whole table for a subquery.
 const DELETE: Statement = Statement::each(
     DELETE_LISTED,

@@ -12,7 +12,8 @@ use crate::store::{
     FriendStore, LIST_MAX, TransactionError, id_rows, retry_on_conflict, sql_id, sql_ids, user_of,
 };
 
-const CHOICES: &str = "SELECT p.user_id, p.status, p.last_seen FROM {rows 1} {join} people_privacy p ON p.user_id = k.c0";
+const CHOICES: &str =
+    "SELECT p.user_id, p.status, p.last_seen FROM {rows 1} {join} people_privacy p ON p.user_id = k.c0";
 
 const NEVER: &str = "SELECT n.user_id, n.viewer FROM {rows 1} {join} people_never n ON n.user_id = k.c0";
 

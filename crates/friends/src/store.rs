@@ -10,8 +10,7 @@ use presence::Audience;
 
 use crate::error::FriendsError;
 
-pub static MIGRATIONS: Migrations =
-    database::migrations!("people_migrations" in "migrations": each "0001_people", postgres "0002_notifications");
+pub static MIGRATIONS: Migrations = database::migrations!("people_migrations" in "migrations": each "0001_people", postgres "0002_notifications");
 
 /// Attempts of a transaction that is rolled back by conflicts.
 const ATTEMPTS_MAX: u32 = 10;

@@ -28,8 +28,7 @@ const LANES: [Lane; 2] = [Lane::Traffic, Lane::Dead];
 const LOCK: &str = "SELECT fenced, applied, applied_max_ms, applied_max_seq FROM ledger_consumers \
      WHERE name = ? AND lane = ? {lock}";
 
-const ADD: &str =
-    "{insert or ignore} ledger_consumers (name, lane, applied) VALUES (?, ?, ?) {or ignore}";
+const ADD: &str = "{insert or ignore} ledger_consumers (name, lane, applied) VALUES (?, ?, ?) {or ignore}";
 
 /// The greatest id ever applied is stored beside the ids: a deleted group restarts after it, and it shows which rows
 /// cannot contain any entry of a batch.
@@ -121,7 +120,9 @@ impl ConsumerRef<'_> {
         let max = ids.last().copied().unwrap_or_default().max(before.max);
         let [name, lane] = self.values();
         let ids = Value::Bytes(applied::encode(ids));
-        transaction.execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
+        transaction
+            .execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane])
+            .await?;
         Ok(())
     }
 }

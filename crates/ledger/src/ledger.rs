@@ -230,7 +230,8 @@ impl Ledger {
         transaction.write_rows(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_value(*id)]))).await?;
         transaction.commit().await?;
         let mut transaction = self.database.begin().await?;
-        transaction.write_rows(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_value(*id)])))
+        transaction
+            .write_rows(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_value(*id)])))
             .await?;
         Ok(transaction.commit().await?)
     }

@@ -10,9 +10,9 @@ use crate::admit::Admitted;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_values, account_key_values, client_values,
-    client_key_values, run_values, run_key_values, torrent_value, torrent_values, torrent_of, user_value,
-    user_values, user_of,
+    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_key_values, account_values,
+    client_key_values, client_values, run_key_values, run_values, torrent_of, torrent_value, torrent_values,
+    user_of, user_value, user_values,
 };
 use crate::run::ClientRef;
 use crate::table::{
@@ -30,10 +30,7 @@ pub(crate) enum Loaded {
 }
 
 /// Loads the rows for these entries. Locks users, then torrents, each in numeric order.
-pub(crate) async fn load(
-    transaction: &mut Transaction,
-    entries: &[Admitted],
-) -> Result<Loaded, LedgerError> {
+pub(crate) async fn load(transaction: &mut Transaction, entries: &[Admitted]) -> Result<Loaded, LedgerError> {
     let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.user).collect();
     let torrents: BTreeSet<TorrentId> = entries.iter().map(|entry| entry.torrent).collect();
     let accounts: BTreeSet<AccountKey> = entries.iter().map(Admitted::account).collect();
@@ -123,7 +120,8 @@ pub(crate) async fn save(
     let accounts = Rows::new(accounts.map(|(key, account)| account_values(key, account)));
     let clients = changes.clients.iter().filter_map(|key| Some((key, state.clients.get(key)?)));
     let clients = Rows::new(clients.map(|(key, client)| client_values(key, client)));
-    let removed_runs = Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_values(client, key)));
+    let removed_runs =
+        Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_values(client, key)));
     let runs = Rows::new(changes.runs.iter().map(|(client, run)| run_values(client, run)));
     let removed_clients = Rows::new(changes.removed_clients.iter().map(client_key_values));
     let writes = vec![

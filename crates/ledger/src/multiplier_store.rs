@@ -39,7 +39,8 @@ const STATE: Statement = Statement::each(
 /// Number of multipliers ever added, and removed from the table (by versions that removed them).
 const VERSION: &str = "SELECT multipliers_version AS number FROM ledger_state WHERE id = 1";
 
-const RAISE_VERSION: &str = "UPDATE ledger_state SET multipliers_version = multipliers_version + 1 WHERE id = 1";
+const RAISE_VERSION: &str =
+    "UPDATE ledger_state SET multipliers_version = multipliers_version + 1 WHERE id = 1";
 
 const LIST: &str = "SELECT id, scope, subject, upload_percent, download_percent, starts_at, ends_at, note \
      FROM ledger_multipliers ORDER BY id";

@@ -10,7 +10,8 @@ use crate::figures::{Account, AccountKey, Figures};
 use crate::hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 use crate::ledger::Ledger;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, account_key_values, client_key_values, torrent_value, user_value,
+    AccountRow, ClientRow, FiguresRow, RunRow, account_key_values, client_key_values, torrent_value,
+    user_value,
 };
 use crate::table::{
     ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, FIND_USERS, GONE_ACCOUNTS_AFTER,
@@ -167,7 +168,8 @@ impl Ledger {
         after: Option<AccountKey>,
         policy: &HitAndRunPolicy,
     ) -> Result<HitAndRunPage, LedgerError> {
-        let [user, torrent] = after.map_or([Value::Integer(0), Value::Integer(0)], |key| account_key_values(&key));
+        let [user, torrent] =
+            after.map_or([Value::Integer(0), Value::Integer(0)], |key| account_key_values(&key));
         let values = [
             user.clone(),
             user,

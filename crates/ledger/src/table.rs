@@ -25,21 +25,12 @@ const SUMS: &[&str] = &[
     "last_seen",
 ];
 
-const LATEST: &[&str] =
-    &["latest_ts", "latest_ms", "latest_seq"];
+const LATEST: &[&str] = &["latest_ts", "latest_ms", "latest_seq"];
 
 const USERS: Table = Table {
     name: "ledger_users",
     keys: &["id"],
-    others: &[
-        SUMS,
-        &[
-            "bucket_since",
-            "bucket_ts",
-            "bucket_up",
-            "bucket_down",
-        ],
-    ],
+    others: &[SUMS, &["bucket_since", "bucket_ts", "bucket_up", "bucket_down"]],
 };
 
 const TORRENTS: Table = Table { name: "ledger_torrents", keys: &["id"], others: &[SUMS] };
@@ -49,31 +40,16 @@ const ACCOUNTS: Table = Table {
     keys: &["user_id", "torrent_id"],
     others: &[
         SUMS,
-        &[
-            "left_bytes",
-            "seeding_clients",
-            "leeching_clients",
-            "completed_at",
-        ],
+        &["left_bytes", "seeding_clients", "leeching_clients", "completed_at"],
         LATEST,
-        &[
-            "peer_id",
-            "client",
-            "time_spent",
-            "present_until",
-            "history",
-        ],
+        &["peer_id", "client", "time_spent", "present_until", "history"],
     ],
 };
 
 const CLIENTS: Table = Table {
     name: "ledger_clients",
     keys: &["user_id", "torrent_id", "client"],
-    others: &[
-        &["presence"],
-        LATEST,
-        &["settled_until", "sums"],
-    ],
+    others: &[&["presence"], LATEST, &["settled_until", "sums"]],
 };
 
 const RUNS: Table = Table {
@@ -91,11 +67,8 @@ const RUNS: Table = Table {
     ]],
 };
 
-const DEAD_LETTERS: Table = Table {
-    name: "ledger_letters",
-    keys: &["origin_ms", "origin_seq"],
-    others: &[&["applied_at"]],
-};
+const DEAD_LETTERS: Table =
+    Table { name: "ledger_letters", keys: &["origin_ms", "origin_seq"], others: &[&["applied_at"]] };
 
 /// Number of key columns that clients and runs share.
 const CLIENT_KEYS: usize = 3;
@@ -145,8 +118,7 @@ pub(crate) static GONE_ACCOUNTS_AFTER: Lazy = LazyLock::new(|| {
          ORDER BY t.user_id, t.torrent_id LIMIT ?",
     )
 });
-pub(crate) const COMPLETIONS: &str =
-    "SELECT id, completed_count FROM ledger_torrents WHERE id > ? AND completed_count > 0 ORDER BY id LIMIT ?";
+pub(crate) const COMPLETIONS: &str = "SELECT id, completed_count FROM ledger_torrents WHERE id > ? AND completed_count > 0 ORDER BY id LIMIT ?";
 pub(crate) static CLIENTS_OF: Lazy = LazyLock::new(|| {
     CLIENTS.select("WHERE t.user_id = ? AND t.torrent_id = ? ORDER BY t.latest_ts DESC, t.client LIMIT ?")
 });

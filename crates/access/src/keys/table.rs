@@ -84,7 +84,8 @@ pub(super) async fn revoke(database: &Database, id: KeyId, now: UnixTime) -> Res
 
 /// An earlier time than the stored one changes nothing.
 pub(super) async fn set_last_used(database: &Database, id: KeyId, at: UnixTime) -> Result<(), SqlError> {
-    let set = "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)";
+    let set =
+        "UPDATE api_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)";
     database.execute(set, &[at.0.into(), id.as_str().into(), at.0.into()]).await.map(drop)
 }
 

@@ -18,8 +18,7 @@ pub(super) struct SessionRow {
 
 pub(super) async fn insert(database: &Database, row: &SessionRow) -> Result<(), SqlError> {
     let Session { key_id, created_at, expires_at } = row.session;
-    let values =
-        [row.hash.to_hex().into(), key_id.as_str().into(), created_at.0.into(), expires_at.0.into()];
+    let values = [row.hash.to_hex().into(), key_id.as_str().into(), created_at.0.into(), expires_at.0.into()];
     let insert = "INSERT INTO api_sessions (hash, key_id, created_at, expires_at) VALUES (?, ?, ?, ?)";
     database.execute(insert, &values).await.map(drop)
 }
@@ -47,7 +46,8 @@ pub(super) async fn remove(database: &Database, hash: &SessionHash) -> Result<bo
 
 /// Removes the oldest sessions of a key that has more than `max`. Returns how many.
 pub(super) async fn remove_surplus(database: &Database, key_id: KeyId, max: u32) -> Result<u64, SqlError> {
-    let select = "SELECT hash FROM api_sessions WHERE key_id = ? ORDER BY created_at DESC, hash LIMIT ? OFFSET ?";
+    let select =
+        "SELECT hash FROM api_sessions WHERE key_id = ? ORDER BY created_at DESC, hash LIMIT ? OFFSET ?";
     let hashes: Vec<String> =
         database.query(select, &[key_id.as_str().into(), SURPLUS_ROWS_MAX.into(), max.into()]).await?;
     if hashes.is_empty() {

@@ -9,7 +9,7 @@
 use database::{Kind, Value};
 use domain::{TorrentId, UserId};
 
-use super::rows::{TORRENT_COLUMNS, USER_COLUMNS, Selected, readable, sql_integer, torrent_id, user_id};
+use super::rows::{Selected, TORRENT_COLUMNS, USER_COLUMNS, readable, sql_integer, torrent_id, user_id};
 use super::search::NameSearch;
 use super::{Store, Torrent, User};
 use crate::error::AccessError;

@@ -24,8 +24,7 @@ pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
     u64::try_from(number).ok().and_then(TorrentId::new)
 }
 
-pub(crate) const USER_COLUMNS: &str =
-    "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at";
+pub(crate) const USER_COLUMNS: &str = "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at";
 pub(crate) const TORRENT_COLUMNS: &str =
     "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at";
 

@@ -242,8 +242,7 @@ impl Tables<'_> {
             return Ok(Err(AccessError::NoNextId));
         };
         let id = numbered.ids[0];
-        let values =
-            [id.into(), passkey.to_string().into(), user.created_at.0.into(), is_external.into()];
+        let values = [id.into(), passkey.to_string().into(), user.created_at.0.into(), is_external.into()];
         let insert = "INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)";
         self.execute(insert, &values).await?;
         self.exclude_sandbox(NumberedTable::Users, &numbered).await?;
@@ -402,7 +401,8 @@ impl Tables<'_> {
 
     /// All prefixes that can be parsed, sorted by their text.
     pub(crate) async fn all_clients(&mut self) -> Result<Vec<ClientRule>, SqlError> {
-        let rows: Vec<Row> = self.query("SELECT prefix, name, allowed FROM clients ORDER BY prefix", &[]).await?;
+        let rows: Vec<Row> =
+            self.query("SELECT prefix, name, allowed FROM clients ORDER BY prefix", &[]).await?;
         Ok(rows.into_iter().filter_map(|row| readable(read_client(row))).collect())
     }
 
@@ -449,7 +449,10 @@ impl Tables<'_> {
     }
 
     /// The present rows of these ids; none for a row that is removed or cannot be read.
-    pub(crate) async fn torrents_now(&mut self, ids: Vec<i64>) -> Result<Vec<(i64, Option<Torrent>)>, SqlError> {
+    pub(crate) async fn torrents_now(
+        &mut self,
+        ids: Vec<i64>,
+    ) -> Result<Vec<(i64, Option<Torrent>)>, SqlError> {
         let joined =
             Select { columns: TORRENT_COLUMNS, rest: "FROM {rows 1} LEFT JOIN torrents ON id = k.c0" };
         self.rows_now(ids, &joined, |row| readable(read_torrent(row))).await

@@ -91,7 +91,11 @@ impl WhitelistTransaction {
         Ok(self.0.execute(touch, &[generation.into()]).await? > 0)
     }
 
-    pub(super) async fn set_state(&mut self, generation: i64, state: GenerationState) -> Result<(), SqlError> {
+    pub(super) async fn set_state(
+        &mut self,
+        generation: i64,
+        state: GenerationState,
+    ) -> Result<(), SqlError> {
         let set = "UPDATE whitelist_generations SET state = ? WHERE id = ?";
         self.0.execute(set, &[state.text().into(), generation.into()]).await.map(drop)
     }

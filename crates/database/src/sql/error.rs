@@ -68,7 +68,9 @@ impl SqlError {
     pub(crate) fn sqlite_code(&self) -> Option<i32> {
         match self {
             SqlError::Sqlite(rusqlite::Error::SqliteFailure(error, _)) => Some(error.extended_code & 0xff),
-            SqlError::Sqlite(rusqlite::Error::SqlInputError { error, .. }) => Some(error.extended_code & 0xff),
+            SqlError::Sqlite(rusqlite::Error::SqlInputError { error, .. }) => {
+                Some(error.extended_code & 0xff)
+            }
             SqlError::Commit(error) => error.sqlite_code(),
             _ => None,
         }

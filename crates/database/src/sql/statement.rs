@@ -270,10 +270,7 @@ mod tests {
             sqlite,
             "SELECT a FROM t WHERE b = ? AND c IN (SELECT value FROM json_each(?)) AND d > ? "
         );
-        assert_eq!(
-            postgres,
-            "SELECT a FROM t WHERE b = $1 AND c = ANY ($2) AND d > $3 FOR UPDATE"
-        );
+        assert_eq!(postgres, "SELECT a FROM t WHERE b = $1 AND c = ANY ($2) AND d > $3 FOR UPDATE");
         assert_eq!(mysql, "SELECT a FROM t WHERE b = ? AND c IN (?,?) AND d > ? FOR UPDATE");
         assert_eq!(rendered("a {in}", &[Value::integers([])])[2], "a IN (SELECT 0 FROM dual WHERE false)");
     }
@@ -284,7 +281,11 @@ mod tests {
         let [sqlite, postgres, mysql] =
             rendered("SELECT t.x FROM {rows 2} {join} t ON t.a = k.c0 AND t.b = ?", &[rows, 3.into()]);
         assert!(sqlite.contains("(SELECT value ->> 0 AS c0, value ->> 1 AS c1 FROM json_each(?)) k CROSS"));
-        assert!(postgres.ends_with("unnest($1::BIGINT[], $2::BIGINT[]) AS k (c0, c1) JOIN t ON t.a = k.c0 AND t.b = $3"));
+        assert!(
+            postgres.ends_with(
+                "unnest($1::BIGINT[], $2::BIGINT[]) AS k (c0, c1) JOIN t ON t.a = k.c0 AND t.b = $3"
+            )
+        );
         assert!(mysql.contains("COLUMNS (c0 BIGINT PATH '$[0]', c1 BIGINT PATH '$[1]')) k STRAIGHT_JOIN"));
     }
 

@@ -9,8 +9,8 @@ use super::error::SqlError;
 use super::statement::Statement;
 use super::value::{FromRow, Row, Rows, Value};
 use super::{mysql, postgres};
-use crate::{Database, Kind};
 use crate::sqlite::{SqliteLease, SqliteSession};
+use crate::{Database, Kind};
 
 /// One snapshot; the default isolation level is read committed.
 const POSTGRES_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -359,7 +359,9 @@ impl Database {
             Database::Postgres(pool) => {
                 Held::Postgres(&mut *pool.acquire().await?).execute(statement, values).await
             }
-            Database::MySql(pool) => Held::MySql(&mut *pool.acquire().await?).execute(statement, values).await,
+            Database::MySql(pool) => {
+                Held::MySql(&mut *pool.acquire().await?).execute(statement, values).await
+            }
         }
     }
 }

@@ -194,7 +194,11 @@ impl SqliteLease {
         }
     }
 
-    pub(crate) async fn read(&self, statement: Statement<'_>, values: &[Value]) -> Result<Vec<Row>, SqlError> {
+    pub(crate) async fn read(
+        &self,
+        statement: Statement<'_>,
+        values: &[Value],
+    ) -> Result<Vec<Row>, SqlError> {
         let (sql, values) = (statement.render(crate::Kind::Sqlite, values), values.to_vec());
         self.call(move |session| session.query(&sql, &values)).await?
     }
@@ -239,10 +243,11 @@ impl SqliteLease {
         let write = move |session: &SqliteSession| {
             session.batch("SAVEPOINT attempt")?;
             let written = session.write_rows(Statement::from(sql.as_str()), &rows);
-            session.batch(match written {
-                Ok(_) => "RELEASE attempt",
-                Err(_) => "ROLLBACK TO attempt; RELEASE attempt",
-            })?;
+            match written {
+                Ok(_) => session.batch("RELEASE attempt")?,
+                // Fails if SQLite has rolled back the whole transaction; the cause is in `written`.
+                Err(_) => session.batch("ROLLBACK TO attempt; RELEASE attempt").unwrap_or(()),
+            }
             written
         };
         self.call(write).await?

@@ -45,7 +45,9 @@ impl SqliteSession {
         let version: Option<i64> = self.query_one("PRAGMA user_version", &[])?;
         let version = version.ok_or(SqlError::RowMissing)?;
         // SQLite writes the first page although the value is unchanged.
-        self.transaction("BEGIN IMMEDIATE", |session| session.batch(&format!("PRAGMA user_version = {version}")))
+        self.transaction("BEGIN IMMEDIATE", |session| {
+            session.batch(&format!("PRAGMA user_version = {version}"))
+        })
     }
 
     /// Interrupts later statements when `is_over`, which is called between steps of SQLite's virtual machine.

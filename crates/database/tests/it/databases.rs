@@ -12,7 +12,8 @@ use database::{
 use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
 
-static MIGRATIONS: Migrations = database::migrations!("notes_migrations" in "tests/migrations": each "0001_notes");
+static MIGRATIONS: Migrations =
+    database::migrations!("notes_migrations" in "tests/migrations": each "0001_notes");
 
 /// The addresses of a new database of each kind.
 fn one_of_each(folder: &TempDir) -> [String; 3] {
@@ -228,9 +229,8 @@ async fn one_sqlite_writer_waits_for_another_and_readers_do_not() {
     migrate(&database, MIGRATIONS).await.unwrap();
     let mut first = database.begin().await.unwrap();
     first.execute("INSERT INTO notes VALUES (1, 'first')", &[]).await.unwrap();
-    let waiting = [database.clone(), Database::Sqlite(other)].map(|database| {
-        tokio::spawn(async move { database.begin().await.unwrap().commit().await.unwrap() })
-    });
+    let waiting = [database.clone(), Database::Sqlite(other)]
+        .map(|database| tokio::spawn(async move { database.begin().await.unwrap().commit().await.unwrap() }));
     let seen: Option<i64> = database.query_one("SELECT count(*) FROM notes", &[]).await.unwrap();
     assert_eq!(seen, Some(0), "uncommitted rows are invisible, and the reader does not wait");
     assert!(waiting.iter().all(|writer| !writer.is_finished()));
@@ -273,7 +273,8 @@ async fn values_and_lists_are_the_same_in_each_kind() {
         for _ in 0..2 {
             transaction.write_rows(insert, &rows).await.unwrap();
         }
-        let ignored = "{insert or ignore} notes (id, text) SELECT k.c0, 'x' FROM {rows 2} WHERE true {or ignore}";
+        let ignored =
+            "{insert or ignore} notes (id, text) SELECT k.c0, 'x' FROM {rows 2} WHERE true {or ignore}";
         let keys = Value::Rows(Rows::new([[Value::Integer(4), 0.into()], [5.into(), 0.into()]]));
         transaction.execute(ignored, &[keys.clone()]).await.unwrap();
         transaction.commit().await.unwrap();
@@ -297,8 +298,10 @@ async fn values_and_lists_are_the_same_in_each_kind() {
         let joined = "SELECT t.text FROM {rows 2} {join} notes t ON t.id = k.c0 AND k.c1 = ? ORDER BY t.id";
         let joined: Vec<String> = database.query(joined, &[keys, 0.into()]).await.unwrap();
         assert_eq!(joined.len(), 2, "{url}");
-        let null: Option<(Option<String>, bool)> =
-            database.query_one("SELECT max(text), count(*) > 0 FROM notes WHERE id > ?", &[9.into()]).await.unwrap();
+        let null: Option<(Option<String>, bool)> = database
+            .query_one("SELECT max(text), count(*) > 0 FROM notes WHERE id > ?", &[9.into()])
+            .await
+            .unwrap();
         assert_eq!(null, Some((None, false)), "{url}");
         database.close().await;
     }

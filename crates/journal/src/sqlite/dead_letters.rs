@@ -87,7 +87,11 @@ fn group_of(session: &SqliteSession, lane: Lane, group: Option<&str>) -> Result<
     }
 }
 
-fn pending_among(session: &SqliteSession, group: Option<i64>, places: &str) -> Result<HashSet<i64>, SqlError> {
+fn pending_among(
+    session: &SqliteSession,
+    group: Option<i64>,
+    places: &str,
+) -> Result<HashSet<i64>, SqlError> {
     let found = session.query(
         "SELECT place FROM pending WHERE group_id = ?1 AND place IN (SELECT value FROM json_each(?2))",
         &[group.into(), places.into()],

@@ -46,7 +46,8 @@ impl SqliteJournal {
         after: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
-        let select = "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3";
+        let select =
+            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3";
         let values = [place::at_most(lane, after), place::end_of(lane), limit(count)].map(Value::from);
         self.query(move |session| all_stored(session.query(select, &values)?)).await
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use database::{Durability, SqlError, SqliteSession};
+use tokio::time::Instant;
 
 use super::{Failure, SqliteJournal, all_stored, limit, place};
 use crate::error::JournalError;
@@ -65,10 +66,13 @@ impl SqliteJournal {
         let deadline = tokio::time::sleep(wait);
         tokio::pin!(deadline);
         let mut is_seen = false;
+        let mut known_commits = None;
         loop {
             // Subscribed before the query, so that no append is missed in between.
             let appended = self.appended_to(reader.lane).notified();
-            if self.has_unread(&reader, &mut is_seen).await? && reader.count > 0 {
+            let commits = Some(self.commits().await?);
+            let may_have_unread = std::mem::replace(&mut known_commits, commits) != commits;
+            if may_have_unread && self.has_unread(&reader, &mut is_seen).await? && reader.count > 0 {
                 let given = self.deliver(reader.clone()).await?;
                 if !given.is_empty() {
                     return Ok(given);
@@ -79,8 +83,22 @@ impl SqliteJournal {
             }
             tokio::select! {
                 () = &mut deadline => return Ok(Vec::new()),
-                () = appended => {}
+                () = appended => known_commits = None,
                 () = tokio::time::sleep(POLL_PERIOD) => {}
+            }
+        }
+    }
+
+    /// The count of commits of all processes, at most half a [`POLL_PERIOD`] old.
+    async fn commits(&self) -> Result<i64, JournalError> {
+        let mut known = self.commits.lock().await;
+        match *known {
+            Some((at, commits)) if at.elapsed() < POLL_PERIOD / 2 => Ok(commits),
+            _ => {
+                let read = self.database.data_version().await;
+                let commits = read.map_err(|error| self.explain(error.into()))?;
+                *known = Some((Instant::now(), commits));
+                Ok(commits)
             }
         }
     }
@@ -116,11 +134,7 @@ impl SqliteJournal {
             let group = existing_group(session, reader.lane, &reader.group)?;
             let unread = session.query(
                 "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
-                &[
-                    group.last_delivered.into(),
-                    place::end_of(reader.lane).into(),
-                    limit(reader.count).into(),
-                ],
+                &[group.last_delivered.into(), place::end_of(reader.lane).into(), limit(reader.count).into()],
             )?;
             let given = all_stored(unread)?;
             let consumer = upsert_consumer(session, group.id, &reader.consumer, now_ms)?;
@@ -148,8 +162,9 @@ impl SqliteJournal {
         let remove = "DELETE FROM pending
              WHERE group_id = (SELECT id FROM groups WHERE lane = ?1 AND name = ?2)
                AND place IN (SELECT value FROM json_each(?3))";
-        let acknowledge =
-            move |session: &SqliteSession| -> Result<(), Failure> { Ok(session.execute(remove, &values).map(drop)?) };
+        let acknowledge = move |session: &SqliteSession| -> Result<(), Failure> {
+            Ok(session.execute(remove, &values).map(drop)?)
+        };
         let acknowledged = self.database.write_with(Durability::ProcessCrash, acknowledge).await;
         acknowledged.map_err(|failure| self.explain(failure))
     }

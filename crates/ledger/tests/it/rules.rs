@@ -12,7 +12,6 @@ use ledger::{
     ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
 };
 
-
 use crate::support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
 use crate::support::{
     self, Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with,

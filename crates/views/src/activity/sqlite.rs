@@ -121,7 +121,8 @@ impl ActivityStore for SqliteActivity {
         let select = "SELECT \
              (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND until > ?2), \
              (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND until > ?2)";
-        let rows: Vec<(i64, i64)> = self.query(select, vec![passkey.into(), window.cutoff().0.into()]).await?;
+        let rows: Vec<(i64, i64)> =
+            self.query(select, vec![passkey.into(), window.cutoff().0.into()]).await?;
         let (seeding, leeching) = rows.first().copied().unwrap_or_default();
         Ok(Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() })
     }
