@@ -17,7 +17,7 @@ use domain::clock::SystemClock;
 use fixture::{
     Fixture, NOW, info_hash, new_torrent, new_user, on_every_database, passkey, peer_id, torrent_id, user_id,
 };
-use keyspace::{MirrorNames, Redis, RedisSettings, SiteChannels};
+use keyspace::{Redis, RedisSettings, RedisSourceChannels};
 use testkit::{RedisCluster, RedisServer};
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,8 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn keys_at(url: &str) -> RedisSource {
     let settings = RedisSettings::from_url(url).unwrap();
-    let names = MirrorNames::new(settings.mode);
-    RedisSource::new(Redis::new(settings).unwrap(), names, SiteChannels::default())
+    RedisSource::new(Redis::new(settings).unwrap(), RedisSourceChannels::default())
 }
 
 fn torrent_key(number: u64) -> String {

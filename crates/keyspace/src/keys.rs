@@ -5,9 +5,9 @@
 //! the stream keeps its name for other producers.
 
 pub mod gateways;
-pub mod mirror;
 pub mod presence;
-pub mod site;
+pub mod redis_mirror;
+pub mod redis_source;
 
 use domain::Passkey;
 

@@ -118,7 +118,7 @@ impl ledger::Directory for Resolver {
 }
 
 #[async_trait]
-impl views::mirror::Directory for Resolver {
+impl views::redis_mirror::Directory for Resolver {
     fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
         self.gate.user_of(passkey)
     }

@@ -12,11 +12,11 @@ use journal::{
     Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, LeaderLease, RedisJournal, TrafficEntry,
     View, ViewError,
 };
-use keyspace::{BaseNames, KeyNames, MirrorNames, Redis, RedisSettings, read_reply};
+use keyspace::{BaseNames, KeyNames, Redis, RedisMirrorNames, RedisSettings, read_reply};
 use redis::Pipeline;
 use testkit::{RedisCluster, RedisServer};
-use views::mirror::Directory;
-use views::{Mirror, MirrorParts, MirrorSettings};
+use views::redis_mirror::Directory;
+use views::{RedisMirror, RedisMirrorParts, RedisMirrorSettings};
 
 pub const REAP: u32 = 2410;
 
@@ -182,7 +182,7 @@ pub struct Fixture {
     pub clock: ManualClock,
     pub start: UnixTime,
     pub lease: Arc<TestLease>,
-    pub mirror: Arc<Mirror>,
+    pub mirror: Arc<RedisMirror>,
     pub journal: Arc<dyn Journal>,
 }
 
@@ -196,11 +196,11 @@ pub fn mirror_on(
     redis: Redis,
     turn: Arc<dyn LeaderLease>,
     clock: &ManualClock,
-    settings: MirrorSettings,
+    settings: RedisMirrorSettings,
     name: &str,
-) -> Mirror {
-    let names = MirrorNames::new(redis.mode());
-    let parts = MirrorParts {
+) -> RedisMirror {
+    let names = RedisMirrorNames::new(redis.mode());
+    let parts = RedisMirrorParts {
         journal: journal_on(redis.clone()),
         redis,
         names,
@@ -208,7 +208,7 @@ pub fn mirror_on(
         directory: Arc::new(NumericDirectory),
         clock: Arc::new(clock.clone()),
     };
-    Mirror::new(parts, settings, format!("{name}.reaper"))
+    RedisMirror::new(parts, settings, format!("{name}.reaper"))
 }
 
 /// Resolves torrents as set by the test.
@@ -246,21 +246,21 @@ impl Directory for MutableDirectory {
     }
 }
 
-pub fn mirror_with_directory(fixture: &Fixture, directory: Arc<dyn Directory>) -> Mirror {
+pub fn mirror_with_directory(fixture: &Fixture, directory: Arc<dyn Directory>) -> RedisMirror {
     let redis = fixture.backend.redis();
-    let names = MirrorNames::new(redis.mode());
+    let names = RedisMirrorNames::new(redis.mode());
     let (journal, turn, clock) =
         (journal_on(redis.clone()), fixture.lease.clone(), Arc::new(fixture.clock.clone()));
-    let parts = MirrorParts { journal, redis, names, lease: turn, directory, clock };
-    Mirror::new(parts, MirrorSettings::default(), "directory.reaper".to_owned())
+    let parts = RedisMirrorParts { journal, redis, names, lease: turn, directory, clock };
+    RedisMirror::new(parts, RedisMirrorSettings::default(), "directory.reaper".to_owned())
 }
 
 impl Fixture {
     pub fn on(backend: Backend) -> Fixture {
-        Fixture::with(backend, MirrorSettings::default())
+        Fixture::with(backend, RedisMirrorSettings::default())
     }
 
-    pub fn with(backend: Backend, settings: MirrorSettings) -> Fixture {
+    pub fn with(backend: Backend, settings: RedisMirrorSettings) -> Fixture {
         let start = future_start();
         let clock = ManualClock::at(start);
         let lease = Arc::new(TestLease::default());
@@ -276,12 +276,12 @@ impl Fixture {
     }
 
     /// Another mirror on the same Redis, as after a restart.
-    pub fn another(&self) -> Mirror {
+    pub fn another(&self) -> RedisMirror {
         mirror_on(
             self.backend.redis(),
             Arc::new(TestLease::default()),
             &self.clock,
-            MirrorSettings::default(),
+            RedisMirrorSettings::default(),
             "other",
         )
     }
@@ -311,7 +311,7 @@ impl Fixture {
     }
 }
 
-pub async fn apply_to(mirror: &Mirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
+pub async fn apply_to(mirror: &RedisMirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
     let batch = Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals };
     mirror.apply(&batch).await.map(drop)
 }

@@ -14,7 +14,7 @@ use journal::{
 use keyspace::Lease;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use views::{Mirror, MirrorSettings};
+use views::{RedisMirror, RedisMirrorSettings};
 
 use super::fixture::{Announce, Backend, future_start, journal_on, leeches, mirror_on};
 use super::model::{Model, assert_same};
@@ -26,7 +26,7 @@ const APPENDED_AT_ONCE: usize = 500;
 
 /// A mirror process.
 struct Process {
-    mirror: Arc<Mirror>,
+    mirror: Arc<RedisMirror>,
     task: JoinHandle<()>,
     _settings: watch::Sender<ConsumerSettings>,
     _stop: watch::Sender<bool>,
@@ -39,7 +39,7 @@ impl Process {
         let lease =
             Lease::new(redis.clone(), "t:m:lease".to_owned(), process.to_string(), Duration::from_secs(10));
         let turn: Arc<dyn LeaderLease> = Arc::new(lease);
-        let settings = MirrorSettings { reconcile_torrents: 4, ..MirrorSettings::default() };
+        let settings = RedisMirrorSettings { reconcile_torrents: 4, ..RedisMirrorSettings::default() };
         let mirror = mirror_on(redis.clone(), turn.clone(), clock, settings, &process.to_string());
         let mirror = Arc::new(mirror);
         let consumer = ConsumerSettings {

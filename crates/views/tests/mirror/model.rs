@@ -6,7 +6,7 @@ use domain::{AnnounceEvent, Cause, PeerId, UserId};
 use journal::TrafficEntry;
 
 use super::fixture::{NumericDirectory, REAP, Snapshot};
-use views::mirror::Directory;
+use views::redis_mirror::Directory;
 
 const HIT_AND_RUN_S: u64 = 14 * 24 * 60 * 60;
 

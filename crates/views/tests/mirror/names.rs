@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journal::ViewError;
-use views::Mirror;
+use views::RedisMirror;
 
 use super::fixture::{
     Announce, Backend, Fixture, MutableDirectory, apply_to, info_hash, leeches, mirror_with_directory,
@@ -13,7 +13,7 @@ use super::fixture::{
 struct Site {
     fixture: Fixture,
     directory: Arc<MutableDirectory>,
-    mirror: Mirror,
+    mirror: RedisMirror,
 }
 
 impl Site {

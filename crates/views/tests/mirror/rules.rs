@@ -2,7 +2,7 @@
 
 use domain::{AnnounceEvent, Cause};
 use journal::{TrafficEntry, ViewError};
-use views::MirrorSettings;
+use views::RedisMirrorSettings;
 
 use super::fixture::{Announce, Backend, Fixture, REAP, apply_to, info_hash, leeches, peer_id, seeds};
 use super::model::{Model, assert_same};
@@ -99,7 +99,8 @@ async fn the_later_announce_wins_in_any_order() {
 
 #[tokio::test]
 async fn m8_two_clients_of_a_user_count_as_one_user_and_an_uploader_is_no_hit_and_run() {
-    let settings = MirrorSettings { hit_and_run_active: domain::Seconds(DAY_S), ..MirrorSettings::default() };
+    let settings =
+        RedisMirrorSettings { hit_and_run_active: domain::Seconds(DAY_S), ..RedisMirrorSettings::default() };
     let fixture = Fixture::with(Backend::single(), settings);
     fixture.apply(&[seeds(1, 1, 0), leeches(2, 1, 0), leeches(2, 1, 0).by(99), leeches(3, 1, 0)]).await;
     assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(4, 3, 1, 0));
@@ -252,7 +253,10 @@ async fn malformed_values_affect_their_torrent_only() {
     assert_eq!(fixture.mirror.counters().damaged, 1);
     assert_eq!(fixture.value_of(&torrent_key(2)).await, counts(3, 0, 1, 0));
     let peer = (domain::TorrentId::new(1).unwrap(), peer_id(1001));
-    assert_eq!(fixture.mirror.reap(&[peer], views::mirror::ReapTrigger::Notification).await.unwrap(), 0);
+    assert_eq!(
+        fixture.mirror.reap(&[peer], views::redis_mirror::ReapTrigger::Notification).await.unwrap(),
+        0
+    );
     assert!(fixture.mirror.reconcile_step().await.is_ok());
 }
 

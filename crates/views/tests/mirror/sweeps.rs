@@ -2,8 +2,8 @@
 
 use domain::{AnnounceEvent, Cause, Seconds, TorrentId};
 use journal::{EntryId, Lane, TrafficEntry};
-use views::MirrorSettings;
-use views::mirror::ReapTrigger;
+use views::RedisMirrorSettings;
+use views::redis_mirror::ReapTrigger;
 
 use super::fixture::{Announce, Backend, Fixture, REAP, Snapshot, info_hash, leeches, peer_id, seeds};
 
@@ -92,7 +92,7 @@ async fn m5_foreign_writes_to_a_peer_key_are_repaired() {
 #[tokio::test]
 async fn m6_the_sweep_appends_one_timeout_entry_per_overdue_peer() {
     let fixture =
-        Fixture::with(Backend::single(), MirrorSettings { reconcile_torrents: 1, ..Default::default() });
+        Fixture::with(Backend::single(), RedisMirrorSettings { reconcile_torrents: 1, ..Default::default() });
     fixture
         .apply(&[
             leeches(1, 1, 0).transferring(5, 5, 5),
@@ -204,7 +204,8 @@ async fn m6_concurrent_timeouts_are_all_appended() {
 
 #[tokio::test]
 async fn m6_a_peer_expires_after_its_interval_and_the_grace() {
-    let settings = MirrorSettings { reap_after: Seconds(100), peer_grace: Seconds(10), ..Default::default() };
+    let settings =
+        RedisMirrorSettings { reap_after: Seconds(100), peer_grace: Seconds(10), ..Default::default() };
     let fixture = Fixture::with(Backend::single(), settings);
     fixture.apply(&[leeches(1, 1, 0)]).await;
     let timeout = fixture.value_of(&format!("t:ptimeout:1:{}", peer_id(1001))).await;
@@ -223,7 +224,7 @@ async fn a_repair_does_nothing_if_the_watermark_has_moved() {
     let fixture = Fixture::on(Backend::single());
     fixture.apply(&two_torrents()).await;
     let redis = fixture.backend.redis();
-    let mut call = keyspace::scripts::MIRROR_REPAIR.call(&["t:m:1", "t:tpeers:x"]);
+    let mut call = keyspace::scripts::REDIS_MIRROR_REPAIR.call(&["t:m:1", "t:tpeers:x"]);
     call.arg("1-1").arg(1).arg("SADD").arg(2).arg("unknown");
     assert_eq!(redis.query::<i64>(&call).await.unwrap(), -1);
     assert_eq!(fixture.value_of("t:tpeers:x").await, [""; 0]);

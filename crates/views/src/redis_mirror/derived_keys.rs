@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{PeerId, TorrentId};
-use keyspace::{MirrorKey, RedisError, Reply, read_reply, scripts};
+use keyspace::{RedisError, RedisMirrorKey, Reply, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
-use super::Mirror;
+use super::RedisMirror;
 use super::torrents::{ChangedState, Counts, is_damage};
 use crate::error::ViewsError;
 
@@ -30,7 +30,7 @@ struct Membership {
     outside: Vec<u64>,
 }
 
-impl Mirror {
+impl RedisMirror {
     pub(super) async fn write_derived(&self, state: &ChangedState) -> Result<(), ViewsError> {
         self.write_sets(state).await?;
         self.write_counts(&state.torrents).await?;
@@ -142,7 +142,7 @@ impl Mirror {
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let mut changed = 0;
         for torrents in torrents.chunks(CALL_TORRENTS_MAX) {
-            let mut call = scripts::MIRROR_INDEX.call(&keys);
+            let mut call = scripts::REDIS_MIRROR_INDEX.call(&keys);
             for (torrent, counts) in torrents {
                 call.arg(torrent.get()).arg(counts.announces).arg(counts.leechers);
                 call.arg(counts.seeders).arg(counts.snatches);
@@ -157,12 +157,12 @@ impl Mirror {
         let names = self.names();
         [
             names.index_announces().to_owned(),
-            names.global(MirrorKey::IndexLeechers),
-            names.global(MirrorKey::IndexSeeders),
-            names.global(MirrorKey::IndexSnatches),
-            names.global(MirrorKey::StatsAnnounces),
-            names.global(MirrorKey::StatsLeechers),
-            names.global(MirrorKey::StatsSeeders),
+            names.global(RedisMirrorKey::IndexLeechers),
+            names.global(RedisMirrorKey::IndexSeeders),
+            names.global(RedisMirrorKey::IndexSnatches),
+            names.global(RedisMirrorKey::StatsAnnounces),
+            names.global(RedisMirrorKey::StatsLeechers),
+            names.global(RedisMirrorKey::StatsSeeders),
         ]
     }
 }

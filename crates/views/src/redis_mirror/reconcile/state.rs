@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use domain::{InfoHash, PeerId, TorrentId, UserId};
 
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
-use crate::mirror::stored_peer::StoredPeer;
-use crate::mirror::torrents::{Counts, Memberships};
+use crate::redis_mirror::RedisMirror;
+use crate::redis_mirror::stored_peer::StoredPeer;
+use crate::redis_mirror::torrents::{Counts, Memberships};
 
 /// Fields per `HSCAN`.
 const PAGE: usize = 1000;
 
-/// Figures of a user on a torrent, as stored by `mirror_torrent.lua`.
+/// Figures of a user on a torrent, as stored by `redis_mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct UserFigures {
     pub(super) peers: u64,
@@ -113,7 +113,7 @@ pub(super) fn counts_of(text: &str) -> Option<Counts> {
     Some(Counts { announces, leechers, seeders, snatches })
 }
 
-impl Mirror {
+impl RedisMirror {
     /// Batches continue while this reads; writes based on it must compare the watermark.
     pub(super) async fn read_state(&self, torrent: TorrentId) -> Result<TorrentState, ViewsError> {
         let key = self.names().state(torrent);

@@ -9,9 +9,9 @@ use domain::{AHEAD_MAX, AnnounceEvent, Cause, InfoHash, PeerId, Seconds, Torrent
 use journal::{Arrival, EntryId, TrafficEntry};
 
 use super::last_announce::LastAnnounce;
-use super::settings::{Directory, MirrorSettings};
+use super::settings::{Directory, RedisMirrorSettings};
 
-/// Kind of an entry, as in `mirror_torrent.lua`.
+/// Kind of an entry, as in `redis_mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Started, or a regular announce.
@@ -104,7 +104,7 @@ impl Folded {
 pub fn fold(
     arrivals: &[Arrival],
     directory: &dyn Directory,
-    settings: &MirrorSettings,
+    settings: &RedisMirrorSettings,
     now: UnixTime,
 ) -> Folded {
     let mut folded = Folded::default();
@@ -159,7 +159,7 @@ fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
     plausible.unwrap_or(steady.min(wall))
 }
 
-fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &MirrorSettings) -> Step {
+fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &RedisMirrorSettings) -> Step {
     let entry = &arrival.entry;
     let kind = Kind::of(entry);
     let since = match kind {

@@ -19,7 +19,7 @@ use keyspace::read_reply;
 use parking_lot::Mutex;
 use redis::Pipeline;
 
-use super::Mirror;
+use super::RedisMirror;
 use super::last_announce::Timeout;
 use super::stored_peer::StoredPeer;
 use super::torrents::is_damage;
@@ -98,7 +98,7 @@ struct Overdue {
     deferred: Vec<(TorrentId, PeerId)>,
 }
 
-impl Mirror {
+impl RedisMirror {
     /// Ends the overdue ones of these peers. Returns their number. Does nothing without the lease.
     pub async fn reap(&self, peers: &[(TorrentId, PeerId)], trigger: ReapTrigger) -> Result<u64, ViewsError> {
         let mut reaped = 0;

@@ -1,15 +1,15 @@
 use super::*;
 use crate::slots::slot_of;
 
-const STATISTICS_AND_INDEXES: [MirrorKey; 8] = [
-    MirrorKey::StatsLeechers,
-    MirrorKey::StatsSeeders,
-    MirrorKey::StatsAnnounces,
-    MirrorKey::StatsScrapes,
-    MirrorKey::StatsRequests,
-    MirrorKey::IndexLeechers,
-    MirrorKey::IndexSeeders,
-    MirrorKey::IndexSnatches,
+const STATISTICS_AND_INDEXES: [RedisMirrorKey; 8] = [
+    RedisMirrorKey::StatsLeechers,
+    RedisMirrorKey::StatsSeeders,
+    RedisMirrorKey::StatsAnnounces,
+    RedisMirrorKey::StatsScrapes,
+    RedisMirrorKey::StatsRequests,
+    RedisMirrorKey::IndexLeechers,
+    RedisMirrorKey::IndexSeeders,
+    RedisMirrorKey::IndexSnatches,
 ];
 
 fn torrent() -> TorrentId {
@@ -21,11 +21,8 @@ const PEER: PeerId = PeerId([0x2d; 20]);
 
 #[test]
 fn m4_names_on_a_single_redis_match_the_requirements() {
-    let names = MirrorNames::new(Mode::Single);
+    let names = RedisMirrorNames::new(Mode::Single);
     let (hash, peer) = (HASH.to_string(), PEER.to_string());
-    assert_eq!(names.info_hash(&HASH), format!("t:info_hash:{hash}"));
-    assert_eq!(names.whitelist("-TR4"), "t:whitelist:-TR4");
-    assert_eq!(names.user(&"0123456789abcdef".parse().unwrap()), "t:user:0123456789abcdef");
     assert_eq!(names.torrent(torrent(), &HASH), format!("t:t:{hash}"));
     assert_eq!(names.peer(torrent(), &PEER), format!("t:p:42:{peer}"));
     assert_eq!(names.peer_timeout(torrent(), &PEER), format!("t:ptimeout:42:{peer}"));
@@ -33,14 +30,14 @@ fn m4_names_on_a_single_redis_match_the_requirements() {
     assert_eq!(names.peer_torrents(&PEER), format!("t:p:{peer}:torrents"));
     let sets = names.user_sets(UserId::new(7).unwrap());
     assert_eq!(sets, ["t:u:7:active", "t:u:7:complete", "t:u:7:incomplete", "t:u:7:hnr"]);
-    assert_eq!(names.global(MirrorKey::StatsScrapes), "t:stats:scrapes");
-    assert_eq!(names.global(MirrorKey::IndexSnatches), "t:i:snatches");
+    assert_eq!(names.global(RedisMirrorKey::StatsScrapes), "t:stats:scrapes");
+    assert_eq!(names.global(RedisMirrorKey::IndexSnatches), "t:i:snatches");
     assert_eq!(names.state(torrent()), "t:m:42");
 }
 
 #[test]
 fn on_a_cluster_keys_of_a_script_share_a_slot() {
-    let names = MirrorNames::new(Mode::Cluster);
+    let names = RedisMirrorNames::new(Mode::Cluster);
     let slot = slot_of(b"42");
     let keys = [
         names.torrent(torrent(), &HASH),
@@ -61,23 +58,13 @@ fn on_a_cluster_keys_of_a_script_share_a_slot() {
 #[test]
 fn m6_timeout_keys_are_parsed() {
     for mode in [Mode::Single, Mode::Cluster] {
-        let names = MirrorNames::new(mode);
+        let names = RedisMirrorNames::new(mode);
         let key = names.peer_timeout(torrent(), &PEER);
         assert_eq!(names.parse_peer_timeout(&key), Some((torrent(), PEER)));
         for other in ["t:ptimeout:42:", "t:ptimeout::ab", "t:t:42", &format!("{key}0"), &key[1..], "ü"] {
             assert_eq!(names.parse_peer_timeout(other), None, "{other}");
         }
     }
-    assert_eq!(MirrorNames::new(Mode::Single).peer_timeout_pattern(), "t:ptimeout:*:*");
-    assert_eq!(MirrorNames::new(Mode::Cluster).peer_timeout_pattern(), "t:ptimeout:{*}:*");
-}
-
-#[test]
-fn m1_keys_of_the_redis_source_are_parsed() {
-    let names = MirrorNames::new(Mode::Single);
-    assert_eq!(names.parse_subject(MirrorKey::Whitelist, "t:whitelist:-TR:4"), Some("-TR:4"));
-    let key = names.info_hash(&HASH);
-    assert_eq!(names.parse_subject(MirrorKey::InfoHash, &key), Some(HASH.to_string().as_str()));
-    assert_eq!(names.parse_subject(MirrorKey::User, &key), None);
-    assert_eq!(names.pattern(MirrorKey::InfoHash), "t:info_hash:*");
+    assert_eq!(RedisMirrorNames::new(Mode::Single).peer_timeout_pattern(), "t:ptimeout:*:*");
+    assert_eq!(RedisMirrorNames::new(Mode::Cluster).peer_timeout_pattern(), "t:ptimeout:{*}:*");
 }

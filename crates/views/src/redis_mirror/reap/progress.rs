@@ -6,10 +6,10 @@ use domain::UnixTime;
 use journal::Lane;
 
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
+use crate::redis_mirror::RedisMirror;
 
-impl Mirror {
-    pub(in crate::mirror) fn record_applied(&self, ms: u64) {
+impl RedisMirror {
+    pub(in crate::redis_mirror) fn record_applied(&self, ms: u64) {
         self.reaping.applied_ms.fetch_max(ms, Ordering::Relaxed);
     }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use domain::TorrentId;
-use keyspace::{MirrorKey, MirrorNames, Redis};
+use keyspace::{Redis, RedisMirrorKey, RedisMirrorNames};
 
 use super::derived_keys::counts_error;
 use crate::error::ViewsError;
@@ -28,7 +28,7 @@ pub struct IndexedCounts {
 #[derive(Clone, Debug)]
 pub struct Indexes {
     redis: Redis,
-    names: MirrorNames,
+    names: RedisMirrorNames,
 }
 
 /// The count that an index has.
@@ -36,17 +36,17 @@ type CountOf = fn(&mut IndexedCounts) -> &mut u32;
 
 impl Indexes {
     /// Sends no command yet.
-    pub fn new(redis: Redis, names: MirrorNames) -> Indexes {
+    pub fn new(redis: Redis, names: RedisMirrorNames) -> Indexes {
         Indexes { redis, names }
     }
 
     /// All torrents of the indexes. Members that are not torrent ids are skipped.
     pub async fn read(&self) -> Result<HashMap<TorrentId, IndexedCounts>, ViewsError> {
         let mut torrents: HashMap<TorrentId, IndexedCounts> = HashMap::new();
-        let indexes: [(MirrorKey, CountOf); 3] = [
-            (MirrorKey::IndexSeeders, |counts| &mut counts.seeders),
-            (MirrorKey::IndexLeechers, |counts| &mut counts.leechers),
-            (MirrorKey::IndexSnatches, |counts| &mut counts.snatches),
+        let indexes: [(RedisMirrorKey, CountOf); 3] = [
+            (RedisMirrorKey::IndexSeeders, |counts| &mut counts.seeders),
+            (RedisMirrorKey::IndexLeechers, |counts| &mut counts.leechers),
+            (RedisMirrorKey::IndexSnatches, |counts| &mut counts.snatches),
         ];
         for (index, count) in indexes {
             let key = self.names.global(index);

@@ -1,4 +1,4 @@
-//! The users under one peer id on a torrent, as stored by `mirror_torrent.lua`. Usually one; several users may share a
+//! The users under one peer id on a torrent, as stored by `redis_mirror_torrent.lua`. Usually one; several users may share a
 //! peer id, and each is counted.
 
 use domain::{Seconds, UnixTime, UserId};

@@ -1,4 +1,4 @@
-//! The keys `t:*` of the Redis source (M1 to M3) and of the mirror (M4 to M10).
+//! The keys `t:*` of the Redis mirror (M4 to M10), kept by us for other programs.
 //!
 //! On a single Redis the names are those of the requirements. On a cluster, keys of one script share a slot: all keys
 //! of a torrent by `{<torrent>}`, all statistics and indexes by `{t}`.
@@ -7,19 +7,13 @@
 
 use std::fmt::Display;
 
-use domain::{InfoHash, Passkey, PeerId, TorrentId, UserId};
+use domain::{InfoHash, PeerId, TorrentId, UserId};
 
 use crate::settings::Mode;
 
-/// A kind of key whose name has no parameter, or a parameter that is parsed from names.
+/// A key without parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MirrorKey {
-    /// String: torrent id (M1).
-    InfoHash,
-    /// String: client name (M2).
-    Whitelist,
-    /// Hash: `user_id` (M3).
-    User,
+pub enum RedisMirrorKey {
     /// String: leechers of all torrents (M9).
     StatsLeechers,
     /// String: seeders of all torrents (M9).
@@ -38,54 +32,36 @@ pub enum MirrorKey {
     IndexSnatches,
 }
 
-impl MirrorKey {
-    /// The name after `t:`, up to the parameter if there is one.
+impl RedisMirrorKey {
+    /// The name after `t:`.
     const fn suffix(self) -> &'static str {
         match self {
-            MirrorKey::InfoHash => "info_hash:",
-            MirrorKey::Whitelist => "whitelist:",
-            MirrorKey::User => "user:",
-            MirrorKey::StatsLeechers => "stats:leechers",
-            MirrorKey::StatsSeeders => "stats:seeders",
-            MirrorKey::StatsAnnounces => "stats:announces",
-            MirrorKey::StatsScrapes => "stats:scrapes",
-            MirrorKey::StatsRequests => "stats:requests",
-            MirrorKey::IndexLeechers => "i:leechers",
-            MirrorKey::IndexSeeders => "i:seeders",
-            MirrorKey::IndexSnatches => "i:snatches",
+            RedisMirrorKey::StatsLeechers => "stats:leechers",
+            RedisMirrorKey::StatsSeeders => "stats:seeders",
+            RedisMirrorKey::StatsAnnounces => "stats:announces",
+            RedisMirrorKey::StatsScrapes => "stats:scrapes",
+            RedisMirrorKey::StatsRequests => "stats:requests",
+            RedisMirrorKey::IndexLeechers => "i:leechers",
+            RedisMirrorKey::IndexSeeders => "i:seeders",
+            RedisMirrorKey::IndexSnatches => "i:snatches",
         }
     }
 }
 
 /// Key names in one mode of Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MirrorNames {
+pub struct RedisMirrorNames {
     is_cluster: bool,
 }
 
-impl MirrorNames {
-    pub const fn new(mode: Mode) -> MirrorNames {
-        MirrorNames { is_cluster: matches!(mode, Mode::Cluster) }
+impl RedisMirrorNames {
+    pub const fn new(mode: Mode) -> RedisMirrorNames {
+        RedisMirrorNames { is_cluster: matches!(mode, Mode::Cluster) }
     }
 
     /// An id, as a hash tag on a cluster.
     fn tagged(self, id: impl Display) -> String {
         if self.is_cluster { format!("{{{id}}}") } else { id.to_string() }
-    }
-
-    /// String: id of the torrent with this infohash (M1).
-    pub fn info_hash(self, info_hash: &InfoHash) -> String {
-        format!("t:info_hash:{info_hash}")
-    }
-
-    /// String: name of the client with this peer id prefix (M2).
-    pub fn whitelist(self, prefix: &str) -> String {
-        format!("t:whitelist:{prefix}")
-    }
-
-    /// Hash: `user_id` of the user with this passkey (M3).
-    pub fn user(self, passkey: &Passkey) -> String {
-        format!("t:user:{passkey}")
     }
 
     /// Hash: announces, leechers, seeders and snatches of a torrent (M4).
@@ -131,16 +107,6 @@ impl MirrorNames {
         format!("t:ptimeout:{}:*", self.tagged('*'))
     }
 
-    /// Glob pattern of all keys of M1, M2 or M3, for `SCAN`.
-    pub fn pattern(self, key: MirrorKey) -> String {
-        format!("t:{}*", key.suffix())
-    }
-
-    /// The infohash, prefix or passkey in a key of M1, M2 or M3; none for another key.
-    pub fn parse_subject(self, kind: MirrorKey, key: &str) -> Option<&str> {
-        key.strip_prefix("t:")?.strip_prefix(kind.suffix())
-    }
-
     /// Set: torrents on which a peer is active (M7).
     pub fn peer_torrents(self, peer: &PeerId) -> String {
         format!("t:p:{}:torrents", self.tagged(peer))
@@ -152,12 +118,12 @@ impl MirrorNames {
     }
 
     /// A key without parameter: statistics (M9) and indexes (M10).
-    pub fn global(self, key: MirrorKey) -> String {
+    pub fn global(self, key: RedisMirrorKey) -> String {
         format!("{}:{}", self.tagged('t'), key.suffix())
     }
 
     /// Hash, private: state of a torrent, with watermark, active peers and figures of each user
-    /// (`lua/mirror_torrent.lua`).
+    /// (`lua/redis_mirror_torrent.lua`).
     pub fn state(self, torrent: TorrentId) -> String {
         format!("t:m:{}", self.tagged(torrent))
     }
@@ -177,7 +143,7 @@ impl MirrorNames {
         if self.is_cluster { "t:m:{t}:announces" } else { "t:m:announces" }
     }
 
-    /// String, private: lease of the process that writes the mirror.
+    /// String, private: lease of the process that writes the Redis mirror.
     pub fn lease(self) -> &'static str {
         "t:m:lease"
     }

@@ -9,7 +9,7 @@ use domain::{InfoHash, PeerId, TorrentId, UserId};
 use keyspace::{RedisError, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
-use super::Mirror;
+use super::RedisMirror;
 use super::fold::{Step, Target, TorrentWork};
 use crate::error::ViewsError;
 
@@ -44,10 +44,10 @@ pub(super) struct ChangedState {
     pub(super) damaged: u64,
 }
 
-/// Reply of `mirror_torrent.lua`.
+/// Reply of `redis_mirror_torrent.lua`.
 type Reply = (Vec<u64>, u64, Vec<u64>, Vec<String>);
 
-impl Mirror {
+impl RedisMirror {
     pub(super) async fn apply_to_torrents(
         &self,
         torrents: &[TorrentWork],
@@ -140,7 +140,7 @@ impl Mirror {
             names.info_hash_owner(torrent, known),
         ];
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let mut call = scripts::MIRROR_RENAME.call(&keys);
+        let mut call = scripts::REDIS_MIRROR_RENAME.call(&keys);
         call.arg(torrent.get()).arg(known.to_string()).arg(target.info_hash.to_string());
         if self.redis().query::<u64>(&call).await? == 1 {
             tracing::info!(%torrent, before = %known, after = %target.info_hash, "infohash of a torrent changed");
@@ -170,7 +170,7 @@ impl Mirror {
             keys.push(names.peer_timeout(torrent, peer));
         }
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let mut call = scripts::MIRROR_TORRENT.call(&keys);
+        let mut call = scripts::REDIS_MIRROR_TORRENT.call(&keys);
         call.arg(torrent.get()).arg(info_hash.to_string()).arg(u8::from(is_confirmed));
         call.arg(settings.hit_and_run_active.0).arg(settings.inactive_keep.0).arg(peers.len());
         for peer in &peers {

@@ -7,13 +7,13 @@ use keyspace::scripts;
 use super::state::TorrentState;
 use super::torrent::Repair;
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
-use crate::mirror::derived_keys::counts_error;
+use crate::redis_mirror::RedisMirror;
+use crate::redis_mirror::derived_keys::counts_error;
 
 /// Member of the index under which announces of removed torrents stay counted.
 const REMOVED_ANNOUNCES: &str = "forgotten";
 
-impl Mirror {
+impl RedisMirror {
     /// Deletes a removed torrent. The index comes last, so that the next round repeats a failed call.
     pub(super) async fn remove_torrent(
         &self,
@@ -58,7 +58,7 @@ impl Mirror {
     async fn remove_from_indexes(&self, torrent: TorrentId) -> Result<(), ViewsError> {
         let keys = self.count_keys();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let mut call = scripts::MIRROR_REMOVE.call(&keys);
+        let mut call = scripts::REDIS_MIRROR_REMOVE.call(&keys);
         call.arg(REMOVED_ANNOUNCES).arg(torrent.get());
         self.redis().query::<u64>(&call).await.map_err(counts_error)?;
         Ok(())

@@ -1,4 +1,4 @@
-//! The mirror: the keys `t:*` in Redis (M4 to M10), as a view of the journal.
+//! The Redis mirror: the keys `t:*` in Redis (M4 to M10), as a view of the journal.
 //!
 //! # How
 //!
@@ -53,7 +53,7 @@ use async_trait::async_trait;
 use domain::UnixTime;
 use domain::clock::Clock;
 use journal::{Batch, Journal, LeaderLease, Rejected, View, ViewError};
-use keyspace::{MirrorNames, Redis};
+use keyspace::{Redis, RedisMirrorNames};
 
 use crate::error::ViewsError;
 use counters::Counting;
@@ -63,14 +63,14 @@ use reconcile::Round;
 /// Consumer group of the view.
 pub const GROUP: &str = "mirror";
 
-pub use counters::MirrorCounters;
+pub use counters::RedisMirrorCounters;
 pub use indexes::{IndexedCounts, Indexes};
 pub use reap::ReapTrigger;
-pub use settings::{Directory, MirrorSettings};
+pub use settings::{Directory, RedisMirrorSettings};
 
-pub struct MirrorParts {
+pub struct RedisMirrorParts {
     pub redis: Redis,
-    pub names: MirrorNames,
+    pub names: RedisMirrorNames,
     /// Timeout entries are appended to it.
     pub journal: Arc<dyn Journal>,
     pub lease: Arc<dyn LeaderLease>,
@@ -79,9 +79,9 @@ pub struct MirrorParts {
     pub clock: Arc<dyn Clock>,
 }
 
-pub struct Mirror {
-    parts: MirrorParts,
-    settings: MirrorSettings,
+pub struct RedisMirror {
+    parts: RedisMirrorParts,
+    settings: RedisMirrorSettings,
     counting: Counting,
     /// Held while writing: batches and the sweep exclude each other.
     write_lock: tokio::sync::Mutex<()>,
@@ -89,15 +89,15 @@ pub struct Mirror {
     round: tokio::sync::Mutex<Round>,
 }
 
-impl fmt::Debug for Mirror {
+impl fmt::Debug for RedisMirror {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mirror").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("RedisMirror").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl Mirror {
+impl RedisMirror {
     /// Wall-clock time of a steady time.
-    pub(in crate::mirror) fn date_of(&self, steady: UnixTime) -> UnixTime {
+    pub(in crate::redis_mirror) fn date_of(&self, steady: UnixTime) -> UnixTime {
         let clock = &*self.parts.clock;
         let date = i64::from(steady.0) + i64::from(clock.now().0) - i64::from(clock.steady().0);
         UnixTime(u32::try_from(date.max(0)).unwrap_or(u32::MAX))
@@ -105,8 +105,8 @@ impl Mirror {
 
     /// Sends no command yet. `producer` identifies appends to the journal and must be unique to this run of this
     /// process.
-    pub fn new(parts: MirrorParts, settings: MirrorSettings, producer: String) -> Mirror {
-        Mirror {
+    pub fn new(parts: RedisMirrorParts, settings: RedisMirrorSettings, producer: String) -> RedisMirror {
+        RedisMirror {
             parts,
             settings,
             counting: Counting::default(),
@@ -117,7 +117,7 @@ impl Mirror {
     }
 
     /// Since the start of the process.
-    pub fn counters(&self) -> MirrorCounters {
+    pub fn counters(&self) -> RedisMirrorCounters {
         self.counting.read()
     }
 
@@ -126,7 +126,7 @@ impl Mirror {
         self.parts.lease.is_held()
     }
 
-    pub fn names(&self) -> &MirrorNames {
+    pub fn names(&self) -> &RedisMirrorNames {
         &self.parts.names
     }
 
@@ -140,7 +140,7 @@ fn transient(error: ViewsError) -> ViewError {
 }
 
 #[async_trait]
-impl View for Mirror {
+impl View for RedisMirror {
     fn name(&self) -> &'static str {
         "mirror"
     }

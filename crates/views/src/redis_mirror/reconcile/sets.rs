@@ -7,14 +7,14 @@ use redis::{Cmd, Pipeline};
 
 use super::state::{TorrentState, UserFigures};
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
-use crate::mirror::stored_peer::StoredPeer;
-use crate::mirror::torrents::{ChangedState, is_damage};
+use crate::redis_mirror::RedisMirror;
+use crate::redis_mirror::stored_peer::StoredPeer;
+use crate::redis_mirror::torrents::{ChangedState, is_damage};
 
 /// Users or peers per page.
 const PAGE: usize = 250;
 
-impl Mirror {
+impl RedisMirror {
     pub(super) async fn repair_sets(
         &self,
         torrent: TorrentId,

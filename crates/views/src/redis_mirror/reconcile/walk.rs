@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use domain::TorrentId;
-use keyspace::MirrorKey;
+use keyspace::RedisMirrorKey;
 
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
-use crate::mirror::derived_keys::counts_error;
+use crate::redis_mirror::RedisMirror;
+use crate::redis_mirror::derived_keys::counts_error;
 
 /// Approximate number of members per page.
 const PAGE: usize = 100;
@@ -28,7 +28,7 @@ pub(super) struct WithPeersWalk {
     offset: usize,
 }
 
-impl Mirror {
+impl RedisMirror {
     /// The next torrent; none at the end of a round, after which another begins.
     pub(super) async fn next_torrent(&self, walk: &mut Walk) -> Result<Option<TorrentId>, ViewsError> {
         loop {
@@ -60,7 +60,8 @@ impl Mirror {
         if !self.is_active() {
             return Ok(Vec::new());
         }
-        let index = if walk.is_among_seeders { MirrorKey::IndexSeeders } else { MirrorKey::IndexLeechers };
+        let index =
+            if walk.is_among_seeders { RedisMirrorKey::IndexSeeders } else { RedisMirrorKey::IndexLeechers };
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range.arg(self.names().global(index)).arg("(0").arg("+inf");
         range.arg("LIMIT").arg(walk.offset).arg(count);

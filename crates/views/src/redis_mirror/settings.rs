@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{InfoHash, Passkey, Seconds, SilenceLimit, TorrentId, UserId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MirrorSettings {
+pub struct RedisMirrorSettings {
     /// A peer expires this long after its last announce (M6), or later by its interval.
     pub reap_after: Seconds,
     /// Minimum time beyond its interval after which a peer expires.
@@ -21,9 +21,9 @@ pub struct MirrorSettings {
     pub channel_expired: String,
 }
 
-impl Default for MirrorSettings {
+impl Default for RedisMirrorSettings {
     fn default() -> Self {
-        MirrorSettings {
+        RedisMirrorSettings {
             reap_after: Seconds(2410),
             peer_grace: Seconds(610),
             group: super::GROUP.to_owned(),
@@ -35,7 +35,7 @@ impl Default for MirrorSettings {
     }
 }
 
-impl MirrorSettings {
+impl RedisMirrorSettings {
     /// When a peer with this interval expires, counted from its last announce.
     pub fn reap_after_of(&self, interval: Seconds) -> Seconds {
         let limit = SilenceLimit { interval: Seconds(0), grace: self.peer_grace };
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn m6_a_peer_with_a_longer_interval_expires_later() {
-        let settings = MirrorSettings::default();
+        let settings = RedisMirrorSettings::default();
         assert_eq!(settings.reap_after_of(Seconds(60)), Seconds(2410));
         assert_eq!(settings.reap_after_of(Seconds(1800)), Seconds(2410));
         assert_eq!(settings.reap_after_of(Seconds(3600)), Seconds(4210));

@@ -12,9 +12,9 @@ use redis::Pipeline;
 
 use super::state::{TorrentState, counts_of};
 use crate::error::ViewsError;
-use crate::mirror::Mirror;
-use crate::mirror::stored_peer::StoredPeer;
-use crate::mirror::torrents::{Counts, is_damage};
+use crate::redis_mirror::RedisMirror;
+use crate::redis_mirror::stored_peer::StoredPeer;
+use crate::redis_mirror::torrents::{Counts, is_damage};
 
 /// Members and commands per call.
 const PAGE: usize = 500;
@@ -42,7 +42,7 @@ impl Repair {
     }
 }
 
-impl Mirror {
+impl RedisMirror {
     /// Compares one torrent and repairs it.
     pub(super) async fn check_torrent(&self, torrent: TorrentId) -> Result<Checked, ViewsError> {
         match self.compare(torrent).await {
@@ -251,7 +251,7 @@ impl Mirror {
                     keys.len()
                 });
             }
-            let mut call = scripts::MIRROR_REPAIR.call(&keys);
+            let mut call = scripts::REDIS_MIRROR_REPAIR.call(&keys);
             call.arg(watermark);
             for repair in repairs {
                 call.arg(repair.args.len())

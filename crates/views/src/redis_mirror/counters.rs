@@ -7,7 +7,7 @@ use super::torrents::ChangedState;
 
 /// Since the start of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MirrorCounters {
+pub struct RedisMirrorCounters {
     pub applied: u64,
     /// Entries that had been applied before.
     pub repeated: u64,
@@ -102,9 +102,9 @@ impl Counting {
         self.last_round_at.store(now.0.into(), Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> MirrorCounters {
+    pub(super) fn read(&self) -> RedisMirrorCounters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        MirrorCounters {
+        RedisMirrorCounters {
             applied: get(&self.applied),
             repeated: get(&self.repeated),
             unknown_torrent: get(&self.unknown_torrent),

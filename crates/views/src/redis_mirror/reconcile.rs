@@ -15,9 +15,9 @@ mod state;
 mod torrent;
 mod walk;
 
-use keyspace::MirrorKey;
+use keyspace::RedisMirrorKey;
 
-use super::Mirror;
+use super::RedisMirror;
 use super::derived_keys::counts_error;
 use super::reap::ReapTrigger;
 use crate::error::ViewsError;
@@ -47,7 +47,7 @@ pub struct Step {
     pub is_round_complete: bool,
 }
 
-impl Mirror {
+impl RedisMirror {
     /// Checks the next few torrents. Call it about once a second; does nothing without the lease.
     pub async fn reconcile_step(&self) -> Result<Step, ViewsError> {
         let mut round = self.round.lock().await;
@@ -85,9 +85,9 @@ impl Mirror {
     async fn check_sums(&self) -> Result<u64, ViewsError> {
         let names = self.names();
         let pairs = [
-            (names.index_announces().to_owned(), MirrorKey::StatsAnnounces),
-            (names.global(MirrorKey::IndexLeechers), MirrorKey::StatsLeechers),
-            (names.global(MirrorKey::IndexSeeders), MirrorKey::StatsSeeders),
+            (names.index_announces().to_owned(), RedisMirrorKey::StatsAnnounces),
+            (names.global(RedisMirrorKey::IndexLeechers), RedisMirrorKey::StatsLeechers),
+            (names.global(RedisMirrorKey::IndexSeeders), RedisMirrorKey::StatsSeeders),
         ];
         let mut repaired = 0;
         for (index, stat) in pairs {

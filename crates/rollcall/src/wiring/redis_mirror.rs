@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use domain::{LogThrottle, PeerId, Seconds, TorrentId};
 use journal::{ConsumerSettings, Journal, LeaderLease, OrderedConsumer, OrderedParts, View};
-use keyspace::{Lease, MirrorKey, MirrorNames, Redis, RedisError};
+use keyspace::{Lease, Redis, RedisError, RedisMirrorKey, RedisMirrorNames};
 use keyspace::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 use tracker::Tracker;
-use views::mirror::ReapTrigger;
-use views::{Mirror, MirrorParts, MirrorSettings};
+use views::redis_mirror::ReapTrigger;
+use views::{RedisMirror, RedisMirrorParts, RedisMirrorSettings};
 
 use super::background::Background;
 use super::resolver::Resolver;
@@ -40,8 +40,8 @@ const BATCH_MAX: usize = 500;
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
-pub struct OpenMirror {
-    pub mirror: Arc<Mirror>,
+pub struct OpenRedisMirror {
+    pub mirror: Arc<RedisMirror>,
     pub redis: Redis,
     /// Set once the subscription starts.
     pub listening: Arc<OnceLock<Arc<PubSubCounters>>>,
@@ -53,11 +53,11 @@ pub struct OpenMirror {
 
 impl Config {
     /// None if the mirror is disabled or Redis is not configured.
-    pub fn mirror_redis(&self) -> anyhow::Result<Option<(Redis, MirrorNames)>> {
+    pub fn mirror_redis(&self) -> anyhow::Result<Option<(Redis, RedisMirrorNames)>> {
         let Some(RedisBackend { redis, .. }) = redis_backend(self)?.filter(|_| self.mirror.enabled) else {
             return Ok(None);
         };
-        let names = MirrorNames::new(redis.mode());
+        let names = RedisMirrorNames::new(redis.mode());
         Ok(Some((redis, names)))
     }
 
@@ -65,37 +65,37 @@ impl Config {
         self.redis.url.as_str().is_some() && self.mirror.enabled
     }
 
-    fn mirror_settings(&self) -> MirrorSettings {
+    fn mirror_settings(&self) -> RedisMirrorSettings {
         let (tracker, mirror) = (&self.tracker, &self.mirror);
         // By default the tracker expires a peer first.
         let slack = if mirror.reap_after_s == 0 { REAP_SLACK } else { Seconds(0) };
         let peer_grace = Seconds(tracker.peer_grace_s) + slack;
         let usual = Seconds(tracker.announce_interval_s) + peer_grace;
-        MirrorSettings {
+        RedisMirrorSettings {
             reap_after: if mirror.reap_after_s == 0 { usual } else { Seconds(mirror.reap_after_s) },
             peer_grace,
             hit_and_run_active: self.hit_and_run_policy().active_min,
             inactive_keep: Seconds(mirror.inactive_keep_days.saturating_mul(DAY_S)),
-            ..MirrorSettings::default()
+            ..RedisMirrorSettings::default()
         }
     }
 }
 
-impl OpenMirror {
+impl OpenRedisMirror {
     /// None if the mirror is disabled. Sends nothing to Redis yet.
     pub fn open(
         config: &Config,
         node: &Node,
         journal: &Arc<dyn Journal>,
         resolver: &Resolver,
-    ) -> anyhow::Result<Option<OpenMirror>> {
+    ) -> anyhow::Result<Option<OpenRedisMirror>> {
         let Some((redis, names)) = config.mirror_redis()? else {
             return Ok(None);
         };
         let process = node.process().to_string();
         let turn: Arc<dyn LeaderLease> =
             Arc::new(Lease::new(redis.clone(), names.lease().to_owned(), process.clone(), LEASE_LENGTH));
-        let parts = MirrorParts {
+        let parts = RedisMirrorParts {
             redis: redis.clone(),
             names,
             journal: Arc::clone(journal),
@@ -103,10 +103,10 @@ impl OpenMirror {
             directory: Arc::new(resolver.clone()),
             clock: system_clock(),
         };
-        let mirror = Arc::new(Mirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
+        let mirror = Arc::new(RedisMirror::new(parts, config.mirror_settings(), format!("{process}.reaper")));
         let fast_sweep = Arc::new(watch::Sender::new(false));
         let view = resolver.resolving(Arc::clone(&mirror) as Arc<dyn View>);
-        Ok(Some(OpenMirror { mirror, view, redis, listening: Arc::default(), turn, fast_sweep }))
+        Ok(Some(OpenRedisMirror { mirror, view, redis, listening: Arc::default(), turn, fast_sweep }))
     }
 
     pub fn consumer(
@@ -230,7 +230,7 @@ pub fn add_request_counter(
 
 async fn publish_requests(
     redis: Redis,
-    names: MirrorNames,
+    names: RedisMirrorNames,
     tracker: Arc<Tracker>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -242,8 +242,10 @@ async fn publish_requests(
             () = tokio::time::sleep(PUBLISH_INTERVAL) => false,
         };
         let now = RequestCounts::of(&tracker);
-        publish(&redis, names.global(MirrorKey::StatsScrapes), now.scrapes, &mut published.scrapes).await;
-        publish(&redis, names.global(MirrorKey::StatsRequests), now.requests, &mut published.requests).await;
+        publish(&redis, names.global(RedisMirrorKey::StatsScrapes), now.scrapes, &mut published.scrapes)
+            .await;
+        publish(&redis, names.global(RedisMirrorKey::StatsRequests), now.requests, &mut published.requests)
+            .await;
         if is_stopped {
             return;
         }

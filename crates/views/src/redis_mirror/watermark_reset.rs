@@ -11,11 +11,11 @@ use journal::{Batch, EntryId, Lane};
 use keyspace::{read_reply, scripts};
 use redis::Pipeline;
 
-use super::Mirror;
+use super::RedisMirror;
 use super::fold::Folded;
 use crate::error::ViewsError;
 
-impl Mirror {
+impl RedisMirror {
     /// Resets the watermarks of these torrents that are greater than the journal's last id. Returns whether there were
     /// any: then the batch must be applied again. Called only if entries were skipped as repeated.
     pub(super) async fn reset_future_watermarks(
@@ -52,7 +52,7 @@ impl Mirror {
 
     async fn reset_watermark(&self, torrent: TorrentId, mark: &str) -> Result<bool, ViewsError> {
         let state_key = self.names().state(torrent);
-        let mut call = scripts::MIRROR_REPAIR.call(&[&state_key]);
+        let mut call = scripts::REDIS_MIRROR_REPAIR.call(&[&state_key]);
         call.arg(mark).arg(2).arg("HSET").arg(1).arg("w").arg(EntryId::ZERO.to_string());
         Ok(self.redis().query::<i64>(&call).await? > 0)
     }
