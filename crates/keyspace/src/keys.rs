@@ -12,8 +12,8 @@ pub mod redis_source;
 use domain::Passkey;
 
 use crate::error::RedisError;
+use crate::hash_slots::slot_of;
 use crate::settings::Mode;
-use crate::slots::slot_of;
 
 /// The configurable names.
 #[derive(Clone, Debug, PartialEq, Eq)]

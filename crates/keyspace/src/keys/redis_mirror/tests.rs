@@ -1,5 +1,5 @@
 use super::*;
-use crate::slots::slot_of;
+use crate::hash_slots::slot_of;
 
 const STATISTICS_AND_INDEXES: [RedisMirrorKey; 8] = [
     RedisMirrorKey::StatsLeechers,

@@ -16,17 +16,17 @@ enum Slot<T> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Slots<T> {
+pub(crate) struct Slab<T> {
     chunks: Vec<Vec<Slot<T>>>,
     free: u32,
     used: usize,
 }
 
-impl<T> Slots<T> {
+impl<T> Slab<T> {
     const CHUNK: usize = CHUNK_BYTES / size_of::<Slot<T>>();
 
     pub fn new() -> Self {
-        Slots { chunks: Vec::new(), free: NONE, used: 0 }
+        Slab { chunks: Vec::new(), free: NONE, used: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -78,14 +78,14 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T> std::ops::Index<u32> for Slots<T> {
+impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
     fn index(&self, number: u32) -> &T {
         self.get(number).expect("a used slot")
     }
 }
 
-impl<T> std::ops::IndexMut<u32> for Slots<T> {
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, number: u32) -> &mut T {
         match self.slot_mut(number) {
             Slot::Used(value) => value,
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn places_are_used_again() {
-        let mut slots = Slots::new();
+        let mut slots = Slab::new();
         let numbers: Vec<u32> = (0..20_000_u32).map(|value| slots.insert(value)).collect();
         assert!(numbers.iter().all(|number| slots[*number] == *number));
         assert_eq!(slots.remove(7), 7);
