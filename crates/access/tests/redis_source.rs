@@ -307,7 +307,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     store.allow_client(prefix, "Transmission 3").await.unwrap();
     store.forbid_client("-XX".parse().unwrap(), "").await.unwrap();
     let gate = Arc::new(Gate::default());
-    let follower = load(store.clone(), gate.clone()).await.unwrap().poll_every(Duration::from_millis(20));
+    let follower = load(store.clone(), gate.clone()).await.unwrap();
     let (copier, queue) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     let (_end, ended) = oneshot::channel::<()>();
