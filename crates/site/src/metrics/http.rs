@@ -127,12 +127,12 @@ impl Source for Callers {
             .with(&[("by", "user")], self.by_user.refused())
             .with(&[("by", "wrong_key")], self.wrong_keys.refused());
         page.counter(
-            "rollcall_site_callers_forgotten_total",
-            "Rate limit entries evicted to make room, by limit.",
+            "rollcall_site_callers_displaced_total",
+            "Busy callers displaced from a full table of rate limits, by limit; they get their burst once more.",
         )
-        .with(&[("by", "key")], self.by_key.evicted())
-        .with(&[("by", "address")], self.by_address.evicted())
-        .with(&[("by", "user")], self.by_user.evicted())
-        .with(&[("by", "wrong_key")], self.wrong_keys.evicted());
+        .with(&[("by", "key")], self.by_key.displaced())
+        .with(&[("by", "address")], self.by_address.displaced())
+        .with(&[("by", "user")], self.by_user.displaced())
+        .with(&[("by", "wrong_key")], self.wrong_keys.displaced());
     }
 }

@@ -22,7 +22,7 @@ use site::metrics::{
     Source,
 };
 use site::ranking::Rankings;
-use site::rate_limit::RateLimit;
+use site::rate_limit::CallerRateLimit;
 use testkit::RedisServer;
 use tracker::http::tls::Certificate;
 use tracker::settings::TlsFiles;
@@ -96,10 +96,10 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
         &CertificateMetrics(vec![("site", a_certificate(server.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
-            by_key: RateLimit::new(1),
-            by_address: RateLimit::new(1),
-            by_user: RateLimit::new(1),
-            wrong_keys: RateLimit::per_minute(1),
+            by_key: CallerRateLimit::per_s(1),
+            by_address: CallerRateLimit::per_s(1),
+            by_user: CallerRateLimit::per_s(1),
+            wrong_keys: CallerRateLimit::per_minute(1),
         },
         &Sessions::on(&store),
         &Rankings::new(site::ranking::RankingSource::of(Arc::default(), None, None)),
