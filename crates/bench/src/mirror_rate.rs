@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
-use journal::{Arrival, JournalError, LeaderLease, RedisJournal};
+use journal::{DeliveredEntry, JournalError, LeaderLease, RedisJournal};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisError, RedisMirrorNames, RedisSettings};
 use testkit::RedisServer;
 use views::redis_mirror::Directory;
@@ -149,9 +149,9 @@ fn commands_run(server: &RedisServer) -> u64 {
 }
 
 /// The writes that each entry needs at least.
-fn raw_piece(arrivals: &[Arrival]) -> Piece {
+fn raw_piece(arrivals: &[DeliveredEntry]) -> Piece {
     let mut piece = Piece::default();
-    for Arrival { entry, .. } in arrivals {
+    for DeliveredEntry { entry, .. } in arrivals {
         let (torrent, user) = (entry.torrent.map_or(0, TorrentId::get), entry.user.map_or(0, UserId::get));
         let at = entry.at.to_string();
         let peer = format!("raw:p:{torrent}:{}", entry.peer_id);

@@ -26,7 +26,7 @@
 //!
 //! # Layout
 //!
-//! - [`fold`]: from a batch of entries to steps per torrent
+//! - [`fold`]: from a batch of entries to those of each torrent
 //! - `torrents`: the first phase; `derived_keys`: the second
 //! - [`reap`]: expired peers; `stored_peer`, `last_announce`: what the state has of each peer
 //! - [`reconcile`]: the sweep
@@ -56,7 +56,6 @@ use journal::{Batch, Journal, LeaderLease, Rejected, View, ViewError};
 use keyspace::{Redis, RedisMirrorNames};
 
 use crate::error::ViewsError;
-use counters::Counting;
 use reap::Reaping;
 use reconcile::Round;
 
@@ -82,7 +81,7 @@ pub struct RedisMirrorParts {
 pub struct RedisMirror {
     parts: RedisMirrorParts,
     settings: RedisMirrorSettings,
-    counting: Counting,
+    counters: RedisMirrorCounters,
     /// Held while writing: batches and the sweep exclude each other.
     write_lock: tokio::sync::Mutex<()>,
     reaping: Reaping,
@@ -109,7 +108,7 @@ impl RedisMirror {
         RedisMirror {
             parts,
             settings,
-            counting: Counting::default(),
+            counters: RedisMirrorCounters::default(),
             write_lock: tokio::sync::Mutex::default(),
             reaping: Reaping::new(producer),
             round: tokio::sync::Mutex::default(),
@@ -117,8 +116,8 @@ impl RedisMirror {
     }
 
     /// Since the start of the process.
-    pub fn counters(&self) -> RedisMirrorCounters {
-        self.counting.read()
+    pub fn counters(&self) -> &RedisMirrorCounters {
+        &self.counters
     }
 
     /// Whether this process holds the lease.
@@ -164,7 +163,7 @@ impl View for RedisMirror {
             return Err(ViewError::Transient { reason });
         }
         self.write_derived(&state).await.map_err(transient)?;
-        self.counting.applied(&folded, &state);
+        self.counters.applied(&folded, &state);
         if let Some(last) = batch.arrivals.last() {
             self.record_applied(last.id.ms);
         }

@@ -96,7 +96,7 @@ impl RedisMirror {
         match read_reply::<u64>(reply) {
             // Affects one user or peer only.
             Err(error) if is_damage(&error) => {
-                self.counting.found_damaged_sets(1);
+                self.counters.found_damaged_sets(1);
                 Ok(0)
             }
             other => Ok(other?),

@@ -1,4 +1,4 @@
-//! From a batch of entries to steps per torrent. Pure.
+//! From a batch of entries to those of each torrent. Pure.
 //!
 //! Entries of a torrent stay in order. Entries of unknown torrents or users are skipped and counted, and so are entries
 //! too far ahead, which would keep a peer alive for too long.
@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
-use journal::{Arrival, EntryId, TrafficEntry};
+use journal::{DeliveredEntry, EntryId, TrafficEntry};
 
 use super::last_announce::LastAnnounce;
 use super::settings::{Directory, RedisMirrorSettings};
 
 /// Kind of an entry, as in `redis_mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// Started, or a regular announce.
     Announce,
     Completed,
@@ -23,36 +23,36 @@ pub enum Kind {
     Removal,
 }
 
-impl Kind {
-    fn of(entry: &TrafficEntry) -> Kind {
+impl EntryKind {
+    fn of(entry: &TrafficEntry) -> EntryKind {
         match (entry.cause, entry.event) {
-            (Cause::Timeout, _) => Kind::Timeout,
-            (Cause::Removal, _) => Kind::Removal,
-            (Cause::Announce, AnnounceEvent::Stopped) => Kind::Stopped,
-            (Cause::Announce, AnnounceEvent::Completed) => Kind::Completed,
-            (Cause::Announce, _) => Kind::Announce,
+            (Cause::Timeout, _) => EntryKind::Timeout,
+            (Cause::Removal, _) => EntryKind::Removal,
+            (Cause::Announce, AnnounceEvent::Stopped) => EntryKind::Stopped,
+            (Cause::Announce, AnnounceEvent::Completed) => EntryKind::Completed,
+            (Cause::Announce, _) => EntryKind::Announce,
         }
     }
 
     /// In the script.
     pub const fn letter(self) -> &'static str {
         match self {
-            Kind::Announce => "a",
-            Kind::Completed => "c",
-            Kind::Stopped => "s",
-            Kind::Timeout => "t",
-            Kind::Removal => "r",
+            EntryKind::Announce => "a",
+            EntryKind::Completed => "c",
+            EntryKind::Stopped => "s",
+            EntryKind::Timeout => "t",
+            EntryKind::Removal => "r",
         }
     }
 }
 
 /// One entry, as passed to the script.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct ScriptEntry {
     pub id: EntryId,
     pub peer: PeerId,
     pub user: UserId,
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// None if a stopped client did not report what is left.
     pub is_complete: Option<bool>,
     pub at: UnixTime,
@@ -78,14 +78,14 @@ pub struct Target {
 
 /// The entries of one torrent, in order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TorrentWork {
+pub struct TorrentEntries {
     pub target: Target,
-    pub steps: Vec<Step>,
+    pub entries: Vec<ScriptEntry>,
 }
 
 #[derive(Debug, Default)]
 pub struct Folded {
-    pub torrents: Vec<TorrentWork>,
+    pub torrents: Vec<TorrentEntries>,
     /// Entries of unknown torrents.
     pub unknown_torrent: u64,
     /// Entries of unknown users.
@@ -102,7 +102,7 @@ impl Folded {
 }
 
 pub fn fold(
-    arrivals: &[Arrival],
+    arrivals: &[DeliveredEntry],
     directory: &dyn Directory,
     settings: &RedisMirrorSettings,
     now: UnixTime,
@@ -126,14 +126,14 @@ pub fn fold(
             continue;
         }
         let position = *positions.entry(target.torrent).or_insert_with(|| {
-            folded.torrents.push(TorrentWork { target, steps: Vec::new() });
+            folded.torrents.push(TorrentEntries { target, entries: Vec::new() });
             folded.torrents.len() - 1
         });
-        let work = &mut folded.torrents[position];
-        if target.is_confirmed && !work.target.is_confirmed {
-            work.target = target;
+        let torrent = &mut folded.torrents[position];
+        if target.is_confirmed && !torrent.target.is_confirmed {
+            torrent.target = target;
         }
-        work.steps.push(step_of(arrival, (user, at), settings));
+        torrent.entries.push(script_entry(arrival, (user, at), settings));
     }
     folded
 }
@@ -159,18 +159,22 @@ fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
     plausible.unwrap_or(steady.min(wall))
 }
 
-fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &RedisMirrorSettings) -> Step {
+fn script_entry(
+    arrival: &DeliveredEntry,
+    (user, at): (UserId, UnixTime),
+    settings: &RedisMirrorSettings,
+) -> ScriptEntry {
     let entry = &arrival.entry;
-    let kind = Kind::of(entry);
+    let kind = EntryKind::of(entry);
     let since = match kind {
-        Kind::Timeout => at - entry.since_last.unwrap_or_default(),
+        EntryKind::Timeout => at - entry.since_last.unwrap_or_default(),
         _ => at,
     };
     let last_announce = match kind {
-        Kind::Announce | Kind::Completed => LastAnnounce::of(entry).to_text(),
-        Kind::Stopped | Kind::Timeout | Kind::Removal => String::new(),
+        EntryKind::Announce | EntryKind::Completed => LastAnnounce::of(entry).to_text(),
+        EntryKind::Stopped | EntryKind::Timeout | EntryKind::Removal => String::new(),
     };
-    Step {
+    ScriptEntry {
         id: arrival.id,
         peer: entry.peer_id,
         user,
@@ -186,8 +190,8 @@ fn step_of(arrival: &Arrival, (user, at): (UserId, UnixTime), settings: &RedisMi
 }
 
 /// Unknown for a stopped client that does not report `left`. Any other client that does not report it is a leecher.
-fn completeness(entry: &TrafficEntry, kind: Kind) -> Option<bool> {
-    let is_silent = kind == Kind::Stopped && entry.left.is_none();
+fn completeness(entry: &TrafficEntry, kind: EntryKind) -> Option<bool> {
+    let is_silent = kind == EntryKind::Stopped && entry.left.is_none();
     (!is_silent).then(|| entry.is_complete())
 }
 

@@ -9,11 +9,10 @@
 mod progress;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use domain::{InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
-use journal::backoff::Backoff;
+use domain::{Backoff, InfoHash, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{AppendToken, Fields, Lane};
 use keyspace::read_reply;
 use parking_lot::Mutex;
@@ -123,11 +122,11 @@ impl RedisMirror {
         }
         self.append(&overdue.entries).await.inspect_err(|_| self.reaping.clear(&overdue.peer_keys))?;
         let counter = match trigger {
-            ReapTrigger::Notification => &self.counting.reaped_by_message,
-            ReapTrigger::Sweep => &self.counting.reaped_by_sweep,
+            ReapTrigger::Notification => &self.counters.reaped_by_message,
+            ReapTrigger::Sweep => &self.counters.reaped_by_sweep,
         };
         let count = overdue.peer_keys.len() as u64;
-        counter.fetch_add(count, Ordering::Relaxed);
+        counter.add(count);
         Ok(count)
     }
 
@@ -180,7 +179,7 @@ impl RedisMirror {
         if peers.is_empty() {
             return;
         }
-        self.counting.timeouts_deferred(peers.len() as u64);
+        self.counters.timeouts_deferred(peers.len() as u64);
         let mut pipeline = Pipeline::new();
         for (torrent, peer) in peers {
             pipeline.cmd("SET").arg(self.names().peer_timeout(*torrent, peer)).arg("1");
@@ -201,7 +200,7 @@ impl RedisMirror {
             if self.parts.journal.append(Lane::Traffic, entries, &token).await.is_ok() {
                 return Ok(());
             }
-            tokio::time::sleep(backoff.pause()).await;
+            tokio::time::sleep(backoff.next_delay()).await;
         }
         Ok(self.parts.journal.append(Lane::Traffic, entries, &token).await?)
     }

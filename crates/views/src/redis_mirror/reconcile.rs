@@ -10,10 +10,10 @@
 //! Batches wait for one page of a torrent's users, never for a whole torrent.
 
 mod remove;
+mod scan;
 mod sets;
 mod state;
 mod torrent;
-mod walk;
 
 use keyspace::RedisMirrorKey;
 
@@ -21,23 +21,23 @@ use super::RedisMirror;
 use super::derived_keys::counts_error;
 use super::reap::ReapTrigger;
 use crate::error::ViewsError;
-use walk::{Walk, WithPeersWalk};
+use scan::{TorrentScan, WithPeersScan};
 
 /// Members of an index per command.
 const PAGE: usize = 5000;
 /// Attempts to sum an index while batches continue, before they have to wait.
 const SUMS_MAX: u32 = 2;
 
-/// Positions of both walks.
+/// Positions of both scans.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    all: Walk,
-    with_peers: WithPeersWalk,
+    all: TorrentScan,
+    with_peers: WithPeersScan,
 }
 
 /// Result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct SweepStep {
     /// Checked torrents.
     pub torrents: u64,
     /// Repaired differences.
@@ -49,9 +49,9 @@ pub struct Step {
 
 impl RedisMirror {
     /// Checks the next few torrents. Call it about once a second; does nothing without the lease.
-    pub async fn reconcile_step(&self) -> Result<Step, ViewsError> {
+    pub async fn reconcile_step(&self) -> Result<SweepStep, ViewsError> {
         let mut round = self.round.lock().await;
-        let mut step = Step::default();
+        let mut step = SweepStep::default();
         let torrents_max = self.settings.reconcile_torrents.max(1);
         for torrent in self.next_with_peers(&mut round.with_peers, torrents_max).await? {
             let overdue = self.overdue_of(torrent).await?;
@@ -68,15 +68,15 @@ impl RedisMirror {
             step.repaired += checked.repaired;
             step.reaped += self.reap(&checked.overdue, ReapTrigger::Sweep).await?;
         }
-        self.counting.checked(step.torrents, step.repaired);
+        self.counters.checked(step.torrents, step.repaired);
         Ok(step)
     }
 
-    async fn finish_round(&self, step: &mut Step) -> Result<(), ViewsError> {
+    async fn finish_round(&self, step: &mut SweepStep) -> Result<(), ViewsError> {
         step.repaired += self.check_sums().await?;
         step.is_round_complete = true;
         let now = self.parts.clock.steady();
-        self.counting.finished_round(now);
+        self.counters.finished_round(now);
         tracing::debug!(torrents = step.torrents, "mirror sweep: round complete");
         Ok(())
     }

@@ -10,7 +10,7 @@ use keyspace::{RedisError, read_reply, scripts};
 use redis::{Cmd, Pipeline};
 
 use super::RedisMirror;
-use super::fold::{Step, Target, TorrentWork};
+use super::fold::{ScriptEntry, Target, TorrentEntries};
 use crate::error::ViewsError;
 
 /// Entries per call: bounded by Lua's `unpack` and by the time that a script blocks Redis.
@@ -50,14 +50,14 @@ type Reply = (Vec<u64>, u64, Vec<u64>, Vec<String>);
 impl RedisMirror {
     pub(super) async fn apply_to_torrents(
         &self,
-        torrents: &[TorrentWork],
+        torrents: &[TorrentEntries],
     ) -> Result<ChangedState, ViewsError> {
         let mut state = ChangedState::default();
-        let longest = torrents.iter().map(|work| work.steps.len()).max().unwrap_or(0);
+        let longest = torrents.iter().map(|torrent| torrent.entries.len()).max().unwrap_or(0);
         for round in 0..longest.div_ceil(CALL_ENTRIES_MAX) {
-            let parts: Vec<(&TorrentWork, &[Step])> = torrents
+            let parts: Vec<(&TorrentEntries, &[ScriptEntry])> = torrents
                 .iter()
-                .filter_map(|work| Some((work, work.steps.chunks(CALL_ENTRIES_MAX).nth(round)?)))
+                .filter_map(|torrent| Some((torrent, torrent.entries.chunks(CALL_ENTRIES_MAX).nth(round)?)))
                 .collect();
             for parts in parts.chunks(CALLS_AT_ONCE_MAX) {
                 self.call(parts, &mut state).await?;
@@ -68,27 +68,27 @@ impl RedisMirror {
 
     async fn call(
         &self,
-        parts: &[(&TorrentWork, &[Step])],
+        parts: &[(&TorrentEntries, &[ScriptEntry])],
         state: &mut ChangedState,
     ) -> Result<(), ViewsError> {
         let mut pipeline = Pipeline::new();
         let mut peers_of = Vec::with_capacity(parts.len());
-        for (work, steps) in parts {
-            let (call, peers) = self.call_of(&work.target, steps);
+        for (torrent, entries) in parts {
+            let (call, peers) = self.call_of(&torrent.target, entries);
             pipeline.add_command(call);
             peers_of.push(peers);
         }
         let replies = self.redis().pipeline(&pipeline).await;
         let (mut failed, mut renamed) = (None, Vec::new());
-        for (((work, steps), peers), reply) in parts.iter().zip(peers_of).zip(replies) {
-            match read_reply::<Reply>(reply).map(|reply| state.parse(work.target.torrent, &peers, reply)) {
+        for (((torrent, entries), peers), reply) in parts.iter().zip(peers_of).zip(replies) {
+            match read_reply::<Reply>(reply).map(|reply| state.parse(torrent.target.torrent, &peers, reply)) {
                 Ok(ParsedReply::Applied) => {}
-                Ok(ParsedReply::KnownAs(known)) => renamed.push((&work.target, *steps, known)),
+                Ok(ParsedReply::KnownAs(known)) => renamed.push((&torrent.target, *entries, known)),
                 Ok(ParsedReply::Malformed) => {
-                    state.record_damage(work.target.torrent, steps, &"malformed reply")
+                    state.record_damage(torrent.target.torrent, entries, &"malformed reply")
                 }
                 Err(error) if is_damage(&error) => {
-                    state.record_damage(work.target.torrent, steps, &error);
+                    state.record_damage(torrent.target.torrent, entries, &error);
                 }
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -96,8 +96,8 @@ impl RedisMirror {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        for (target, steps, known) in renamed {
-            self.call_renamed(target, steps, known, state).await?;
+        for (target, entries, known) in renamed {
+            self.call_renamed(target, entries, known, state).await?;
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl RedisMirror {
     async fn call_renamed(
         &self,
         target: &Target,
-        steps: &[Step],
+        entries: &[ScriptEntry],
         known: InfoHash,
         state: &mut ChangedState,
     ) -> Result<(), ViewsError> {
@@ -119,13 +119,13 @@ impl RedisMirror {
             }
             false => Target { info_hash: known, ..*target },
         };
-        let (call, peers) = self.call_of(&target, steps);
+        let (call, peers) = self.call_of(&target, entries);
         match self.redis().query::<Reply>(&call).await.map(|reply| state.parse(torrent, &peers, reply)) {
             Ok(ParsedReply::Applied) => {}
             Ok(ParsedReply::KnownAs(_) | ParsedReply::Malformed) => {
-                state.record_damage(torrent, steps, &"malformed reply")
+                state.record_damage(torrent, entries, &"malformed reply")
             }
-            Err(error) if is_damage(&error) => state.record_damage(torrent, steps, &error),
+            Err(error) if is_damage(&error) => state.record_damage(torrent, entries, &error),
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -148,14 +148,14 @@ impl RedisMirror {
         Ok(())
     }
 
-    fn call_of(&self, target: &Target, steps: &[Step]) -> (Cmd, Vec<PeerId>) {
+    fn call_of(&self, target: &Target, entries: &[ScriptEntry]) -> (Cmd, Vec<PeerId>) {
         let (names, settings) = (self.names(), &self.settings);
         let Target { torrent, info_hash, is_confirmed } = *target;
         let mut numbers: HashMap<PeerId, usize> = HashMap::new();
         let mut peers = Vec::new();
-        for step in steps {
-            numbers.entry(step.peer).or_insert_with(|| {
-                peers.push(step.peer);
+        for entry in entries {
+            numbers.entry(entry.peer).or_insert_with(|| {
+                peers.push(entry.peer);
                 peers.len()
             });
         }
@@ -176,16 +176,16 @@ impl RedisMirror {
         for peer in &peers {
             call.arg(peer.to_string());
         }
-        for step in steps {
-            let completeness = match step.is_complete {
+        for entry in entries {
+            let completeness = match entry.is_complete {
                 Some(true) => "1",
                 Some(false) => "0",
                 None => "-",
             };
-            call.arg(step.id.ms).arg(step.id.seq).arg(numbers[&step.peer]).arg(step.user.get());
-            call.arg(step.kind.letter()).arg(completeness).arg(step.at.0).arg(step.since.0);
-            call.arg(step.reap_after.0).arg(step.speed_up.to_string()).arg(step.speed_down.to_string());
-            call.arg(&step.last_announce);
+            call.arg(entry.id.ms).arg(entry.id.seq).arg(numbers[&entry.peer]).arg(entry.user.get());
+            call.arg(entry.kind.letter()).arg(completeness).arg(entry.at.0).arg(entry.since.0);
+            call.arg(entry.reap_after.0).arg(entry.speed_up.to_string()).arg(entry.speed_down.to_string());
+            call.arg(&entry.last_announce);
         }
         (call, peers)
     }
@@ -211,8 +211,8 @@ enum ParsedReply {
 }
 
 impl ChangedState {
-    fn record_damage(&mut self, torrent: TorrentId, steps: &[Step], reason: &dyn std::fmt::Display) {
-        self.damaged += steps.len() as u64;
+    fn record_damage(&mut self, torrent: TorrentId, entries: &[ScriptEntry], reason: &dyn std::fmt::Display) {
+        self.damaged += entries.len() as u64;
         tracing::warn!(
             %torrent, %reason,
             "cannot apply entries: a key of this torrent is damaged; rename or remove it"

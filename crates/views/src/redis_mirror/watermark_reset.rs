@@ -43,7 +43,7 @@ impl RedisMirror {
         }
         if reset > 0 {
             tracing::warn!(torrents = reset, %newest, "ids of the journal went back; watermarks reset");
-            self.counting.watermarks_reset(reset);
+            self.counters.watermarks_reset(reset);
             // The progress in the other journal does not apply to this one.
             self.reaping.applied_ms.store(0, Ordering::Relaxed);
         }

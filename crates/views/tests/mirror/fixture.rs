@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::{AnnounceEvent, Cause, InfoHash, Passkey, PeerId, Seconds, TorrentId, UnixTime, UserId};
 use journal::{
-    Arrival, Batch, EntryId, Fields, Journal, JournalError, Lane, LeaderLease, RedisJournal, TrafficEntry,
-    View, ViewError,
+    Batch, DeliveredEntry, EntryId, Fields, Journal, JournalError, Lane, LeaderLease, RedisJournal,
+    TrafficEntry, View, ViewError,
 };
 use keyspace::{BaseNames, KeyNames, Redis, RedisMirrorNames, RedisSettings, read_reply};
 use redis::Pipeline;
@@ -291,17 +291,17 @@ impl Fixture {
         self.try_apply(&self.arrivals(announces)).await.unwrap();
     }
 
-    pub fn arrivals(&self, announces: &[Announce]) -> Vec<Arrival> {
+    pub fn arrivals(&self, announces: &[Announce]) -> Vec<DeliveredEntry> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let arrival = |announce: &Announce| {
             let id = EntryId { ms: 1000, seq: NEXT.fetch_add(1, Ordering::SeqCst).into() };
             let entry = TrafficEntry::parse(&announce.fields(self.start)).unwrap();
-            Arrival { id, origin: id, entry }
+            DeliveredEntry { id, origin: id, entry }
         };
         announces.iter().map(arrival).collect()
     }
 
-    pub async fn try_apply(&self, arrivals: &[Arrival]) -> Result<(), ViewError> {
+    pub async fn try_apply(&self, arrivals: &[DeliveredEntry]) -> Result<(), ViewError> {
         apply_to(&self.mirror, arrivals).await
     }
 
@@ -311,7 +311,7 @@ impl Fixture {
     }
 }
 
-pub async fn apply_to(mirror: &RedisMirror, arrivals: &[Arrival]) -> Result<(), ViewError> {
+pub async fn apply_to(mirror: &RedisMirror, arrivals: &[DeliveredEntry]) -> Result<(), ViewError> {
     let batch = Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals };
     mirror.apply(&batch).await.map(drop)
 }

@@ -101,7 +101,7 @@ async fn m8_removal_by_the_site_is_no_hit_and_run_and_removes_the_torrent_from_a
         site.apply(&[leeches(3, 2, 5).is_removed()]).await.unwrap();
         assert_eq!(site.fixture.value_of("t:u:3:hnr").await, [""; 0], "a disabled user");
         site.sweep().await;
-        assert_eq!(site.mirror.counters().removed_torrents, 1);
+        assert_eq!(site.mirror.counters().removed_torrents.get(), 1);
         assert_eq!(site.fixture.value_of("t:u:1:incomplete").await, ["2"]);
         assert_eq!(site.fixture.value_of("t:u:2:complete").await, [""; 0]);
         assert_eq!(site.fixture.value_of("t:i:leechers").await, ["2=1"]);

@@ -36,7 +36,7 @@ impl RedisMirror {
             return Ok(());
         }
         self.remove_from_indexes(torrent).await?;
-        self.counting.removed(1);
+        self.counters.removed(1);
         tracing::info!(%torrent, "torrent was removed by the site; its keys are deleted");
         Ok(())
     }

@@ -89,7 +89,7 @@ impl RedisMirror {
         for ((key, is_wanted), reply) in wanted.iter().zip(self.redis().pipeline(&pipeline).await) {
             let is_member = match read_reply::<bool>(reply) {
                 Err(error) if is_damage(&error) => {
-                    self.counting.found_damaged_sets(1);
+                    self.counters.found_damaged_sets(1);
                     continue;
                 }
                 found => found?,
