@@ -1,4 +1,4 @@
-//! The mirror, on a single server and on a cluster.
+//! The Redis mirror, on a single server and on a cluster.
 
 mod fixture;
 mod histories;
