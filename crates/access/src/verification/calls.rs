@@ -144,3 +144,60 @@ impl CallScheduler {
         if is_overdue { self.queue.pop_front().map(|(passkey, _)| passkey) } else { None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use domain::{Seconds, UserId};
+
+    use super::super::OnVerifyFailure;
+    use super::*;
+
+    fn passkey() -> Passkey {
+        "0123456789abcdef".parse().expect("16 digits")
+    }
+
+    fn scheduler() -> CallScheduler {
+        CallScheduler::new(&VerificationSettings {
+            calls_per_s: 100,
+            calls_at_once_max: 1000,
+            failures_max: 2,
+            pause: Duration::from_secs(10),
+            valid_for: Seconds(300),
+            invalid_for: Seconds(10),
+            entries_max: 100,
+            call_timeout: Duration::from_secs(2),
+            on_failure: OnVerifyFailure::Refuse,
+            feed_every: Duration::from_secs(1),
+            external_id_min: UserId::new(1).expect("not zero"),
+        })
+    }
+
+    #[test]
+    fn w4_calls_per_second_are_limited_and_one_address_gets_a_tenth_of_them() {
+        let (mut calls, counters) = (scheduler(), VerificationCounters::default());
+        let mut made = |from: u8, ms| {
+            let (from, now) = (Ipv4Addr::new(10, 0, 0, from).into(), Duration::from_millis(ms));
+            (0..50).filter(|_| calls.request(passkey(), from, now, &counters) == Permit::Call).count()
+        };
+        assert_eq!((made(1, 0), made(1, 0), made(2, 0)), (10, 0, 10));
+        assert_eq!((made(1, 100), made(1, 5000)), (1, 10));
+        let others: usize = (3..=20).map(|from| made(from, 5000)).sum();
+        assert_eq!(others, 90);
+        assert!(counters.calls_over_rate.get() > 0 && counters.calls_over_address_budget.get() > 0);
+    }
+
+    #[test]
+    fn w5_one_probe_at_a_time_with_the_passkey_of_the_last_failure() {
+        let mut calls = scheduler();
+        let at = Duration::from_secs;
+        assert!(!calls.on_failure(at(1), passkey(), false) && calls.on_failure(at(2), passkey(), false));
+        assert_eq!(calls.begin_probe(at(11)), None);
+        assert_eq!(calls.begin_probe(at(12)), Some(passkey()));
+        assert_eq!(calls.begin_probe(at(12)), None);
+        assert!(!calls.on_failure(at(13), passkey(), true), "it was open before");
+        assert_eq!((calls.begin_probe(at(22)), calls.begin_probe(at(23))), (None, Some(passkey())));
+        assert!(calls.on_answer() && !calls.is_suspended());
+    }
+}
