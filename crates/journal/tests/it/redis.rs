@@ -7,6 +7,8 @@ use journal::{Journal, RedisJournal};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use testkit::RedisServer;
 
+use crate::conformance;
+
 /// Unique names on a server that all tests share.
 struct Names(BaseNames);
 

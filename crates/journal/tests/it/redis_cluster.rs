@@ -8,6 +8,8 @@ use journal::{EntryId, Journal, Lane, RedisJournal, StartAt};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings, slot_of};
 use testkit::{RedisCluster, RedisServer};
 
+use crate::conformance;
+
 /// Unique names, and so a slot of its own, on a cluster that all tests share.
 struct Names(BaseNames);
 
