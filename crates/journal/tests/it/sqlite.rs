@@ -7,6 +7,8 @@ use domain::clock::SystemClock;
 use journal::{Journal, SqliteJournal};
 use tempfile::TempDir;
 
+use crate::conformance;
+
 /// A file in a folder of its own.
 struct File {
     folder: TempDir,
