@@ -127,7 +127,7 @@ impl Source for Callers {
             .with(&[("by", "user")], self.by_user.refused())
             .with(&[("by", "wrong_key")], self.wrong_keys.refused());
         page.counter(
-            "rollcall_site_callers_displaced_total",
+            "rollcall_site_rate_limit_evictions_total",
             "Busy callers displaced from a full table of rate limits, by limit; they get their burst once more.",
         )
         .with(&[("by", "key")], self.by_key.displaced())
