@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bench::websocket_clients::friends;
+use bench::friends;
 use serde_json::json;
 use testkit::Proxy;
 
