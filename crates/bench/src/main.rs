@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bench::report::with_figures;
+use bench::table::BENCHMARKS;
 use bench::{Options, Sizes, baseline, process};
 use clap::{Args, Parser, Subcommand};
 
@@ -61,8 +62,7 @@ struct BenchArgs {
     /// HTTP requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
-    /// Run only benchmarks whose name contains this; an unknown name lists all
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = only_help())]
     only: Option<String>,
     /// The server's binary; the one beside this program by default
     #[arg(long, value_name = "FILE")]
@@ -114,6 +114,11 @@ fn main() -> anyhow::Result<()> {
             Ok(baseline::websocket::serve(args.listen, Duration::from_secs(args.lifetime_s))?)
         }
     }
+}
+
+fn only_help() -> String {
+    let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    format!("Run only benchmarks whose name contains this: {}", names.join(", "))
 }
 
 fn run_bench(args: BenchArgs) -> anyhow::Result<()> {

@@ -200,7 +200,8 @@ pub fn random_pause(random: &mut Rng, per_s: f64) -> Duration {
     Duration::from_secs_f64(-random.f64().max(1e-9).ln() / per_s)
 }
 
-/// A command that declares a status.
+/// A command that declares a status, with a text unless it is empty.
 pub fn status_command(id: u32, status: &str, text: &str) -> String {
-    format!(r#"{{"id":{id},"rpc":{{"method":"status.set","data":{{"status":"{status}","text":"{text}"}}}}}}"#)
+    let text = if text.is_empty() { String::new() } else { format!(r#","text":"{text}""#) };
+    format!(r#"{{"id":{id},"rpc":{{"method":"status.set","data":{{"status":"{status}"{text}}}}}}}"#)
 }
