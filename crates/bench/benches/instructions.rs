@@ -6,24 +6,12 @@
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
-use bench::load::http_requests::HttpRequests;
-use bench::population::{Population, Shape};
-use bench::schedule::ScheduledAnnounce;
-use bench::swarm_cost::announce_of;
-use domain::{AnnounceEvent, RateCeiling, Seconds, UnixTime};
+use bench::load::{RULES, START as NOW, announce_of};
+use domain::{AnnounceEvent, Seconds};
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use swarm::{Announce, PeerLists, Rules, SwarmCounts, Swarms};
+use simulate::load::{HttpRequests, Peers, ScheduledAnnounce, Shape};
+use swarm::{Announce, PeerLists, SwarmCounts, Swarms};
 use wire::http::{AnnounceQuery, AnnounceReply, parse_target};
-
-const NOW: UnixTime = UnixTime(1_800_000_000);
-const RULES: Rules = Rules {
-    silence_max: Seconds(2_400),
-    min_interval: Seconds(0),
-    clients_per_user_max: 5,
-    ceiling: RateCeiling::DEFAULT,
-    peer_ids_per_hour_max: 30,
-    credit_upload_without_leechers: true,
-};
 
 /// One swarm that every peer has joined, and the next heartbeat of one of them.
 struct Fixture {
@@ -39,29 +27,23 @@ fn scheduled(peer: u32, uploaded: u64, event: AnnounceEvent) -> ScheduledAnnounc
 }
 
 fn scene(peers: u32) -> Fixture {
-    let population = Population::new(Shape { torrents: 1, peers });
+    let all = Peers::new(Shape { torrents: 1, peers });
     let swarms = Swarms::new(NOW, 1, domain::RunId(1));
     let mut lists = PeerLists { v4: Vec::with_capacity(4096), v6: Vec::with_capacity(4096) };
     for peer in 0..peers {
-        let started = announce_of(&population, scheduled(peer, 1_000_000_000, AnnounceEvent::Started), NOW);
+        let started = announce_of(&all, scheduled(peer, 1_000_000_000, AnnounceEvent::Started), NOW);
         swarms.announce(&started, &RULES, &mut lists).expect("each user has one client");
     }
     // A leecher: it is given seeders and leechers alike, so as many peers as there are.
-    let leecher = (0..peers).find(|peer| population.peer(*peer).left > 0).expect("a third are leechers");
+    let leecher = (0..peers).find(|peer| all.get(*peer).announce.left > 0).expect("a third are leechers");
     let next = scheduled(leecher, 1_000_016_384, AnnounceEvent::None);
-    let heartbeat = announce_of(&population, next, NOW + Seconds(1_800));
-    Fixture {
-        swarms,
-        heartbeat,
-        lists,
-        target: target_of(&population, next),
-        reply: Vec::with_capacity(4096),
-    }
+    let heartbeat = announce_of(&all, next, NOW + Seconds(1_800));
+    Fixture { swarms, heartbeat, lists, target: target_of(&all, next), reply: Vec::with_capacity(4096) }
 }
 
-fn target_of(population: &Population, scheduled: ScheduledAnnounce) -> Vec<u8> {
+fn target_of(all: &Peers, scheduled: ScheduledAnnounce) -> Vec<u8> {
     let mut request = Vec::new();
-    HttpRequests::new(population, "127.0.0.1:6969").write(scheduled, &mut request);
+    HttpRequests::new(all, "127.0.0.1:6969").write(scheduled, &mut request);
     request.split(|byte| *byte == b' ').nth(1).expect("GET, target, version").to_vec()
 }
 
