@@ -137,13 +137,13 @@ impl Rooms {
     }
 
     /// Flushes rooms at the end of each window, until stopped.
-    pub(crate) async fn run(&self, window: impl Fn() -> Duration, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(&self, window: Duration, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
                 () = self.some_due.notified() => {}
                 _ = stop.wait_for(|stop| *stop) => return,
             }
-            tokio::time::sleep(window()).await;
+            tokio::time::sleep(window).await;
             self.flush();
         }
     }

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use domain::{UnixTime, UserId};
 use presence::{Platform, Status, View};
 
-use super::Hub;
+use super::admin::Admin;
 use crate::recent_events::RecentEvent;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct OnlinePage {
     pub next: Option<UserId>,
 }
 
-impl Hub {
+impl Admin {
     /// Online users of this gateway, by id.
     pub fn online_page(&self, asked: &OnlineFilter, limit: usize) -> OnlinePage {
         let mut chosen = self.choose_online(asked, limit.saturating_add(1));
@@ -51,7 +51,7 @@ impl Hub {
         chosen.truncate(limit);
         let next = chosen.last().copied().filter(|_| is_more);
         let read = |user: UserId| {
-            let shard = self.shard(user);
+            let shard = self.users.shard(user);
             // Skips users that went offline meanwhile.
             let is_still = shard.roster.is_listed(user) && shard.fits(user, asked);
             is_still.then(|| OnlineUser {
@@ -70,7 +70,7 @@ impl Hub {
     /// The lowest numbers that fit, of all shards.
     fn choose_online(&self, asked: &OnlineFilter, count: usize) -> Vec<UserId> {
         let mut lowest: BinaryHeap<UserId> = BinaryHeap::new();
-        for shard in self.shards() {
+        for shard in self.users.shards() {
             let shard = shard.lock();
             for user in shard.roster.listed_after(asked.after) {
                 let is_beyond = lowest.len() >= count && lowest.peek().is_some_and(|highest| user > *highest);
@@ -90,7 +90,7 @@ impl Hub {
 
     /// Of this gateway, newest first.
     pub fn recent_events(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
-        self.context.recent_events.newest(limit, with_hidden)
+        self.users.context.recent_events.newest(limit, with_hidden)
     }
 }
 

@@ -1,0 +1,4 @@
+//! The gateway from its public interface.
+
+mod hub;
+mod outbox;
