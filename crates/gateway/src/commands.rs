@@ -32,7 +32,7 @@ use crate::hub::users::Users;
 use crate::hub::{CommandError, ConnRef};
 use crate::outbox::FeedUser;
 use crate::rooms::{RoomName, is_room};
-use crate::typing::{Admission, TYPING_RECIPIENTS_MAX, Target, TypingStarted};
+use crate::typing::{Admission, Target, TypingStarted};
 use crate::watch::WatchRequests;
 use arguments::{
     AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
@@ -225,14 +225,8 @@ impl Commands {
         if !may {
             return done();
         }
-        let recipients = match &target {
-            Target::User(other) => self.users.connections_of(*other),
-            Target::Room(name) => self
-                .users
-                .rooms
-                .recipients_for(name, conn.user, TYPING_RECIPIENTS_MAX)
-                .ok_or(CommandError::LimitExceeded)?,
-        };
+        let recipients =
+            self.users.typing_recipients(conn.user, &target).ok_or(CommandError::LimitExceeded)?;
         let (now, lasts) = (self.users.now(), self.users.settings.limits.typing);
         match self.users.typing.admit(conn.user, &target, now, lasts) {
             Admission::TooSoon => return done(),

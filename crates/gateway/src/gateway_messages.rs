@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, mpsc};
 use crate::counters::GatewayCounters;
 use crate::hub::users::Users;
 use crate::rooms::remote_member::RoomMessage;
-use crate::typing::{Admission, TYPING_RECIPIENTS_MAX, Target, TypingStarted};
+use crate::typing::{Admission, Target, TypingStarted};
 
 const WAITING_MAX: usize = 10_000;
 /// Messages that are sent together.
@@ -158,12 +158,7 @@ fn receive_typing(users: &Users, from: UserId, target: Target, on: bool) {
     if !on {
         return users.typing.end(from, &target, now);
     }
-    let recipients = match &target {
-        Target::User(to) => users.connections_of(*to),
-        Target::Room(name) => {
-            users.rooms.recipients_for(name, from, TYPING_RECIPIENTS_MAX).unwrap_or_default()
-        }
-    };
+    let recipients = users.typing_recipients(from, &target).unwrap_or_default();
     let lasts = users.settings.limits.typing;
     if !recipients.is_empty() && users.typing.admit(from, &target, now, lasts) == Admission::PassOn {
         users.typing.begin(TypingStarted { from, target, now, lasts, nodes: None }, recipients);

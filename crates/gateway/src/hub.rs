@@ -58,7 +58,7 @@ pub use admin::{Admin, OnlineCount};
 pub use inspect::HubSizes;
 pub use lifecycle::{HubError, HubParts};
 pub use online_users::{OnlineFilter, OnlinePage, OnlineUser};
-pub use users::Users;
+pub use users::{IsDisabled, Users};
 
 /// Attempts to load a user for one heartbeat. Users stay in memory for a minute, so one is enough.
 const LOADS_MAX: usize = 3;

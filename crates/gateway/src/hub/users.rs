@@ -9,6 +9,9 @@
 //!   them.
 //! - During shutdown, closing a connection no longer marks its user offline: after the restart those users are
 //!   pending (P11).
+//! - A user that the tracker has disabled gets no connection and sends no heartbeat. The check is repeated under the
+//!   shard's lock, so a connection that was being made while its user was disabled is refused, or is there to be
+//!   closed. A user that the tracker does not know is not disabled: presence also serves users without an account.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,15 +24,17 @@ use presence::{CloseKind, ConnId, DeviceId, Input, Moment, Policy, SessionView, 
 
 use super::shard::{Shard, ShardContext};
 use super::{ConnRef, HubSettings, OnlineCount};
-use crate::accounts::IsDisabled;
 use crate::protocol::CloseCode;
 use crate::rooms::{Recipient, Rooms};
-use crate::typing::Typing;
+use crate::typing::{TYPING_RECIPIENTS_MAX, Target, Typing};
 
 /// Locks over which users are spread.
 pub(crate) const SHARDS: usize = 64;
 /// Connections per pass of the connection table under its lock.
 const PAGE: usize = 4_096;
+
+/// Whether the tracker knows a user and has disabled them. Called under locks: must answer from memory and not block.
+pub type IsDisabled = Arc<dyn Fn(UserId) -> bool + Send + Sync>;
 
 pub struct Users {
     pub(super) shards: Box<[Mutex<Shard>]>,
@@ -153,8 +158,15 @@ impl Users {
         }
     }
 
-    /// The user's connections, to notify.
-    pub(crate) fn connections_of(&self, user: UserId) -> Vec<Recipient> {
+    /// Connections to notify of typing; none if there are too many.
+    pub(crate) fn typing_recipients(&self, from: UserId, target: &Target) -> Option<Vec<Recipient>> {
+        match target {
+            Target::User(to) => Some(self.connections_of(*to)),
+            Target::Room(name) => self.rooms.recipients_for(name, from, TYPING_RECIPIENTS_MAX),
+        }
+    }
+
+    fn connections_of(&self, user: UserId) -> Vec<Recipient> {
         let shard = self.shard(user);
         let connections =
             shard.users.get(&user).map(|entry| entry.connections.as_slice()).unwrap_or_default();
