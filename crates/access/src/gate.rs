@@ -218,7 +218,7 @@ impl Gate {
             Some(_) if has_redis_key => Err(Denied::NotVerified),
             Some(PasskeyStatus::Invalid) | None => Err(Refusal::UnknownPasskey.into()),
             Some(PasskeyStatus::NotCached) => Err(Denied::NotVerified),
-            Some(PasskeyStatus::Suspended) => Err(Refusal::CannotCheck.into()),
+            Some(PasskeyStatus::CannotCheck) => Err(Refusal::CannotCheck.into()),
         }
     }
 

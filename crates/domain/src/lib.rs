@@ -4,6 +4,7 @@
 //!
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, with strict parsing
 //! - [`event`]: `TrafficEvent`, what a tracker records of an announce
+//! - [`hex`], [`percent`]: text encodings of bytes
 //! - [`rate`], [`risk`]: rate ceiling, and risk events
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
@@ -17,10 +18,11 @@ pub mod clock;
 mod counted;
 pub mod counter;
 pub mod event;
-mod hex;
+pub mod hex;
 pub mod histogram;
 pub mod ids;
 pub mod log_throttle;
+pub mod percent;
 pub mod rate;
 pub mod risk;
 pub mod time;

@@ -20,6 +20,7 @@ use domain::clock::{Clock, Stopwatch};
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};
+use net::Socket;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
@@ -27,7 +28,7 @@ use crate::counters::{GatewayCounters, UpgradeRefusal};
 use crate::hub::Hub;
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
-use crate::session::{Session, SessionShared, Socket};
+use crate::session::{Session, SessionShared};
 use crate::settings::GatewaySettings;
 use crate::token::Tokens;
 
@@ -35,8 +36,8 @@ mod handshake;
 mod permits;
 
 use handshake::Offered;
-pub(crate) use permits::ConnectionPermit;
-use permits::ConnectionPermits;
+pub(crate) use permits::SessionPermit;
+use permits::SessionPermits;
 
 /// Interval between two groups of connections closed during the drain.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -53,7 +54,7 @@ pub type Unwrap = fn(Upgraded) -> Option<(Socket, Vec<u8>)>;
 
 pub struct Acceptor {
     shared: Arc<SessionShared>,
-    permits: Arc<ConnectionPermits>,
+    permits: Arc<SessionPermits>,
     subprotocol_log: LogThrottle,
 }
 
@@ -76,7 +77,7 @@ pub struct AcceptorParts {
 impl Acceptor {
     pub fn new(settings: &GatewaySettings, parts: AcceptorParts) -> Acceptor {
         let AcceptorParts { hub, tokens, clock, counters } = parts;
-        let permits = Arc::new(ConnectionPermits::new(Arc::clone(&counters)));
+        let permits = Arc::new(SessionPermits::new(Arc::clone(&counters)));
         let shared = SessionShared {
             hub,
             tokens,
@@ -178,7 +179,7 @@ async fn run_session(
     unwrap: Unwrap,
     outbox: Arc<Outbox>,
     shared: Arc<SessionShared>,
-    permit: ConnectionPermit,
+    permit: SessionPermit,
 ) {
     // Boxed, so that this future stays small.
     let socket = Box::pin(tokio::time::timeout(shared.settings.connect_timeout, upgrade)).await;

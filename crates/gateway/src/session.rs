@@ -27,24 +27,23 @@ use tokio::time::{Instant, Sleep, sleep};
 use tracing::debug;
 use wire::websocket::Decoder;
 
-use crate::accept::ConnectionPermit;
+use crate::accept::SessionPermit;
 use crate::counters::{Ending, GatewayCounters};
 use crate::hub::{ConnRef, Hub};
 use crate::outbox::Outbox;
 use crate::protocol::CloseCode;
 use crate::settings::{ConnectionSettings, RoomAccess};
 use crate::token::Tokens;
+use net::Socket;
 
 mod command_handler;
 mod connect_data;
 mod rate_limit;
 mod read;
-mod socket;
 mod write;
 
 use command_handler::{CommandHandler, ConnectedClient};
 use rate_limit::CommandRateLimit;
-pub use socket::Socket;
 use write::Writing;
 
 /// Time limit of the closing handshake.
@@ -93,7 +92,7 @@ pub(crate) struct Session {
     /// After a protocol violation input is discarded.
     ignores_input: bool,
     /// Given back when the session ends.
-    _permit: ConnectionPermit,
+    _permit: SessionPermit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +128,7 @@ impl Session {
         (socket, mut beginning): (Socket, Vec<u8>),
         outbox: Arc<Outbox>,
         shared: Arc<SessionShared>,
-        permit: ConnectionPermit,
+        permit: SessionPermit,
     ) -> Session {
         if let Err(reason) = socket.keep_alive() {
             debug!(%reason, "cannot set TCP keepalive");

@@ -36,7 +36,7 @@ use domain::clock::{Clock, Stopwatch};
 use friends::PresenceEventKind;
 use friends::{EventFilter, FriendStore, FriendsError, PresenceEventId, RecordedEvent};
 use http::Uri;
-use outbound::{CallFailure, Client, ClientError, ClientSettings, Reply};
+use net::https_client::{CallFailure, Client, ClientError, ClientSettings, Reply};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};

@@ -33,15 +33,15 @@
 //! Handing over swarms: the new process restores them from snapshot and journal, as after any start. Handing over
 //! open connections: the old process answers the requests on them, then closes them.
 
-mod channel;
 mod offer;
 mod predecessor;
 
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use net::listen::ListeningSocket;
 use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::udp::ConnectionIds;
 
@@ -105,15 +105,12 @@ impl ServerSockets {
 impl InheritedState {
     /// Checks the type of a received socket and adds it.
     fn add(&mut self, kind: &str, socket: OwnedFd) -> std::io::Result<()> {
-        let socket = socket2::Socket::from(socket);
-        let is_listening = socket.is_listener()?;
-        let is_stream = socket.r#type()? == socket2::Type::STREAM;
-        match (kind, is_stream && is_listening) {
-            ("udp", false) if !is_stream => self.tracker.udp.push(socket.into()),
-            ("http", true) => self.tracker.http.push(socket.into()),
-            ("https", true) => self.tracker.https.push(socket.into()),
-            ("site", true) => self.site.push(socket.into()),
-            _ => return Err(std::io::Error::other(format!("not a socket for {kind}"))),
+        match kind {
+            "udp" => self.tracker.udp.push(UdpSocket::from_descriptor(socket)?),
+            "http" => self.tracker.http.push(TcpListener::from_descriptor(socket)?),
+            "https" => self.tracker.https.push(TcpListener::from_descriptor(socket)?),
+            "site" => self.site.push(TcpListener::from_descriptor(socket)?),
+            _ => return Err(std::io::Error::other(format!("unknown kind of socket: {kind}"))),
         }
         Ok(())
     }

@@ -15,7 +15,6 @@ use domain::UserId;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{HeaderMap, Method};
-use tracker::limits::network_of;
 
 use crate::problem::Problem;
 use crate::rate_limit::RateLimit;
@@ -60,7 +59,7 @@ impl Callers {
     }
 
     pub fn check_address(&self, ip: IpAddr, now_ms: u64) -> Result<(), Problem> {
-        let counted = self.by_address.check(&network_of(ip), now_ms);
+        let counted = self.by_address.check(&net::proxy::network_of(ip), now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "from this address"))
     }
 

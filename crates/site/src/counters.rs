@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use domain::Histogram;
+use domain::{Counter, Histogram};
+use net::Refused;
 use parking_lot::Mutex;
-use tracker::counters::{Counter, Refused};
 
 #[derive(Debug, Default)]
 pub struct SiteCounters {

@@ -18,11 +18,10 @@ mod source;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use domain::TorrentId;
 use domain::clock::Stopwatch;
+use domain::{Counter, TorrentId};
 use parking_lot::Mutex;
 use swarm::SwarmCounts;
-use tracker::counters::Counter;
 
 use crate::problem::Problem;
 pub use source::RankingSource;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use net::Refused;
 use tokio::sync::Semaphore;
-use tracker::counters::Refused;
 
 use crate::problem::Problem;
 

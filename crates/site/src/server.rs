@@ -17,25 +17,20 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use domain::LogThrottle;
-use domain::clock::{Clock, SystemClock};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::accept::{AcceptErrors, accept};
+use net::listen::{self, BindOptions};
+use net::{BindError, Certificate, ConnectionPermit, ConnectionPermits, TlsAcceptor, TlsError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{error, warn};
-use tracker::http::proxy;
-use tracker::http::tls::{Certificate, TlsError};
-use tracker::limits::Connections;
-use tracker::limits::connections::ConnectionPermit;
-use tracker::sockets;
 
 use crate::counters::SiteCounters;
 use crate::settings::SiteSettings;
@@ -48,8 +43,6 @@ use stream::{MonitoredStream, Traffic};
 /// Minimum buffer size of hyper.
 const HEAD_BYTES_MIN: usize = 8192;
 const HEADERS_MAX: usize = 100;
-/// Pause after a failed accept, such as at the limit of open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Interval of the check for changed certificate files.
 const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -57,8 +50,8 @@ const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The address is in use or not local.
-    #[error("cannot listen on {address} (site): {}", tracker::server::explain_bind(.reason))]
-    Bind { address: SocketAddr, reason: io::Error },
+    #[error(transparent)]
+    Bind(#[from] BindError),
     #[error("site.tls_cert_file, site.tls_key_file: {0}")]
     Tls(#[from] TlsError),
 }
@@ -85,36 +78,21 @@ struct Shared {
     app: Router,
     tls: Option<TlsAcceptor>,
     counters: Arc<SiteCounters>,
-    connections: Arc<Connections>,
+    permits: Arc<ConnectionPermits>,
     settings: Arc<SiteSettings>,
     stop: watch::Receiver<bool>,
-    accept_failures: Arc<LogThrottle>,
+    accept_errors: Arc<AcceptErrors>,
 }
 
-/// Binds all addresses or none. Inherited sockets in `handed` are used where their address is configured.
-pub fn listen(settings: &SiteSettings, mut handed: Vec<StdListener>) -> Result<Vec<StdListener>, SiteError> {
-    let mut listeners = Vec::new();
-    for address in &settings.addresses {
-        let address = *address;
-        let is_there = |listener: &mut StdListener| {
-            listener.local_addr().is_ok_and(|bound| {
-                bound.ip() == address.ip() && (address.port() == 0 || bound.port() == address.port())
-            })
-        };
-        let taken: Vec<StdListener> = handed.extract_if(.., is_there).collect();
-        if !taken.is_empty() {
-            listeners.extend(taken);
-            continue;
-        }
-        match sockets::listen_tcp(address, 1, false) {
-            Ok(bound) => listeners.extend(bound),
-            Err(reason) if sockets::is_missing_ipv6(address, &reason) && settings.addresses.len() > 1 => {
-                warn!(%address, "IPv6 is not available; the site does not listen on this address");
-            }
-            Err(reason) => return Err(SiteError::Bind { address, reason }),
-        }
-    }
-    Ok(listeners)
+/// Binds all addresses or none. Inherited sockets are used where their address is configured.
+pub fn listen(
+    settings: &SiteSettings,
+    mut inherited: Vec<StdListener>,
+) -> Result<Vec<StdListener>, BindError> {
+    let options = BindOptions { listener: "site", count: 1, share_ports: false };
+    let sockets = listen::open(&settings.addresses, &mut inherited, options)?;
+    listen::close_unused(inherited);
+    Ok(sockets.into_iter().flatten().collect())
 }
 
 impl UnboundSite {
@@ -142,14 +120,14 @@ impl UnboundSite {
             app,
             tls: self.certificate.as_ref().map(|certificate| certificate.acceptor()),
             counters,
-            connections: Arc::default(),
+            permits: Arc::default(),
             settings: Arc::new(settings),
             stop: stopped.clone(),
-            accept_failures: Arc::default(),
+            accept_errors: Arc::new(AcceptErrors::of("site")),
         };
         let mut accepting = JoinSet::new();
         for listener in listeners {
-            accepting.spawn(accept(listener, shared.clone()));
+            accepting.spawn(serve_listener(listener, shared.clone()));
         }
         if let Some(certificate) = &self.certificate {
             accepting.spawn(reload_certificates(Arc::clone(certificate), stopped));
@@ -194,7 +172,7 @@ async fn reload_certificates(certificate: Arc<Certificate>, mut stop: watch::Rec
     }
 }
 
-async fn accept(listener: StdListener, shared: Shared) {
+async fn serve_listener(listener: StdListener, shared: Shared) {
     let socket = match TcpListener::from_std(listener) {
         Ok(socket) => socket,
         Err(reason) => return error!(%reason, "cannot use a listener of the site"),
@@ -202,22 +180,12 @@ async fn accept(listener: StdListener, shared: Shared) {
     let mut open = JoinSet::new();
     let mut stop = shared.stop.clone();
     loop {
-        let accepted = tokio::select! {
+        let (stream, from) = tokio::select! {
             biased;
             _ = stop.wait_for(|stopped| *stopped) => break,
-            accepted = socket.accept() => accepted,
+            accepted = accept(&socket, &shared.accept_errors, &shared.counters.connections_refused) => accepted,
         };
-        match accepted {
-            Ok((stream, from)) => admit_connection(stream, proxy::unmapped(from), &shared, &mut open),
-            Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(reason) => {
-                shared.counters.connections_refused.count("accept_failed");
-                if let Some(left_out) = shared.accept_failures.admit(SystemClock.steady()) {
-                    warn!(%reason, failures = left_out + 1, "accept failed on the site's listener; logged once a minute");
-                }
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+        admit_connection(stream, from, &shared, &mut open);
         while open.try_join_next().is_some() {}
     }
     drop(socket);
@@ -227,12 +195,13 @@ async fn accept(listener: StdListener, shared: Shared) {
 /// Serves a new connection, or refuses it above the limits.
 fn admit_connection(stream: TcpStream, from: SocketAddr, shared: &Shared, open: &mut JoinSet<()>) {
     let limits = &shared.settings.limits;
-    // A trusted proxy forwards the connections of all clients.
-    let per_address_max = match proxy::is_trusted(from.ip(), &shared.settings.proxies) {
-        true => 0,
-        false => limits.connections_per_address_max,
-    };
-    match shared.connections.open(from.ip(), limits.connections_max, per_address_max) {
+    let permit = shared.permits.admit(
+        from.ip(),
+        &shared.settings.proxies,
+        limits.connections_max,
+        limits.connections_per_address_max,
+    );
+    match permit {
         Ok(permit) => {
             shared.counters.connections.increment();
             open.spawn(connection(stream, from, shared.clone(), permit));

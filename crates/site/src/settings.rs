@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use domain::Seconds;
-use tracker::settings::{ProxySettings, TlsFiles};
+use net::{ProxySettings, TlsFiles};
 
 #[derive(Clone, Debug)]
 pub struct SiteSettings {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use net::Certificate;
+use net::accept_gate::{ListenerState, Phase};
 use tracing::info;
 
-use crate::accept_gate::{ListenerState, Phase};
-use crate::http::tls::Certificate;
 use crate::pipeline::Tracker;
 
 /// A change of access takes effect within a second in total.

@@ -6,17 +6,11 @@
 //! - `request`: one request head → the bytes of its reply
 //! - `request_line`: the first line of a head, which may hold raw bytes
 //! - `response`: status lines and headers
-//! - [`proxy`]: the client's address behind proxies
-//! - [`proxy_protocol`]: the PROXY header, versions 1 and 2
-//! - [`tls`]: certificates, reloaded while running
 
 mod connection;
-pub mod proxy;
-pub mod proxy_protocol;
 mod request;
 mod request_line;
 mod response;
-pub mod tls;
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,19 +18,15 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use domain::LogThrottle;
+use net::accept::{AcceptErrors, accept};
+use net::accept_gate::{ListenerState, Phase};
+use net::{ShutdownMode, TlsAcceptor};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
-use tracing::{error, warn};
+use tracing::error;
 
-use crate::accept_gate::{ListenerState, Phase, ShutdownMode};
-use crate::limits::{ConnectionPermit, Connections};
 use crate::pipeline::Tracker;
-
-/// Delay before the next accept when file descriptors are exhausted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Queued connections that are still accepted when the server drains.
 const QUEUE_WHEN_DRAINING: usize = 4096;
@@ -44,13 +34,11 @@ const QUEUE_WHEN_DRAINING: usize = 4096;
 #[derive(Clone)]
 pub(crate) struct HttpServer {
     pub(crate) tracker: Arc<Tracker>,
-    pub(crate) connections: Arc<Connections>,
     pub(crate) phase: watch::Receiver<Phase>,
     /// The same, for the check of every request.
     pub(crate) listener_state: Arc<ListenerState>,
     pub(crate) drain_timeout: Duration,
-    /// At the limit of open files every attempt fails.
-    pub(crate) accept_failures: Arc<LogThrottle>,
+    pub(crate) accept_errors: Arc<AcceptErrors>,
 }
 
 pub(crate) struct Listener {
@@ -68,21 +56,22 @@ pub(crate) fn start_worker(listeners: Vec<Listener>, server: HttpServer) -> io::
 async fn serve(listeners: Vec<Listener>, server: HttpServer) {
     let mut accepting = JoinSet::new();
     for listener in listeners {
-        accepting.spawn(accept(listener, server.clone()));
+        accepting.spawn(serve_listener(listener, server.clone()));
     }
     while accepting.join_next().await.is_some() {}
 }
 
 /// Accepts until shutdown, then waits for open connections, up to the drain timeout.
-async fn accept(listener: Listener, server: HttpServer) {
+async fn serve_listener(listener: Listener, server: HttpServer) {
     let socket = match TcpListener::from_std(listener.socket) {
         Ok(socket) => socket,
         Err(reason) => return error!(%reason, "cannot use a listener; its address is not served"),
     };
     let mut open = JoinSet::new();
     let mut phase = server.phase.clone();
+    let refused = &server.tracker.counters().refused;
     loop {
-        let accepted = tokio::select! {
+        let (stream, from) = tokio::select! {
             biased;
             new_phase = phase_change(&mut phase, Phase::Serve) => match new_phase {
                 Phase::Serve | Phase::Paused => {
@@ -92,20 +81,9 @@ async fn accept(listener: Listener, server: HttpServer) {
                 }
                 Phase::ShuttingDown(_) => break,
             },
-            accepted = socket.accept() => accepted,
+            accepted = accept(&socket, &server.accept_errors, refused) => accepted,
         };
-        match accepted {
-            Ok((stream, from)) => admit_connection(stream, from, listener.tls.clone(), &server, &mut open),
-            // The client disconnected before it was accepted.
-            Err(reason) if reason.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(reason) => {
-                server.tracker.counters().refused.count("accept_failed");
-                if let Some(left_out) = server.accept_failures.admit(server.tracker.now()) {
-                    warn!(%reason, failures = left_out + 1, "accept failed; logged once a minute");
-                }
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+        admit_connection(stream, from, listener.tls.clone(), &server, &mut open);
         while open.try_join_next().is_some() {}
     }
     // A process that inherits the socket also inherits its queue.
@@ -113,12 +91,10 @@ async fn accept(listener: Listener, server: HttpServer) {
         // Queued connections arrived in time. The runtime polls the network before it resumes a task that yielded.
         tokio::task::yield_now().await;
         for _ in 0..QUEUE_WHEN_DRAINING {
-            match tokio::time::timeout(Duration::ZERO, socket.accept()).await {
-                Ok(Ok((stream, from))) => {
-                    admit_connection(stream, from, listener.tls.clone(), &server, &mut open)
-                }
-                _ => break,
-            }
+            let queued =
+                tokio::time::timeout(Duration::ZERO, accept(&socket, &server.accept_errors, refused));
+            let Ok((stream, from)) = queued.await else { break };
+            admit_connection(stream, from, listener.tls.clone(), &server, &mut open);
         }
     }
     drop(socket);
@@ -161,8 +137,15 @@ fn admit_connection(
     server: &HttpServer,
     open: &mut JoinSet<()>,
 ) {
-    let from = proxy::unmapped(from);
-    match acquire_permit(from, server) {
+    let live = server.tracker.live();
+    let limits = &live.limits;
+    let permit = server.tracker.connections().admit(
+        from.ip(),
+        &live.proxies,
+        limits.connections_max,
+        limits.connections_per_address_max,
+    );
+    match permit {
         Ok(permit) => {
             server.tracker.counters().connections.increment();
             let server = server.clone();
@@ -172,24 +155,11 @@ fn admit_connection(
             });
         }
         Err(reason) => {
-            server.tracker.counters().refused.count(reason);
+            server.tracker.counters().refused.count(reason.label());
             if tls.is_none() {
                 // Best effort: a refused connection gets no buffer.
                 let _ = stream.try_write(response::TOO_MANY_CONNECTIONS);
             }
         }
     }
-}
-
-fn acquire_permit(from: SocketAddr, server: &HttpServer) -> Result<ConnectionPermit, &'static str> {
-    let live = server.tracker.live();
-    // A trusted proxy carries connections of many clients.
-    let per_address_max = match proxy::is_trusted(from.ip(), &live.proxies) {
-        true => 0,
-        false => live.limits.connections_per_address_max,
-    };
-    server
-        .connections
-        .open(from.ip(), live.limits.connections_max, per_address_max)
-        .map_err(|reason| reason.label())
 }

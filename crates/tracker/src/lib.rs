@@ -4,16 +4,15 @@
 //! # Layout
 //!
 //! - [`server`]: starts the listeners, reloads, drains
-//! - [`bound_sockets`], [`sockets`]: the sockets, bound or inherited from another process
-//! - [`accept_gate`]: pauses, resumes and stops the listeners
+//! - [`bound_sockets`]: the sockets, bound or inherited from another process
 //! - [`pipeline`]: the path of an announce, the same for every protocol
 //! - `terms`: how an announce is answered: intervals, peers or none, leech slots
 //! - [`denial`]: refused, or waiting for passkey verification
 //! - [`rejection`]: the one type whose text is sent to clients
-//! - [`http`]: one single-threaded runtime per core; own request loop, TLS, proxies
+//! - [`http`]: one single-threaded runtime per core; own request loop
 //! - [`udp`]: batches of packets, connection ids without state
 //! - [`eviction`]: peers to remove because they are no longer admitted
-//! - [`limits`]: rate limits per address and user, connections, recent addresses, addresses shared by users
+//! - [`limits`]: rate limits per address and user, recent addresses, addresses shared by users
 //! - [`risks`]: risk events that only the tracker can detect
 //! - [`replication`]: entries of other nodes, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
@@ -64,7 +63,6 @@
 //! Swarms, `dt`, limits and run numbers use steady time, which no step of the wall clock changes; only dates are wall
 //! time.
 
-pub mod accept_gate;
 pub mod bound_sockets;
 pub mod counters;
 pub mod denial;
@@ -81,13 +79,11 @@ pub mod secrets;
 pub mod server;
 pub mod settings;
 pub mod snapshot;
-pub mod sockets;
 mod terms;
 pub mod traffic;
 pub mod udp;
 mod waiting_packets;
 
-pub use accept_gate::ShutdownMode;
 pub use eviction::Eviction;
 pub use pipeline::Tracker;
 pub use rejection::Rejection;

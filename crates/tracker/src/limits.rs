@@ -3,18 +3,17 @@
 //! All tables have a fixed size: an attacker with many addresses can displace entries, not grow them.
 
 mod buckets;
-pub mod connections;
 pub mod flood;
 pub mod recent;
 pub mod shared;
 pub mod users;
 
 use std::hash::Hasher;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
+use net::proxy::network_of;
 use siphasher::sip::SipHasher13;
 
-pub use connections::{ConnectionPermit, Connections};
 pub use flood::{FloodLimiter, Sender};
 pub use recent::RecentAddresses;
 pub use shared::SharedAddresses;
@@ -44,13 +43,5 @@ impl AddressHasher {
         }
         hasher.write_u8(kind);
         hasher.finish()
-    }
-}
-
-/// An IPv6 /64 counts as one address: a single customer has all of it.
-pub fn network_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }

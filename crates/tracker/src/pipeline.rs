@@ -13,6 +13,8 @@ use domain::{
     UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
+use net::ConnectionPermits;
+use net::proxy::network_of;
 use parking_lot::Mutex;
 use swarm::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
@@ -20,9 +22,7 @@ use wire::ScrapeEntry;
 use crate::counters::Counters;
 use crate::denial::Denial;
 use crate::eviction::{Eviction, Evictions};
-use crate::limits::{
-    Connections, FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, network_of, shared,
-};
+use crate::limits::{FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, shared};
 use crate::rejection::Rejection;
 pub use crate::request::{Accepted, Answer, Request};
 use crate::risks::RiskReporter;
@@ -48,7 +48,7 @@ pub struct Tracker {
     flood: FloodLimiter,
     user_limiter: UserLimiter,
     recent_addresses: RecentAddresses,
-    connections: Arc<Connections>,
+    connections: Arc<ConnectionPermits>,
     evictions: Evictions,
     previous_silence: Mutex<PreviousSilence>,
     counters: Counters,
@@ -114,7 +114,7 @@ impl Tracker {
         &self.counters
     }
 
-    pub fn connections(&self) -> &Arc<Connections> {
+    pub fn connections(&self) -> &Arc<ConnectionPermits> {
         &self.connections
     }
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use net::accept::AcceptErrors;
+use net::{AcceptGate, BindError, Certificate, ShutdownMode, TlsError};
 use tracing::warn;
 
-use crate::accept_gate::{AcceptGate, ListenerState, Phase, ShutdownMode};
 use crate::bound_sockets::BoundSockets;
 use crate::housekeeping;
-use crate::http::tls::{Certificate, TlsError};
 use crate::http::{self, HttpServer, Listener};
 use crate::pipeline::Tracker;
 use crate::secrets::Secrets;
@@ -21,13 +20,8 @@ use crate::udp::{self, ConnectionIds};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("cannot listen on {address} ({protocol}): {}", explain_bind(.reason))]
-    Bind {
-        address: SocketAddr,
-        /// `HTTP`, `HTTPS` or `UDP`.
-        protocol: &'static str,
-        reason: io::Error,
-    },
+    #[error(transparent)]
+    Bind(#[from] BindError),
     #[error(
         "https addresses are set, but no certificate: set tracker.tls_cert_file and tracker.tls_key_file"
     )]
@@ -36,19 +30,6 @@ pub enum StartError {
     Tls(#[from] TlsError),
     #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
-}
-
-pub fn explain_bind(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "the port is taken; stop the program that has it, or configure another one; to replace a running server, \
-             start with --take-over on its data folder"
-                .to_owned()
-        }
-        io::ErrorKind::AddrNotAvailable => "this machine does not have that address".to_owned(),
-        io::ErrorKind::PermissionDenied => "not permitted; ports below 1024 need privileges".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// Bound addresses, port 0 resolved.
@@ -106,24 +87,20 @@ impl Prepared {
     pub fn start(self, ports: BoundSockets, ids: ConnectionIds) -> Result<Running, StartError> {
         let Prepared { tracker, certificate, drain_timeout } = self;
         let addresses = ports.addresses()?;
-        let listener_state = Arc::new(ListenerState::default());
-        let (phase_sender, phase) = watch::channel(Phase::Serve);
+        let accept_gate = AcceptGate::new(ports.count());
+        let listener_state = Arc::clone(accept_gate.listener_state());
         let http_server = HttpServer {
             tracker: Arc::clone(&tracker),
-            connections: Arc::clone(tracker.connections()),
-            phase,
+            phase: accept_gate.phase(),
             listener_state: Arc::clone(&listener_state),
             drain_timeout,
-            accept_failures: Arc::default(),
+            accept_errors: Arc::new(AcceptErrors::of("tracker")),
         };
-        let listeners = ports.count();
         let mut threads = start_http(ports.http, ports.https, certificate.as_ref(), &http_server)?;
         for socket in ports.udp.into_iter().flatten() {
             threads.push(udp::start(socket, Arc::clone(&tracker), ids, Arc::clone(&listener_state))?);
         }
-        let housekeeping =
-            housekeeping::start(Arc::clone(&tracker), certificate.clone(), Arc::clone(&listener_state))?;
-        let accept_gate = AcceptGate { listener_state, phase_sender, listeners };
+        let housekeeping = housekeeping::start(Arc::clone(&tracker), certificate.clone(), listener_state)?;
         Ok(Running {
             tracker,
             addresses,

@@ -1,11 +1,10 @@
 //! Settings of the tracker as plain values, made from the configuration by the binary.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::{AnnounceEvent, RateCeiling, Seconds};
-use ipnet::IpNet;
+use net::{ProxySettings, TlsFiles};
 use swarm::Rules;
 
 /// Enough for five clients restarted every ten minutes.
@@ -26,14 +25,6 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Replaced as a whole on reload.
     pub live: LiveSettings,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// PEM, the server's certificate first.
-    pub certificates: PathBuf,
-    /// PEM.
-    pub private_key: PathBuf,
 }
 
 /// Replaced as a whole on reload.
@@ -87,16 +78,6 @@ impl Acknowledge {
             Acknowledge::None => false,
         }
     }
-}
-
-/// Proxies whose forwarded client address is used.
-#[derive(Clone, Debug, Default)]
-pub struct ProxySettings {
-    pub trusted: Vec<IpNet>,
-    /// In lower case, most trusted first.
-    pub forwarded_headers: Vec<String>,
-    /// Whether each of their connections starts with a PROXY header.
-    pub proxy_protocol: bool,
 }
 
 /// Limits on what one address or one user can consume.

@@ -20,11 +20,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use net::ShutdownMode;
+use net::accept_gate::{ListenerState, Phase};
 use tracing::{error, warn};
 
 pub use connection_id::ConnectionIds;
 
-use crate::accept_gate::{ListenerState, Phase, ShutdownMode};
 use crate::pipeline::Tracker;
 use batch::Batch;
 

@@ -13,7 +13,7 @@ use domain::{Passkey, UserId};
 use http::{HeaderValue, Request, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use outbound::{Client, ClientError, ClientSettings};
+use net::https_client::{self, Client, ClientError, ClientSettings};
 use serde::Deserialize;
 
 use crate::error::AccessError;
@@ -81,11 +81,11 @@ struct Body {
     user_id: serde_json::Value,
 }
 
-impl From<outbound::CallFailure> for CallFailure {
-    fn from(failure: outbound::CallFailure) -> CallFailure {
+impl From<https_client::CallFailure> for CallFailure {
+    fn from(failure: https_client::CallFailure) -> CallFailure {
         match failure {
-            outbound::CallFailure::TimedOut(limit) => CallFailure::TimedOut(limit),
-            outbound::CallFailure::Unreachable(reason) => CallFailure::Unreachable(reason),
+            https_client::CallFailure::TimedOut(limit) => CallFailure::TimedOut(limit),
+            https_client::CallFailure::Unreachable(reason) => CallFailure::Unreachable(reason),
         }
     }
 }

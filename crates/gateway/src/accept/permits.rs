@@ -1,9 +1,10 @@
-//! Permits for connections: the limits in total and by address.
+//! Permits for sessions: limits in total and by address, and the outboxes to close at shutdown.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use net::permits::TooMany;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -11,7 +12,8 @@ use crate::counters::{GatewayCounters, UpgradeRefusal};
 use crate::outbox::Outbox;
 use crate::settings::ConnectionSettings;
 
-pub(super) struct ConnectionPermits {
+pub(super) struct SessionPermits {
+    connections: Arc<net::ConnectionPermits>,
     table: Mutex<PermitTable>,
     emptied: Notify,
     counters: Arc<GatewayCounters>,
@@ -22,19 +24,23 @@ struct PermitTable {
     is_closed: bool,
     last: u64,
     by_number: HashMap<u64, Arc<Outbox>>,
-    by_address: HashMap<IpAddr, u32>,
 }
 
 /// Returned when dropped.
-pub(crate) struct ConnectionPermit {
-    permits: Arc<ConnectionPermits>,
+pub(crate) struct SessionPermit {
+    permits: Arc<SessionPermits>,
     number: u64,
-    address: IpAddr,
+    _connection: net::ConnectionPermit,
 }
 
-impl ConnectionPermits {
-    pub(super) fn new(counters: Arc<GatewayCounters>) -> ConnectionPermits {
-        ConnectionPermits { table: Mutex::default(), emptied: Notify::new(), counters }
+impl SessionPermits {
+    pub(super) fn new(counters: Arc<GatewayCounters>) -> SessionPermits {
+        SessionPermits {
+            connections: Arc::default(),
+            table: Mutex::default(),
+            emptied: Notify::new(),
+            counters,
+        }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -46,26 +52,23 @@ impl ConnectionPermits {
         from: IpAddr,
         settings: &ConnectionSettings,
         outbox: &Arc<Outbox>,
-    ) -> Result<ConnectionPermit, UpgradeRefusal> {
-        let address = network_of(from);
+    ) -> Result<SessionPermit, UpgradeRefusal> {
         let mut table = self.table.lock();
         if table.is_closed {
             return Err(UpgradeRefusal::Stopping);
         }
-        if table.by_number.len() >= settings.connections_max {
-            return Err(UpgradeRefusal::Full);
-        }
-        let max = settings.connections_per_address_max;
-        let from_address = table.by_address.entry(address).or_insert(0);
-        if max > 0 && *from_address >= max {
-            return Err(UpgradeRefusal::AddressFull);
-        }
-        *from_address += 1;
+        let connection = self
+            .connections
+            .take(from.to_canonical(), settings.connections_max, settings.connections_per_address_max)
+            .map_err(|reason| match reason {
+                TooMany::Connections => UpgradeRefusal::Full,
+                TooMany::FromAddress => UpgradeRefusal::AddressFull,
+            })?;
         table.last += 1;
         let number = table.last;
         table.by_number.insert(number, Arc::clone(outbox));
         self.counters.accept.open.rise();
-        Ok(ConnectionPermit { permits: Arc::clone(self), number, address })
+        Ok(SessionPermit { permits: Arc::clone(self), number, _connection: connection })
     }
 
     /// Issues no more permits. Returns the outboxes of open connections.
@@ -87,36 +90,16 @@ impl ConnectionPermits {
     }
 }
 
-impl PermitTable {
-    fn leave_address(&mut self, address: IpAddr) {
-        if let Some(count) = self.by_address.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_address.remove(&address);
-            }
-        }
-    }
-}
-
-impl Drop for ConnectionPermit {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         let mut table = self.permits.table.lock();
         table.by_number.remove(&self.number);
-        table.leave_address(self.address);
         let is_empty = table.by_number.is_empty();
         drop(table);
         self.permits.counters.accept.open.fall();
         if is_empty {
             self.permits.emptied.notify_waiters();
         }
-    }
-}
-
-/// IPv6 addresses count by /64.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-        address => address,
     }
 }
 
@@ -127,7 +110,7 @@ mod tests {
     #[test]
     fn permits_are_limited_and_returned() {
         let counters = Arc::new(GatewayCounters::default());
-        let permits = Arc::new(ConnectionPermits::new(Arc::clone(&counters)));
+        let permits = Arc::new(SessionPermits::new(Arc::clone(&counters)));
         let settings = ConnectionSettings {
             connections_max: 3,
             connections_per_address_max: 2,

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use net::{AcceptGate, ShutdownMode};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
-use tracker::accept_gate::AcceptGate;
+use tracker::Running;
 use tracker::settings::LiveSettings;
 use tracker::udp::ConnectionIds;
-use tracker::{Running, ShutdownMode};
 
 use super::CommandContext;
 use crate::config::Config;

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use domain::counted;
+use net::AcceptGate;
+use net::descriptors::{Channel, SOCKETS_PER_MESSAGE};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{info, warn};
-use tracker::accept_gate::AcceptGate;
 
-use super::channel::{Channel, SOCKETS_PER_MESSAGE};
 use super::{InheritedState, PROTOCOL, socket_path};
 
 /// Until the successor's `hello`.

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use net::descriptors::{Channel, Message};
 use serde_json::{Value as Json, json};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 use tracker::udp::ConnectionIds;
 
-use super::channel::{Channel, Message};
 use super::{InheritedState, PROTOCOL, socket_path};
 use crate::node;
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Gate, Store};
+use net::ShutdownMode;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::error;
+use tracker::Running;
 use tracker::server::Prepared;
 use tracker::udp::ConnectionIds;
-use tracker::{Running, ShutdownMode};
 
 use super::background::{Background, ResolverContext};
 use super::gate::{self, GateFollowers};

@@ -13,6 +13,7 @@ use gateway::Gateway;
 use journal::ProcessName;
 use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
+use net::Certificate;
 use site::metrics::{
     Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, MirrorMetrics, PresenceMetrics,
     RedisSourceFigures, ViewSource,
@@ -24,7 +25,6 @@ use site::{
 use tokio::sync::watch;
 use tracing::{error, warn};
 use tracker::Tracker;
-use tracker::http::tls::Certificate;
 use views::{Activity, Indexes};
 
 use super::background::Background;
@@ -309,7 +309,7 @@ fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterMetrics> {
 fn cluster_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
     gateway.hub.admin.since_contact_s()?;
     let hub = Arc::clone(&gateway.hub);
-    let cluster = Dependency::new("register", move || {
+    let cluster = Dependency::new("presence_cluster", move || {
         let since_s = hub.admin.since_contact_s().unwrap_or(0);
         async move {
             match since_s <= u64::from(lease_s) {

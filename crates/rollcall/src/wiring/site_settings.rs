@@ -1,8 +1,8 @@
 //! Settings of the site, made from the configuration.
 
 use domain::Seconds;
+use net::{ProxySettings, TlsFiles};
 use site::{SiteLimits, SiteSettings};
-use tracker::settings::{ProxySettings, TlsFiles};
 
 use super::tracker_settings::{HEADER_BYTES_MAX, header_name, seconds};
 use crate::config::{Config, WebOrigin};
@@ -19,10 +19,9 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 impl Config {
     pub fn site_settings(&self) -> SiteSettings {
         let site = &self.site;
-        let tls = site.tls_cert_file.clone().zip(site.tls_key_file.clone());
         SiteSettings {
             addresses: site.addr.clone(),
-            tls: tls.map(|(certificates, private_key)| TlsFiles { certificates, private_key }),
+            tls: TlsFiles::of(site.tls_cert_file.clone(), site.tls_key_file.clone()),
             proxies: ProxySettings {
                 trusted: site.trusted_proxies.clone(),
                 forwarded_headers: site.forwarded_headers.iter().map(header_name).collect(),

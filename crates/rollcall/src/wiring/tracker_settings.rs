@@ -4,7 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use domain::{RateCeiling, Seconds};
-use tracker::settings::{LimitSettings, LiveSettings, ProxySettings, Settings, TlsFiles};
+use net::{ProxySettings, TlsFiles};
+use tracker::settings::{LimitSettings, LiveSettings, Settings};
 
 use crate::config::{Config, HeaderName};
 
@@ -23,12 +24,11 @@ const REQUEST_BURST_S: u32 = 10;
 impl Config {
     pub fn tracker_settings(&self) -> Settings {
         let tracker = &self.tracker;
-        let tls = tracker.tls_cert_file.clone().zip(tracker.tls_key_file.clone());
         Settings {
             http_addresses: tracker.http_addr.clone(),
             https_addresses: tracker.https_addr.clone(),
             udp_addresses: tracker.udp_addr.clone(),
-            tls: tls.map(|(certificates, private_key)| TlsFiles { certificates, private_key }),
+            tls: TlsFiles::of(tracker.tls_cert_file.clone(), tracker.tls_key_file.clone()),
             workers: match tracker.workers {
                 0 => thread::available_parallelism().map_or(1, usize::from),
                 workers => workers as usize,

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use gateway::session::Socket;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use net::Socket;
+use net::tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
-use tokio_rustls::server::TlsStream;
 
 /// Bytes read from a connection.
 #[derive(Debug, Default)]

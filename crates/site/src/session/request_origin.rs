@@ -7,7 +7,6 @@ use std::net::IpAddr;
 
 use http::header::{FORWARDED, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tracker::http::proxy;
 
 use crate::settings::SiteSettings;
 
@@ -28,7 +27,7 @@ pub struct RequestOrigin {
 impl RequestOrigin {
     /// `from` is the address of the connection.
     pub fn of(headers: &HeaderMap, from: IpAddr, settings: &SiteSettings) -> RequestOrigin {
-        let is_proxy = proxy::is_trusted(from, &settings.proxies);
+        let is_proxy = settings.proxies.is_trusted(from);
         RequestOrigin::read(headers, is_proxy, settings.tls.is_some())
     }
 

@@ -10,18 +10,16 @@ use std::time::Duration;
 
 use access::verification::RequestOutcome;
 use domain::Passkey;
+use net::accept_gate::Phase;
+use net::{ShutdownMode, TlsAcceptor, proxy_protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
-use tokio_rustls::TlsAcceptor;
 
-use super::proxy;
-use super::proxy_protocol::{self, Parsed};
 use super::request::{self, Attempt, Progress, RequestContext};
 use super::response::{self, After, Status};
 use super::{HttpServer, drain_started};
-use crate::accept_gate::{Phase, ShutdownMode};
 
 /// Enough for most requests; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;
@@ -41,13 +39,13 @@ pub(super) async fn serve(
 ) {
     // Replies are small and complete: waiting to fill a segment would only delay them.
     let _ = stream.set_nodelay(true);
-    let (time_limit, proxy_protocol) = {
+    let (time_limit, has_proxy_header) = {
         let live = server.tracker.live();
-        let proxied = live.proxies.proxy_protocol && proxy::is_trusted(from.ip(), &live.proxies);
+        let proxied = live.proxies.proxy_protocol && live.proxies.is_trusted(from.ip());
         (live.limits.header_timeout, proxied)
     };
-    let from = if proxy_protocol {
-        match timeout(time_limit, read_proxy_header(&mut stream, from)).await {
+    let from = if has_proxy_header {
+        match timeout(time_limit, proxy_protocol::read(&mut stream, from)).await {
             Ok(Some(client)) => client,
             _ => return server.tracker.counters().refused.count("bad_proxy_header"),
         }
@@ -60,26 +58,6 @@ pub(super) async fn serve(
             Ok(Ok(stream)) => Connection::new(stream, from, server).run().await,
             _ => server.tracker.counters().refused.count("tls_handshake"),
         },
-    }
-}
-
-/// Reads exactly the PROXY header: TLS may follow.
-async fn read_proxy_header(stream: &mut TcpStream, from: SocketAddr) -> Option<SocketAddr> {
-    let mut buffer = [0; proxy_protocol::HEADER_MAX];
-    let mut seen = 0;
-    loop {
-        let peeked = stream.peek(&mut buffer).await.ok()?;
-        match proxy_protocol::parse(&buffer[..peeked]) {
-            Parsed::Complete(header) => {
-                stream.read_exact(&mut buffer[..header.length]).await.ok()?;
-                return Some(header.client.unwrap_or(from));
-            }
-            Parsed::Invalid => return None,
-            // A closed connection keeps returning the same bytes.
-            Parsed::Partial if peeked == 0 => return None,
-            Parsed::Partial if peeked == seen => tokio::time::sleep(Duration::from_millis(5)).await,
-            Parsed::Partial => seen = peeked,
-        }
     }
 }
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use domain::Passkey;
 use domain::clock::Stopwatch;
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
+use net::proxy::{self, ForwardedError};
 use swarm::{Families, PeerLists};
 use tokio::sync::oneshot;
 use wire::ScrapeEntry;
 use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Target, parse_target};
 
-use super::proxy::{self, ForwardedError};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
 use crate::denial::Denial;

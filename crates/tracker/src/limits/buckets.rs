@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::UnixTime;
 
 use super::WAYS;
-use crate::counters::Counter;
+use domain::Counter;
 
 /// Room for 65,536 busy keys in half a mebibyte.
 const GROUPS: usize = 16_384;

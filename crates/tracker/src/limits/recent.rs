@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use domain::{Seconds, UnixTime};
 
 use super::{AddressHash, AddressHasher, WAYS};
-use crate::counters::Counter;
+use domain::Counter;
 
 /// Room for 262,144 addresses in two mebibytes.
 const GROUPS: usize = 65_536;

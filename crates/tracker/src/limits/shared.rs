@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use domain::{UnixTime, UserId};
 
 use super::{AddressHash, WAYS};
-use crate::counters::Counter;
+use domain::Counter;
 
 /// Room for 65,536 addresses in a mebibyte.
 const GROUPS: usize = 16_384;

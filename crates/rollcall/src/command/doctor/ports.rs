@@ -1,9 +1,9 @@
 //! Whether each configured address can be bound.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use net::listen::ListeningSocket;
 
 use super::Target;
 use super::finding::Findings;
@@ -12,29 +12,19 @@ use super::finding::Findings;
 pub(super) fn check(target: &Target) -> Findings {
     let mut findings = Findings::of("ports");
     let config = &target.config;
+    let tcp: fn(SocketAddr) -> io::Result<()> = TcpListener::try_bind;
     let lists = [
-        ("tracker.http_addr", &config.tracker.http_addr, Type::STREAM, Protocol::TCP),
-        ("tracker.https_addr", &config.tracker.https_addr, Type::STREAM, Protocol::TCP),
-        ("tracker.udp_addr", &config.tracker.udp_addr, Type::DGRAM, Protocol::UDP),
-        ("site.addr", &config.site.addr, Type::STREAM, Protocol::TCP),
+        ("tracker.http_addr", &config.tracker.http_addr, tcp),
+        ("tracker.https_addr", &config.tracker.https_addr, tcp),
+        ("tracker.udp_addr", &config.tracker.udp_addr, UdpSocket::try_bind),
+        ("site.addr", &config.site.addr, tcp),
     ];
-    for (key, addresses, kind, protocol) in lists {
+    for (key, addresses, try_bind) in lists {
         for address in addresses.iter().filter(|address| address.port() != 0) {
-            judge(&mut findings, target, (key, *address), try_bind(*address, kind, protocol));
+            judge(&mut findings, target, (key, *address), try_bind(*address));
         }
     }
     findings
-}
-
-fn try_bind(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<()> {
-    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(true)?;
-    }
-    if kind == Type::STREAM {
-        socket.set_reuse_address(true)?;
-    }
-    socket.bind(&SockAddr::from(address))
 }
 
 fn judge(

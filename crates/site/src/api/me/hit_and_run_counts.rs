@@ -9,11 +9,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::UserId;
+use domain::{Counter, UserId};
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tracker::counters::Counter;
 
 use crate::problem::Problem;
 
