@@ -16,10 +16,9 @@ mod arguments;
 mod rooms;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::UserId;
-use friends::{FriendStore, FriendsChange, FriendsError};
+use friends::{FriendStore, FriendsChange};
 use presence::{Declaration, DeviceId, Input, Privacy};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -33,15 +32,13 @@ use crate::hub::{CommandError, ConnRef};
 use crate::outbox::FeedUser;
 use crate::rooms::{RoomName, is_room};
 use crate::typing::{Admission, Target, TypingStarted};
-use crate::watch::WatchRequests;
+use crate::watch::{WatchRequests, in_time};
 use arguments::{
     AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
 };
 
 /// Users in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
-/// How long a command may wait for the database.
-const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Locks that serialise changes of one user's privacy settings.
 const PRIVACY_LOCKS: usize = 64;
@@ -301,28 +298,4 @@ fn privacy_object(privacy: &Privacy) -> Answer {
     let object =
         json!({"status": privacy.status.name(), "last_seen": privacy.last_seen.name(), "never": never});
     raw(object.to_string())
-}
-
-/// Waits for the database with a time limit: later commands of the connection wait meanwhile.
-async fn in_time<T>(work: impl Future<Output = Result<T, FriendsError>>) -> Result<T, CommandError> {
-    match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
-        Ok(outcome) => outcome.map_err(|error| internal(&error)),
-        Err(_) => {
-            tracing::warn!(
-                limit_s = DATABASE_TIMEOUT.as_secs(),
-                "command timed out waiting for the database"
-            );
-            Err(CommandError::Internal)
-        }
-    }
-}
-
-fn internal(error: &FriendsError) -> CommandError {
-    match error {
-        FriendsError::TooManyNever { .. } => CommandError::LimitExceeded,
-        _ => {
-            tracing::warn!(%error, "command failed");
-            CommandError::Internal
-        }
-    }
 }

@@ -191,14 +191,15 @@ impl Hub {
             return Err(HubError::Unavailable);
         }
         users.context.counters.hub.http_heartbeats.increment();
+        let mut hello = Some(hello);
         for _ in 0..LOADS_MAX {
             // In one step: a user dropped in between would restart with versions that were used already.
             let applied = users.change(user, |shard, now| {
                 if users.is_disabled(user) {
                     return Some(Err(HubError::Disabled));
                 }
-                let input = Input::Heartbeat { hello: hello.clone() };
-                shard.knows(user).then(|| Ok(shard.input(now, user, input)?))
+                let hello = hello.take_if(|_| shard.knows(user))?;
+                Some(shard.input(now, user, Input::Heartbeat { hello }).map_err(HubError::from))
             });
             if let Some(applied) = applied {
                 return applied;

@@ -51,7 +51,7 @@ const TRACKS_MAX: usize = 20;
 /// Waiting `track` requests; further ones get a temporary error.
 const TRACKS_WAITING_MAX: usize = 4_096;
 /// Less than the 5 seconds after which published SDKs give up and retry.
-const READ_TIMEOUT: Duration = Duration::from_secs(4);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Delay after a failed change.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -261,17 +261,23 @@ impl Work {
     }
 }
 
-/// Waits for the database with a time limit.
-async fn in_time<T>(read: impl Future<Output = Result<T, FriendsError>>) -> Option<T> {
-    match tokio::time::timeout(READ_TIMEOUT, read).await {
-        Ok(Ok(value)) => Some(value),
+/// Waits for the database with a time limit: later requests of the same connection, or of all, wait meanwhile.
+pub(crate) async fn in_time<T>(
+    work: impl Future<Output = Result<T, FriendsError>>,
+) -> Result<T, CommandError> {
+    match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(FriendsError::TooManyNever { .. })) => Err(CommandError::LimitExceeded),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "cannot read friends and privacy");
-            None
+            tracing::warn!(%error, "cannot read or write friends and privacy");
+            Err(CommandError::Internal)
         }
         Err(_) => {
-            tracing::warn!(limit_s = READ_TIMEOUT.as_secs(), "reading friends and privacy timed out");
-            None
+            tracing::warn!(
+                limit_s = DATABASE_TIMEOUT.as_secs(),
+                "reading or writing friends and privacy timed out"
+            );
+            Err(CommandError::Internal)
         }
     }
 }

@@ -142,7 +142,11 @@ impl RecordReader {
         let now = self.users.now();
         let mut users = Vec::new();
         for shard in self.users.shards_from(&self.next_shard) {
-            shard.lock().take_due_checks(now, &mut users);
+            let shard = &mut *shard.lock();
+            if let Some(sync) = &mut shard.sync {
+                let is_kept = |user| shard.users.contains_key(&user);
+                sync.take_due_checks(now, &mut shard.roster, is_kept, &mut users);
+            }
         }
         if users.is_empty() {
             return 0;
@@ -205,31 +209,34 @@ impl RecordReader {
     }
 }
 
-impl Shard {
-    /// Takes the users that are due, with their known versions. Drops users that are not watched any more.
-    fn take_due_checks(&mut self, now: Moment, due: &mut Vec<(UserId, u64)>) {
-        let Some(sync) = &mut self.sync else { return };
+impl ShardSync {
+    /// Takes the users that are due, with their known versions. Drops users that are not watched any more: neither
+    /// kept by the shard, nor with sessions here.
+    fn take_due_checks(
+        &mut self,
+        now: Moment,
+        roster: &mut PresenceTable,
+        is_kept: impl Fn(UserId) -> bool,
+        due: &mut Vec<(UserId, u64)>,
+    ) {
         while due.len() < BATCH_MAX
-            && let Some(user) = sync.state.checks.take_due(now)
+            && let Some(user) = self.state.checks.take_due(now)
         {
-            let is_wanted = self.users.contains_key(&user) || self.roster.has_local_session(user);
-            match sync.state.known.get_mut(&user) {
-                Some(known) if is_wanted => {
+            match self.state.known.get_mut(&user) {
+                Some(known) if is_kept(user) || roster.has_local_session(user) => {
                     known.may_be_stale = false;
                     due.push((user, if known.accepts_any_version { 0 } else { known.version }));
                     // In case the reply is lost.
-                    sync.state.checks.put(user, after(now, RETRY * 5));
+                    self.state.checks.put(user, after(now, RETRY * 5));
                 }
                 _ => {
-                    sync.state.stop_watching(user);
-                    self.roster.unwatch(user);
+                    self.state.stop_watching(user);
+                    roster.unwatch(user);
                 }
             }
         }
     }
-}
 
-impl ShardSync {
     /// Returns whether the record is still to be read.
     pub(crate) fn start_watching(&mut self, now: Moment, user: UserId, is_known: bool) -> bool {
         // The presence table has dropped the user: so is the known record.

@@ -350,7 +350,7 @@ impl ShardContext {
         if let (PresenceEventKind::Transition { from, to }, Some(cause)) = (event.kind, event.cause) {
             self.counters.hub.transitions.count(cause);
             let recent = RecentEvent::new(event.at_ms, event.user, (from, to), cause);
-            self.recent_events.add(recent.on(platform()));
+            self.recent_events.add(RecentEvent { platform: platform(), ..recent });
             if !self.keeps_history {
                 return;
             }

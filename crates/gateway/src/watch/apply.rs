@@ -89,7 +89,7 @@ impl WatchTask {
 
     async fn apply_privacy(&self, user: UserId) -> Result<(), CommandError> {
         if self.users.shard(user).users.contains_key(&user) {
-            let privacy = in_time(self.friend_store.privacy(user)).await.ok_or(CommandError::Internal)?;
+            let privacy = in_time(self.friend_store.privacy(user)).await?;
             self.users.change(user, |shard, now| shard.set_privacy(now, user, &privacy));
         }
         Ok(())
@@ -101,8 +101,7 @@ impl WatchTask {
             return Ok(());
         }
         for chunk in others.chunks(CHUNK * 10) {
-            let found =
-                in_time(self.friend_store.view_users(viewer, chunk)).await.ok_or(CommandError::Internal)?;
+            let found = in_time(self.friend_store.view_users(viewer, chunk)).await?;
             let unread = self.unread(found.iter().map(|one| one.user));
             self.load_records(unread).await;
             for viewed in found {
@@ -114,8 +113,7 @@ impl WatchTask {
 
     /// Reads connected users completely.
     async fn read_again(&self, users: &[UserId]) -> Result<(), CommandError> {
-        let friend_lists =
-            in_time(self.friend_store.friend_lists(users)).await.ok_or(CommandError::Internal)?;
+        let friend_lists = in_time(self.friend_store.friend_lists(users)).await?;
         let friends =
             friend_lists.iter().flat_map(|friend_list| friend_list.friends.iter().map(|friend| friend.user));
         let unread = self.unread(friends);

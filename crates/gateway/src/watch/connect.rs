@@ -97,7 +97,7 @@ impl WatchTask {
         );
         counters.loads.increment();
         counters.load_seconds.record(stopwatch.elapsed());
-        let (Some(friend_lists), Some(lasts)) = (friend_lists, lasts) else {
+        let (Ok(friend_lists), Ok(lasts)) = (friend_lists, lasts) else {
             counters.load_failures.increment();
             return None;
         };
@@ -214,7 +214,7 @@ impl WatchTask {
             return;
         }
         let users: Vec<UserId> = loads.iter().map(|(user, _)| *user).collect();
-        let Some(found) = in_time(self.friend_store.view_users(users[0], &users)).await else {
+        let Ok(found) = in_time(self.friend_store.view_users(users[0], &users)).await else {
             self.users.context.counters.hub.load_failures.increment();
             for (_, reply) in loads {
                 let _ = reply.send(Err(ConnectRefusal::Unavailable));

@@ -4,85 +4,73 @@ use std::sync::Arc;
 
 use domain::UserId;
 use friends::ViewedUser;
-use presence::ConnId;
+use presence::{ConnId, LastKnown};
 
 use super::{Tracked, WatchTask, in_time};
-use crate::hub::user::Watcher;
+use crate::hub::user::{Connection, Watcher};
 use crate::hub::{CommandError, ConnRef};
-use crate::outbox::{FeedUser, Outbox};
-
-struct WatchingConnection {
-    conn: ConnId,
-    outbox: Arc<Outbox>,
-    tracks: bool,
-}
+use crate::outbox::FeedUser;
 
 impl WatchTask {
     /// Applies the relation between `viewer` and another user: friends or not, and what is visible.
     pub(super) fn settle(&self, viewer: UserId, viewed: ViewedUser) {
-        let subject = viewed.user;
-        let connections = {
+        let ViewedUser { user: subject, is_friend, visibility, last } = viewed;
+        let watchers: Vec<Watcher> = {
             let mut shard = self.users.shard(viewer);
             let Some(entry) = shard.users.get_mut(&viewer) else { return };
             let Some(connected) = &mut entry.connected else { return };
-            match (connected.friends.binary_search(&subject), viewed.is_friend) {
+            match (connected.friends.binary_search(&subject), is_friend) {
                 (Ok(place), false) => {
                     Arc::make_mut(&mut connected.friends).remove(place);
                 }
                 (Err(place), true) => Arc::make_mut(&mut connected.friends).insert(place, subject),
                 _ => {}
             }
-            let connection = |connection: &crate::hub::user::Connection| WatchingConnection {
-                conn: connection.conn,
-                outbox: connection.outbox.clone(),
-                tracks: connection.details.tracked.binary_search(&subject).is_ok(),
-            };
-            entry.connections.iter().map(connection).collect::<Vec<WatchingConnection>>()
-        };
-        self.settle_watchers(viewer, &connections, viewed);
-        self.end_orphans(viewer, subject, &connections);
-    }
-
-    fn settle_watchers(&self, viewer: UserId, connections: &[WatchingConnection], viewed: ViewedUser) {
-        let ViewedUser { user: subject, is_friend, visibility, last } = viewed;
-        let now = self.users.now();
-        let mut shard = self.users.shard(subject);
-        if connections.iter().any(|connection| is_friend || connection.tracks) {
-            shard.watch(now, subject, last);
-        }
-        for connection in connections {
-            let Some(entry) = shard.users.get_mut(&subject) else { break };
-            let before =
-                entry.watchers.get(connection.conn).map(|watcher| (watcher.is_friend, watcher.visibility));
-            if !is_friend && !connection.tracks {
-                if entry.remove_watcher(connection.conn) {
-                    connection.outbox.remove(subject, now);
-                }
-                continue;
-            }
-            entry.watchers.put(Watcher {
+            let watcher = |connection: &Connection| Watcher {
                 conn: connection.conn,
                 viewer,
                 outbox: connection.outbox.clone(),
                 is_friend,
-                is_tracker: connection.tracks,
+                is_tracker: connection.details.tracked.binary_search(&subject).is_ok(),
                 visibility,
-            });
+            };
+            entry.connections.iter().map(watcher).collect()
+        };
+        self.settle_watchers(subject, &watchers, last);
+        self.end_orphans(viewer, subject, watchers.iter().map(|watcher| watcher.conn));
+    }
+
+    fn settle_watchers(&self, subject: UserId, watchers: &[Watcher], last: LastKnown) {
+        let now = self.users.now();
+        let mut shard = self.users.shard(subject);
+        let watches = |watcher: &Watcher| watcher.is_friend || watcher.is_tracker;
+        if watchers.iter().any(watches) {
+            shard.watch(now, subject, last);
+        }
+        for watcher in watchers {
+            let Some(entry) = shard.users.get_mut(&subject) else { break };
+            if !watches(watcher) {
+                if entry.remove_watcher(watcher.conn) {
+                    watcher.outbox.remove(subject, now);
+                }
+                continue;
+            }
+            let before = entry.watchers.get(watcher.conn).map(|before| (before.is_friend, before.visibility));
+            entry.watchers.put(watcher.clone());
             // A friend that is not visible is in the feed as offline.
-            if before != Some((is_friend, visibility)) {
-                connection.outbox.change(shard.feed_user_for(now, subject, visibility), true, now);
+            if before != Some((watcher.is_friend, watcher.visibility)) {
+                watcher.outbox.change(shard.feed_user_for(now, subject, watcher.visibility), true, now);
             }
         }
         shard.release(subject);
     }
 
     /// Connections that ended meanwhile do not watch.
-    fn end_orphans(&self, viewer: UserId, subject: UserId, connections: &[WatchingConnection]) {
+    fn end_orphans(&self, viewer: UserId, subject: UserId, conns: impl Iterator<Item = ConnId>) {
         let orphans: Vec<ConnId> = {
             let shard = self.users.shard(viewer);
             let entry = shard.users.get(&viewer);
-            let is_there = |conn| entry.is_some_and(|entry| entry.connection(conn).is_some());
-            connections.iter().map(|connection| connection.conn).filter(|conn| !is_there(*conn)).collect()
+            conns.filter(|conn| entry.is_none_or(|entry| entry.connection(*conn).is_none())).collect()
         };
         for conn in orphans {
             self.users.end_watch(subject, conn);
@@ -95,8 +83,7 @@ impl WatchTask {
         if self.tracked_with(conn, &users)?.len() > tracked_max {
             return Err(CommandError::LimitExceeded);
         }
-        let found =
-            in_time(self.friend_store.view_users(conn.user, &users)).await.ok_or(CommandError::Internal)?;
+        let found = in_time(self.friend_store.view_users(conn.user, &users)).await?;
         let unread = self.unread(users.iter().copied());
         self.load_records(unread).await;
         let outbox = {
@@ -123,15 +110,14 @@ impl WatchTask {
                 seen.push(shown);
             }
         }
-        let connection = [WatchingConnection { conn: conn.conn, outbox, tracks: true }];
         for user in &users {
-            self.end_orphans(conn.user, *user, &connection);
+            self.end_orphans(conn.user, *user, std::iter::once(conn.conn));
         }
         Ok(seen)
     }
 
     /// Like [`WatchTask::begin_watch`]. Friendship changes only by [`WatchTask::settle`].
-    fn begin_track(&self, user: UserId, mut watcher: Watcher, last: presence::LastKnown) -> FeedUser {
+    fn begin_track(&self, user: UserId, mut watcher: Watcher, last: LastKnown) -> FeedUser {
         let is_friend = |conn| Some(self.users.shard(user).users.get(&user)?.watchers.get(conn)?.is_friend);
         watcher.is_friend = is_friend(watcher.conn).unwrap_or(false);
         let (visibility, outbox) = (watcher.visibility, watcher.outbox.clone());
