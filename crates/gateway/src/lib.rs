@@ -31,7 +31,7 @@
 //! | `cluster_sync::ShardSync` | what is to be published of a user, and what is known of other gateways | its shard's |
 //! | `ShardContext` | connection numbers, queues of the presence writer and of traffic, recent events | one each |
 //! | `rooms::Rooms` | members of rooms | 16 shards |
-//! | `typing::Typing` | who types to whom, until when | one |
+//! | `typing::Typing` | typing users with their targets, and until when | one |
 //! | [`outbox::Outbox`] | what waits for one connection | one per connection |
 //! | `watch::WatchTask` | changes that are not applied, requests that wait | none: one task |
 //! | `cluster_sync::ClusterSync` | contact with Redis; `Publisher`, `RecordReader` | atomics |

@@ -1,4 +1,4 @@
-//! The users of this gateway: those with sessions here, and those whom they watch.
+//! The users of this gateway: those with sessions here, and the users that they watch.
 //!
 //! # Guarantees
 //!
