@@ -163,7 +163,7 @@ script!(
     "presence_nodes"
 );
 script!(
-    /// Adds users to a deadline set, or removes them (P13).
+    /// Adds users to a deadline set, moves their deadlines, or removes them (P13).
     PRESENCE_DUE_UPDATE,
     "presence_due_update"
 );

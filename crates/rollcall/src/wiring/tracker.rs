@@ -63,7 +63,7 @@ pub fn evict(
 /// the gateway.
 pub fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
     if let (Change::UserRemoved(user), Some(gateway)) = (change, gateway) {
-        gateway.hub.disconnect_disabled(user);
+        gateway.hub.users.disconnect_disabled(user);
     }
     let Some(tracker) = tracker else { return };
     match change {

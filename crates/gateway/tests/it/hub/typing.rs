@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::{Client, Fixture, user};
-use crate::hub::CommandError;
+use gateway::hub::CommandError;
 
 /// Received typing messages, without their times (P18).
 fn typing(client: &mut Client) -> Vec<Value> {
@@ -79,7 +79,7 @@ async fn typing_in_a_large_room_is_not_sent() {
     }
     let asked = one.rpc("typing", json!({"room": "x", "on": true})).await;
     assert_eq!(asked, Err(CommandError::LimitExceeded));
-    fixture.hub.unsubscribe(others[0].conn, "room:x").await.unwrap();
+    fixture.hub.commands.unsubscribe(others[0].conn, "room:x").await.unwrap();
     one.rpc("typing", json!({"room": "x", "on": true})).await.unwrap();
     one.rpc("typing", json!({"room": "x", "on": false})).await.unwrap();
 }

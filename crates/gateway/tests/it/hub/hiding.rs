@@ -18,12 +18,12 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
     for client in [&page, &friend, &unrelated] {
         client.enter("room:x").await;
     }
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!((friend.sees(1).as_str(), unrelated.sees(1).as_str()), ("online", "online"));
 
     fixture.pass(5);
     page.set_status("invisible").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     let frozen = friend.shown(1);
     assert_eq!(
         (&frozen["status"], &frozen["devices"], &frozen["last_seen"]),
@@ -50,7 +50,7 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
     page.rpc("status.set", json!({"status": "invisible", "text": "secret"})).await.unwrap();
     fixture.hub.record_activity(page.conn);
     fixture.pass(3);
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert!(friend.receives_nothing() && unrelated.receives_nothing());
     for client in [&friend, &unrelated] {
         let asked = client.rpc("status.get", json!({"users": [1]})).await.unwrap();
@@ -58,7 +58,7 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
         let tracked = client.rpc("track", json!({"users": [1]})).await.unwrap();
         assert_eq!(tracked["users"][0], frozen);
         assert!(!client.in_room("room:x").await.contains(&"1".to_owned()));
-        let stats = client.hub.presence_stats(client.conn, "room:x").await.unwrap();
+        let stats = client.hub.commands.presence_stats(client.conn, "room:x").await.unwrap();
         assert_eq!(stats.get(), r#"{"num_clients":2,"num_users":2}"#);
     }
     let mut late = fixture.connect(2, "late").await;
@@ -69,7 +69,7 @@ async fn p1_an_invisible_user_looks_offline_on_every_path() {
     friend.read();
     page.drop_connection();
     phone.close();
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert!(friend.receives_nothing() && unrelated.receives_nothing());
     let mut back = Client::connect(&fixture.hub, 1, hello("page")).await.unwrap();
     assert_eq!((back.sees(1).as_str(), friend.receives_nothing()), ("invisible", true), "it is kept");
@@ -87,7 +87,7 @@ async fn a_user_that_connects_as_invisible_is_never_seen() {
     assert_eq!((one.sees(1).as_str(), friend.receives_nothing()), ("invisible", true));
     one.enter("room:x").await;
     friend.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(friend.in_room("room:x").await, ["2"]);
     one.close();
     assert!(friend.pushed().iter().all(|push| push["push"]["join"]["info"]["user"] == "2"));
@@ -103,7 +103,7 @@ async fn never_acts_at_once_in_feeds_rooms_and_typing() {
     for client in [&one, &two, &three] {
         client.enter("room:x").await;
     }
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     one.rpc("typing", json!({"to": "2", "on": true})).await.unwrap();
     two.pushed();
     three.pushed();
@@ -167,7 +167,7 @@ async fn an_invisible_user_that_reconnects_is_still_invisible() {
     one.enter("room:x").await;
     one.rpc("typing", json!({"to": 2, "on": true})).await.unwrap();
     friend.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!((friend.in_room("room:x").await, friend.sees(1).as_str()), (vec!["2".to_owned()], "offline"));
     assert!(friend.pushed().iter().all(|push| push["push"]["join"]["info"]["user"] == "2"));
 }

@@ -41,7 +41,7 @@ async fn live(fixture: Arc<Fixture>, number: u64, seed: u64) -> Client {
             }
             7 => {
                 client.enter("room:x").await;
-                client.hub.unsubscribe(client.conn, "room:x").await.unwrap();
+                client.hub.commands.unsubscribe(client.conn, "room:x").await.unwrap();
             }
             _ => client.read(),
         }
@@ -89,5 +89,5 @@ async fn p4_snapshots_and_changes_converge_to_the_truth_under_churn() {
         client.close();
     }
     assert_eq!(fixture.kept(), 0, "no entry is left");
-    assert_eq!(fixture.hub.context.table.read().len(), 0);
+    assert_eq!(fixture.hub.sizes().connections, 0);
 }

@@ -1,13 +1,19 @@
 //! What goes out, in which order.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Wake;
+use std::task::{Context, Wake};
 
-use presence::ConnId;
+use presence::{ConnId, Moment};
 use serde_json::{Value, json};
 use wire::websocket::{Decoder, Event};
 
-use super::*;
+use domain::UserId;
+use gateway::counters::GatewayCounters;
+use gateway::hub::ConnRef;
+use gateway::outbox::{FeedUser, Outbox, OutboxState};
+use gateway::protocol::{CloseCode, Frame};
+use gateway::settings::ConnectionSettings;
 
 struct Woken(AtomicUsize);
 

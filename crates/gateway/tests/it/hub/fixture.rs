@@ -12,13 +12,13 @@ use presence::{AppState, CloseKind, DeviceId, Hello, Platform};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::counters::GatewayCounters;
-use crate::hub::{CommandError, ConnRef, ConnectRefusal, Hub, HubParts, HubSettings, Identity};
-use crate::leader_lease::LeaderLease;
-use crate::outbox::Outbox;
-use crate::protocol::Frame;
-use crate::settings::ConnectionSettings;
-use crate::traffic::{NoTraffic, TrafficCounts};
+use gateway::counters::GatewayCounters;
+use gateway::hub::{CommandError, ConnRef, ConnectRefusal, Hub, HubParts, HubSettings, Identity};
+use gateway::leader_lease::LeaderLease;
+use gateway::outbox::Outbox;
+use gateway::protocol::Frame;
+use gateway::settings::ConnectionSettings;
+use gateway::traffic::{NoTraffic, TrafficCounts};
 
 pub const START: UnixTime = UnixTime(1_800_000_000);
 
@@ -112,7 +112,7 @@ impl Fixture {
 
     /// Users the hub keeps besides the presence table: those with a connection or a watcher.
     pub fn kept(&self) -> usize {
-        self.hub.shards.iter().map(|shard| shard.lock().users.len()).sum()
+        self.hub.sizes().users
     }
 }
 
@@ -140,7 +140,7 @@ pub struct Client {
 
 impl Client {
     pub async fn connect(hub: &Arc<Hub>, number: u64, hello: Hello) -> Result<Client, ConnectRefusal> {
-        let outbox = Outbox::new(&ConnectionSettings::default(), hub.context.counters.clone());
+        let outbox = Outbox::new(&ConnectionSettings::default(), Arc::default());
         let identity = Identity { user: user(number), expires_at: None, info: None };
         let welcome = hub.connect(identity, hello, outbox.clone()).await?;
         outbox.open(welcome.conn, Frame::text("{}"));
@@ -225,7 +225,7 @@ impl Client {
 
     pub async fn rpc(&self, method: &str, data: Value) -> Result<Value, CommandError> {
         let data = RawValue::from_string(data.to_string()).unwrap();
-        let result = self.hub.rpc(self.conn, method, &*data).await?;
+        let result = self.hub.commands.rpc(self.conn, method, &*data).await?;
         Ok(serde_json::from_str(result.get()).unwrap())
     }
 
@@ -234,12 +234,12 @@ impl Client {
     }
 
     pub async fn enter(&self, room: &str) {
-        self.hub.subscribe(self.conn, room).await.unwrap();
+        self.hub.commands.subscribe(self.conn, room).await.unwrap();
     }
 
     /// Users in a room.
     pub async fn in_room(&self, room: &str) -> Vec<String> {
-        let result = self.hub.presence(self.conn, room).await.unwrap();
+        let result = self.hub.commands.presence(self.conn, room).await.unwrap();
         let result: Value = serde_json::from_str(result.get()).unwrap();
         let mut users: Vec<String> = result["presence"]
             .as_object()

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::cluster::{ClusterSettings, ClusterStore};
 use domain::clock::{Clock, Stopwatch, SystemClock};
 use domain::{Seconds, UnixTime, UserId};
 use friends::FriendStore;
+use gateway::cluster::{ClusterSettings, ClusterStore};
 use keyspace::Redis;
 use keyspace::settings::RedisSettings;
 use presence::Policy;
 use testkit::{RedisCluster, RedisServer};
 
-use super::super::fixture::{Client, hello, open, until, user};
-use crate::cluster_sync::SyncSettings;
-use crate::counters::GatewayCounters;
-use crate::hub::{Hub, HubParts, HubSettings};
-use crate::traffic::NoTraffic;
+use crate::hub::fixture::{Client, hello, open, until, user};
+use gateway::cluster_sync::SyncSettings;
+use gateway::counters::GatewayCounters;
+use gateway::hub::{Hub, HubParts, HubSettings};
+use gateway::traffic::NoTraffic;
 
 /// How long anything may take: a machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,6 +42,8 @@ enum Where {
 pub struct Place {
     pub hub: Arc<Hub>,
     pub counters: Arc<GatewayCounters>,
+    /// None without a cluster.
+    pub store: Option<Arc<ClusterStore>>,
 }
 
 pub struct Gateways {
@@ -81,6 +83,7 @@ impl Gateways {
     pub async fn add_place(&mut self) {
         let counters = Arc::new(GatewayCounters::default());
         self.made += 1;
+        let store = self.join().await;
         let hub = Hub::start(HubParts {
             friend_store: open(&self.folder).await,
             clock: Arc::new(SystemClock),
@@ -97,12 +100,12 @@ impl Gateways {
             counters: counters.clone(),
             traffic: Arc::new(NoTraffic),
             is_disabled: Arc::new(|_| false),
-            store: self.join().await,
+            store: store.clone(),
             seed: self.made as u64,
-            pruning: crate::leader_lease::LeaderLease::always_held(),
+            pruning: gateway::leader_lease::LeaderLease::always_held(),
             redis: None,
         });
-        self.places.push(Place { hub: hub.await.unwrap(), counters });
+        self.places.push(Place { hub: hub.await.unwrap(), counters, store });
     }
 
     async fn join(&self) -> Option<Arc<ClusterStore>> {
@@ -168,7 +171,7 @@ impl Gateways {
     /// Waits until all changes so far have reached all gateways that watch.
     pub async fn settled(&self) {
         until("everything is published", || {
-            self.places.iter().all(|place| place.hub.shards().all(|shard| shard.lock().dirty_count() == 0))
+            self.places.iter().all(|place| place.hub.sizes().unpublished == 0)
         })
         .await;
     }

@@ -4,7 +4,7 @@ use domain::Seconds;
 use presence::{Policy, Status};
 
 use super::fixture::{Gateways, Kind, now, sees};
-use crate::hub::tests::fixture::{until, user};
+use crate::hub::fixture::{until, user};
 
 impl Gateways {
     async fn redis(&mut self, command: &[&str]) -> String {
@@ -12,7 +12,7 @@ impl Gateways {
     }
 
     fn node(&self, place: usize) -> String {
-        self.hub(place).cluster_store().unwrap().node().as_str().to_owned()
+        self.places[place].store.as_ref().unwrap().node().to_string()
     }
 }
 
@@ -32,7 +32,7 @@ async fn an_online_user_that_was_removed_from_the_store_is_published_again() {
     let part = format!("n:{}", gateways.node(1));
     assert_eq!(gateways.redis(&["HDEL", &record(two), &part]).await.trim(), "1");
     gateways.redis(&["HINCRBY", &record(two), "o", "1"]).await;
-    gateways.hub(1).recheck_all();
+    gateways.hub(1).receive_gap();
     let mended = gateways.places[1].counters.clone();
     until("the gateway sees that its part is missing", || mended.sync.repaired.get() > 0).await;
     let server = gateways.server();
@@ -121,13 +121,13 @@ async fn p15_an_expired_entry_is_not_shown() {
     }
     let mut watcher = gateways.connect(0, one, "a").await;
     assert_eq!(watcher.sees(two), "pending", "in the snapshot itself");
-    let statuses = gateways.hub(0).status(&[user(4_000)]).await.unwrap();
+    let statuses = gateways.hub(0).admin.status(&[user(4_000)]).await.unwrap();
     assert_eq!(statuses[0].status, Status::Pending, "not watched");
     // However often the record is read, and whatever arrives with the same version.
     for _ in 0..3 {
         let asked = gateways.places[0].counters.sync.rechecked.get();
         until("it was asked again", || {
-            gateways.hub(0).recheck_all();
+            gateways.hub(0).receive_gap();
             gateways.places[0].counters.sync.rechecked.get() >= asked + 2
         })
         .await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::fixture::Fixture;
-use crate::hub::{CommandError, HubSettings};
-use crate::settings::UserLimits;
-use crate::traffic::NoTraffic;
+use gateway::hub::{CommandError, HubSettings};
+use gateway::settings::UserLimits;
+use gateway::traffic::NoTraffic;
 
 fn room_messages(pushes: &[Value]) -> Vec<String> {
     let mut room_messages: Vec<String> = pushes
@@ -30,7 +30,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
     let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["join 1"]);
     let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
@@ -39,30 +39,30 @@ async fn joins_and_leaves_are_net_of_flicker() {
     let three = fixture.connect(3, "c").await;
     three.enter("room:x").await;
     three.close();
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["join 2"]);
 
     // A reconnect within the window is another connection, which joins before the first one leaves.
     let phone = fixture.connect(2, "phone").await;
     two.drop_connection();
     phone.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     let pushed = one.pushed();
     assert!(pushed[0]["push"].get("join").is_some(), "{pushed:?}");
     assert_eq!(room_messages(&pushed), ["join 2", "leave 2"]);
     // A change of status is not announced, nor is a connection that leaves and re-enters within the window.
     phone.set_status("busy").await;
-    phone.hub.unsubscribe(phone.conn, "room:x").await.unwrap();
+    phone.hub.commands.unsubscribe(phone.conn, "room:x").await.unwrap();
     phone.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert!(one.pushed().is_empty());
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     phone.close();
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
     one.close();
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(fixture.counters.hub.rooms.get(), 0, "an empty room costs nothing");
 }
 
@@ -76,23 +76,23 @@ async fn each_connection_of_a_user_is_listed_counted_and_announced() {
     let (phone, page) = (fixture.connect(2, "phone").await, fixture.connect(2, "page").await);
     phone.enter("room:x").await;
     page.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["join 1", "join 2", "join 2"]);
     assert_eq!(one.in_room("room:x").await, ["1", "2", "2"]);
-    let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
+    let stats = fixture.hub.commands.presence_stats(one.conn, "room:x").await.unwrap();
     assert_eq!(stats.get(), r#"{"num_clients":3,"num_users":2}"#);
     page.close();
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     // A user who becomes invisible leaves with all connections.
     let tablet = fixture.connect(2, "tablet").await;
     tablet.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     tablet.set_status("invisible").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["join 2", "leave 2", "leave 2"]);
-    let stats = fixture.hub.presence_stats(one.conn, "room:x").await.unwrap();
+    let stats = fixture.hub.commands.presence_stats(one.conn, "room:x").await.unwrap();
     assert_eq!(stats.get(), r#"{"num_clients":1,"num_users":1}"#);
 }
 
@@ -102,14 +102,14 @@ async fn replies_to_presence_agree_with_joins_and_leaves() {
     let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     one.pushed();
     let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     assert_eq!(one.in_room("room:x").await, ["1", "2"]);
     two.close();
     assert_eq!(one.in_room("room:x").await, ["1", "2"], "until the leave is announced");
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["leave 2"]);
     assert_eq!(one.in_room("room:x").await, ["1"]);
 }
@@ -123,10 +123,10 @@ async fn a_presence_reply_announces_nothing_before_the_window_ends() {
     let two = fixture.connect(2, "b").await;
     two.enter("room:x").await;
     assert_eq!(two.in_room("room:x").await, ["1", "2"]);
-    let stats = fixture.hub.presence_stats(two.conn, "room:x").await.unwrap();
+    let stats = fixture.hub.commands.presence_stats(two.conn, "room:x").await.unwrap();
     assert!(stats.get().contains(r#""num_users":2"#), "{stats}");
     assert!(one.pushed().is_empty());
-    fixture.hub.rooms.flush();
+    fixture.hub.flush_rooms();
     assert_eq!(room_messages(&one.pushed()), ["join 1", "join 2"]);
 }
 
@@ -140,11 +140,14 @@ async fn rooms_are_for_their_members_and_bounded() {
     let one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     one.enter("room:y").await;
-    assert_eq!(fixture.hub.subscribe(one.conn, "room:z").await, Err(CommandError::LimitExceeded));
-    assert!(matches!(fixture.hub.subscribe(one.conn, "feed:#2").await, Err(CommandError::BadRequest(_))));
+    assert_eq!(fixture.hub.commands.subscribe(one.conn, "room:z").await, Err(CommandError::LimitExceeded));
+    assert!(matches!(
+        fixture.hub.commands.subscribe(one.conn, "feed:#2").await,
+        Err(CommandError::BadRequest(_))
+    ));
     let context = fixture.connect(2, "b").await;
-    let refused = fixture.hub.presence(context.conn, "room:x").await.map(drop);
+    let refused = fixture.hub.commands.presence(context.conn, "room:x").await.map(drop);
     assert_eq!(refused, Err(CommandError::PermissionDenied));
-    fixture.hub.unsubscribe(one.conn, "room:y").await.unwrap();
+    fixture.hub.commands.unsubscribe(one.conn, "room:y").await.unwrap();
     one.enter("room:z").await;
 }

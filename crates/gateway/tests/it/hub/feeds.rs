@@ -10,10 +10,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::fixture::{Client, Fixture, START, hello, until, user};
-use crate::hub::{CommandError, ConnectRefusal, HubSettings, Identity};
-use crate::outbox::Outbox;
-use crate::settings::{ConnectionSettings, UserLimits};
-use crate::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use gateway::hub::{CommandError, ConnectRefusal, HubSettings, Identity};
+use gateway::outbox::Outbox;
+use gateway::settings::{ConnectionSettings, UserLimits};
+use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
 
 #[tokio::test]
 async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
@@ -108,7 +108,7 @@ async fn unrelated_users_are_tracked_as_far_as_they_may_be_seen() {
         limits: UserLimits { tracked_max: 3, ..UserLimits::default() },
         ..HubSettings::default()
     };
-    let fixture = Fixture::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(gateway::traffic::NoTraffic)).await;
     let open = Privacy { status: Audience::Everyone, ..Privacy::default() };
     fixture.friend_store.set_privacy(user(3), &open).await.unwrap();
     let (mut one, _shy, mut open) =
@@ -132,7 +132,7 @@ async fn unrelated_users_are_tracked_as_far_as_they_may_be_seen() {
     assert_eq!(refused, Err(CommandError::LimitExceeded));
     let million: Vec<String> = (1..=1_000_000).map(|number: u32| number.to_string()).collect();
     let million = RawValue::from_string(format!(r#"{{"users":[{}]}}"#, million.join(","))).unwrap();
-    let refused = fixture.hub.rpc(one.conn, "track", &*million).await.map(drop);
+    let refused = fixture.hub.commands.rpc(one.conn, "track", &*million).await.map(drop);
     assert_eq!(refused, Err(CommandError::LimitExceeded));
     one.rpc("untrack", json!({"users": [2, 3]})).await.unwrap();
     assert_eq!(one.sees(3), "");
@@ -180,9 +180,9 @@ async fn a_device_can_be_signed_out_and_a_user_disconnected() {
     assert!(page.outbox.is_closing() && !phone.outbox.is_closing());
     page.close();
     assert_eq!(phone.shown(1)["devices"].as_array().unwrap().len(), 1);
-    assert_eq!(fixture.hub.disconnect(user(1), None, true).await.unwrap(), 1);
+    assert_eq!(fixture.hub.admin.disconnect(user(1), None, true).await.unwrap(), 1);
     assert!(phone.outbox.is_closing());
-    assert_eq!(fixture.hub.disconnect(user(9), None, false).await.unwrap(), 0);
+    assert_eq!(fixture.hub.admin.disconnect(user(9), None, false).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -198,10 +198,10 @@ async fn statuses_can_be_read_also_of_offline_users() {
     assert_eq!(answer["users"][2], json!({"id": "3", "status": "offline", "version": 0}));
     assert_eq!(answer["users"][3]["last_seen"], START.0);
     two.close();
-    let views = fixture.hub.status(&[user(2), user(9), user(1)]).await.unwrap();
+    let views = fixture.hub.admin.status(&[user(2), user(9), user(1)]).await.unwrap();
     let visibility: Vec<(u64, Status)> = views.iter().map(|view| (view.user.get(), view.status)).collect();
     assert_eq!(visibility, [(2, Status::Offline), (9, Status::Offline), (1, Status::Online)]);
-    let count = fixture.hub.online_count();
+    let count = fixture.hub.users.online_count();
     assert_eq!((count.tally.online(), count.connections), (1, [0, 0, 1]));
 }
 
@@ -221,7 +221,7 @@ async fn a_cancelled_connect_leaves_nothing() {
     }
     // The task takes requests in order: once this one is answered, those before it are done.
     fixture.connect(3, "x").await.close();
-    until("user 1 is gone", || fixture.hub.devices(user(1)).is_empty()).await;
+    until("user 1 is gone", || fixture.hub.users.devices(user(1)).is_empty()).await;
     fixture.pass(70);
     assert_eq!(friend.sees(1), "offline");
     friend.close();
@@ -232,11 +232,11 @@ async fn a_cancelled_connect_leaves_nothing() {
 async fn devices_are_bounded_and_a_refused_one_leaves_nothing() {
     let mut settings = HubSettings::default();
     settings.policy.devices_max = 1;
-    let fixture = Fixture::with(settings, Arc::new(crate::traffic::NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(gateway::traffic::NoTraffic)).await;
     let one = fixture.connect(1, "a").await;
     let refused = Client::connect(&fixture.hub, 1, hello("b")).await;
     assert_eq!(refused.err(), Some(ConnectRefusal::TooManyDevices));
-    assert_eq!(fixture.hub.context.table.read().len(), 1);
+    assert_eq!(fixture.hub.sizes().connections, 1);
     one.close();
     assert_eq!(fixture.kept(), 0);
 }
@@ -260,7 +260,7 @@ async fn friends_see_the_torrent_activity_of_a_user() {
     let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     until("figures arrive", || one.shown(2)["seeding"] == 2 && one.shown(2)["leeching"] == 1).await;
     let asked = fixture.counters.hub.traffic_asked.get();
-    fixture.hub.traffic_changed(&[user(2), user(99)]);
+    fixture.hub.users.traffic_changed(&[user(2), user(99)]);
     until("a notice is a question", || fixture.counters.hub.traffic_asked.get() > asked).await;
 }
 

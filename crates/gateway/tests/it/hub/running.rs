@@ -8,8 +8,8 @@ use presence::{AppState, Declared, DeviceId, Status};
 use serde_json::json;
 
 use super::fixture::{Client, Fixture, START, hello, until, user};
-use crate::hub::{ConnectRefusal, HubSettings};
-use crate::traffic::NoTraffic;
+use gateway::hub::{ConnectRefusal, HubSettings};
+use gateway::traffic::NoTraffic;
 
 #[tokio::test]
 async fn p11_after_a_restart_online_users_are_pending_and_return_without_having_left() {
@@ -155,7 +155,7 @@ async fn p8_heartbeats_over_http_keep_a_user_online_without_a_connection() {
     assert_eq!(one.sees(2), "away");
     fixture.hub.http_heartbeat(user(2), background).await.unwrap();
     assert_eq!(one.sees(2), "online");
-    assert_eq!(fixture.hub.devices(user(2)).len(), 1);
+    assert_eq!(fixture.hub.users.devices(user(2)).len(), 1);
     fixture.hub.http_goodbye(user(2), DeviceId::new("phone").unwrap());
     assert_eq!(one.sees(2), "offline");
     assert_eq!(fixture.counters.hub.http_heartbeats.get(), 2);
@@ -168,7 +168,7 @@ async fn the_history_is_kept_in_order() {
     one.set_status("busy").await;
     one.close();
     fixture.hub.stop().await;
-    let history = fixture.hub.history(user(1), None, 10).await.unwrap();
+    let history = fixture.hub.admin.history(user(1), None, 10).await.unwrap();
     let kinds: Vec<PresenceEventKind> = history.iter().rev().map(|one| one.event.kind).collect();
     let transition = |from, to| PresenceEventKind::Transition { from, to };
     let mut expected = vec![

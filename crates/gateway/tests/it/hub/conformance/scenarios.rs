@@ -4,9 +4,9 @@ use friends::PresenceEventKind;
 use presence::{AppState, DeviceId, Status};
 use serde_json::{Value, json};
 
-use super::super::fixture::{Client, hello, user};
 use super::fixture::{Gateways, now, sees, until_shown};
-use crate::hub::Hub;
+use crate::hub::fixture::{Client, hello, user};
+use gateway::hub::Hub;
 
 pub async fn play_all(gateways: &Gateways) {
     arrivals_and_departures_are_seen(gateways).await;
@@ -265,7 +265,7 @@ async fn versions_never_go_back_for_a_user_that_changes_gateways(gateways: &Gate
 
 async fn each_user_is_counted_once(gateways: &Gateways) {
     let count = || {
-        let counts = gateways.places.iter().map(|place| place.hub.online_count());
+        let counts = gateways.places.iter().map(|place| place.hub.users.online_count());
         counts
             .map(|count| (count.tally.online(), count.tally.connections))
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
