@@ -11,7 +11,7 @@ use access::{
     load,
 };
 use domain::clock::SystemClock;
-use keyspace::{Redis, RedisMirrorNames, RedisSettings, RedisSourceChannels};
+use keyspace::{Redis, RedisSettings, RedisSourceChannels};
 use testkit::{RedisCluster, RedisServer, eventually_async, on_every_database};
 use tokio::sync::{mpsc, oneshot};
 
