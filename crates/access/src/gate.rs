@@ -22,9 +22,9 @@ use arc_swap::ArcSwap;
 use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{PortBitmap, PortRange};
 use crate::removed::RecentlyRemoved;
-use crate::slots::LeechSlots;
 use crate::verification::UnknownPasskeys;
 use crate::verification::unknown_passkeys::PasskeyStatus;
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use domain::{AnnounceEvent, Seconds};
-use journal::{Arrival, Batch, Lane, TrafficEntry, View};
+use journal::{Batch, DeliveredEntry, Lane, TrafficEntry, View};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use testkit::RedisServer;
 use views::{Activity, ActivitySettings};
@@ -73,7 +73,7 @@ pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<RateComparison,
 }
 
 /// Applies entries to a view in batches. A refused entry is an error.
-pub(crate) async fn apply(view: &dyn View, arrivals: &[Arrival]) -> Result<(), BenchError> {
+pub(crate) async fn apply(view: &dyn View, arrivals: &[DeliveredEntry]) -> Result<(), BenchError> {
     for batch in arrivals.chunks(BATCH) {
         let batch = Batch {
             lane: Lane::Traffic,
@@ -95,9 +95,9 @@ pub(crate) async fn apply(view: &dyn View, arrivals: &[Arrival]) -> Result<(), B
 }
 
 /// Adds to one list and removes from the other; `stopped` removes from both.
-fn raw_piece(arrivals: &[Arrival]) -> Piece {
+fn raw_piece(arrivals: &[DeliveredEntry]) -> Piece {
     let mut piece = Piece::default();
-    for Arrival { entry, .. } in arrivals {
+    for DeliveredEntry { entry, .. } in arrivals {
         let user = entry.passkey.map_or_else(String::new, |passkey| passkey.to_string());
         let torrent = entry.info_hash.to_string();
         let (seed, leech) = (format!("raw:user:seed:{user}"), format!("raw:user:leech:{user}"));

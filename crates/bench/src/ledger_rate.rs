@@ -12,7 +12,7 @@ use std::sync::Arc;
 use database::Database;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
-use journal::Arrival;
+use journal::DeliveredEntry;
 use ledger::{Directory, Ledger, LedgerSettings, LogRisks};
 use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
@@ -141,7 +141,7 @@ impl Sides {
     }
 
     /// What each side takes for the same entries.
-    async fn round(&mut self, arrivals: &[Arrival]) -> Result<(Lap, Lap), BenchError> {
+    async fn round(&mut self, arrivals: &[DeliveredEntry]) -> Result<(Lap, Lap), BenchError> {
         // A server of many processes: their times are not summed.
         let watch = LapWatch::start(None)?;
         apply(&self.ledger, arrivals).await?;

@@ -11,11 +11,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, Seconds, TorrentId, UserId};
-use journal::{Arrival, JournalError, LeaderLease, RedisJournal};
-use keyspace::{BaseNames, KeyNames, MirrorNames, Mode, Redis, RedisError, RedisSettings};
+use journal::{DeliveredEntry, JournalError, LeaderLease, RedisJournal};
+use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisError, RedisMirrorNames, RedisSettings};
 use testkit::RedisServer;
-use views::mirror::Directory;
-use views::{Mirror, MirrorParts, MirrorSettings};
+use views::redis_mirror::Directory;
+use views::{RedisMirror, RedisMirrorParts, RedisMirrorSettings};
 
 use crate::activity_rate::{ActivityPlan, apply};
 use crate::error::BenchError;
@@ -120,18 +120,18 @@ pub fn measure(plan: &ActivityPlan, kind: TrafficKind) -> Result<MirrorRate, Ben
     Ok(MirrorRate { comparison, rows })
 }
 
-async fn open(server: &RedisServer, clock: ManualClock) -> Result<Mirror, RedisError> {
+async fn open(server: &RedisServer, clock: ManualClock) -> Result<RedisMirror, RedisError> {
     let redis = Redis::connect(RedisSettings::from_url(&server.url())?).await?;
     let keys = KeyNames::new(&BaseNames::default(), Mode::Single)?;
-    let parts = MirrorParts {
-        names: MirrorNames::new(Mode::Single),
+    let parts = RedisMirrorParts {
+        names: RedisMirrorNames::new(Mode::Single),
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
         redis,
         lease: Arc::new(AlwaysLeader),
         directory: Arc::new(NoLookup),
         clock: Arc::new(clock),
     };
-    Ok(Mirror::new(parts, MirrorSettings::default(), "loadgen.reaper".to_owned()))
+    Ok(RedisMirror::new(parts, RedisMirrorSettings::default(), "loadgen.reaper".to_owned()))
 }
 
 /// A number of `INFO`; zero if it is missing.
@@ -149,9 +149,9 @@ fn commands_run(server: &RedisServer) -> u64 {
 }
 
 /// The writes that each entry needs at least.
-fn raw_piece(arrivals: &[Arrival]) -> Piece {
+fn raw_piece(arrivals: &[DeliveredEntry]) -> Piece {
     let mut piece = Piece::default();
-    for Arrival { entry, .. } in arrivals {
+    for DeliveredEntry { entry, .. } in arrivals {
         let (torrent, user) = (entry.torrent.map_or(0, TorrentId::get), entry.user.map_or(0, UserId::get));
         let at = entry.at.to_string();
         let peer = format!("raw:p:{torrent}:{}", entry.peer_id);

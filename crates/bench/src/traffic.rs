@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use domain::clock::ManualClock;
 use domain::{AnnounceEvent, Cause, ClientId, NodeId, RunId, Seconds, SessionId, TrafficEvent, UnixTime};
-use journal::{Arrival, EntryId, TrafficEntry};
+use journal::{DeliveredEntry, EntryId, TrafficEntry};
 
 use crate::error::BenchError;
 use crate::population::{self, Population, Shape};
@@ -117,11 +117,11 @@ impl Traffic {
     }
 
     /// The same as entries that a view receives: encoded and decoded.
-    pub fn arrivals(&self, positions: Range<u64>) -> Result<Vec<Arrival>, BenchError> {
+    pub fn arrivals(&self, positions: Range<u64>) -> Result<Vec<DeliveredEntry>, BenchError> {
         positions.map(|position| self.arrival(position)).collect()
     }
 
-    fn arrival(&self, position: u64) -> Result<Arrival, BenchError> {
+    fn arrival(&self, position: u64) -> Result<DeliveredEntry, BenchError> {
         let fields = TrafficEntry::fields_of(&self.event(position));
         let entry = TrafficEntry::parse(&fields).map_err(|error| BenchError::Unreadable {
             what: "an entry of our own".to_owned(),
@@ -129,7 +129,7 @@ impl Traffic {
         })?;
         let ms = u64::from(START.0) * 1_000 + position / ENTRIES_PER_MS;
         let id = EntryId { ms, seq: position % ENTRIES_PER_MS };
-        Ok(Arrival { id, origin: id, entry })
+        Ok(DeliveredEntry { id, origin: id, entry })
     }
 }
 

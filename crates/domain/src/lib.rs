@@ -10,10 +10,13 @@
 //! - [`clock`]: the one module that reads the clock
 //! - [`wheel`]: timing wheel for deadlines that heartbeats extend
 //! - [`counter`], [`histogram`]: counters and latency histograms
+//! - [`backoff`], [`circuit_breaker`], [`rate_limit`]: delays between retries, pauses of calls that fail, limits of requests
 //! - [`log_throttle`]: limits log lines that clients can cause
 //!
 //! Nothing here does I/O. Only [`clock`] reads the time.
 
+pub mod backoff;
+pub mod circuit_breaker;
 pub mod clock;
 mod counted;
 pub mod counter;
@@ -24,10 +27,13 @@ pub mod ids;
 pub mod log_throttle;
 pub mod percent;
 pub mod rate;
+pub mod rate_limit;
 pub mod risk;
 pub mod time;
 pub mod wheel;
 
+pub use backoff::Backoff;
+pub use circuit_breaker::CircuitBreaker;
 pub use counted::counted;
 pub use counter::{Counter, Level};
 pub use event::{AnnounceEvent, Cause, TrafficEvent};
@@ -37,5 +43,6 @@ pub use ids::{
 };
 pub use log_throttle::LogThrottle;
 pub use rate::RateCeiling;
+pub use rate_limit::{LeakyBucket, RateLimit, RateLimiter};
 pub use risk::{RiskEvent, RiskKind};
 pub use time::{AHEAD_MAX, Seconds, SilenceLimit, UnixTime};

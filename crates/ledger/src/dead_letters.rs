@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use database::Database;
 use domain::UnixTime;
-use journal::{Arrival, EntryId};
+use journal::{DeliveredEntry, EntryId};
 
 use crate::admit::Admitted;
 use crate::error::LedgerError;
@@ -20,7 +20,7 @@ static DROP: LazyLock<Statement> =
     LazyLock::new(|| Statement::portable("DELETE FROM ledger_letters WHERE applied_at < ?"));
 
 /// A dead letter that another program appended has no origin: its own id is used instead.
-fn has_origin(arrival: &Arrival) -> bool {
+fn has_origin(arrival: &DeliveredEntry) -> bool {
     arrival.origin != arrival.id
 }
 

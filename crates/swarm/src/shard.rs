@@ -26,13 +26,13 @@ mod completions;
 mod copying;
 mod join_budget;
 mod last_leechers;
+mod leech_slots;
 mod limits;
 mod listing;
 mod lists;
 mod recent_stops;
 mod remote;
 mod removal;
-mod slots;
 
 use completions::Completions;
 use join_budget::JoinBudgets;

@@ -20,8 +20,8 @@ use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::error::AccessError;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{BannedPorts, PortRange};
-use crate::slots::LeechSlots;
 
 /// `C` is a pooled connection or a transaction.
 pub(crate) struct MySqlTables<C>(pub(crate) C);

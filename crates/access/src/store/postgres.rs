@@ -19,8 +19,8 @@ use super::tables::{Page, Read, Tables, Transaction};
 use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{BannedPorts, PortRange};
-use crate::slots::LeechSlots;
 
 /// `C` is a pooled connection or a transaction.
 pub(crate) struct PgTables<C>(pub(crate) C);

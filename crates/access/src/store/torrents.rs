@@ -6,7 +6,7 @@ use super::rows::sql_integer;
 use super::tables::Transaction;
 use super::{BULK_ROWS, Store};
 use crate::error::{AccessError, is_constraint};
-use crate::slots::LeechSlots;
+use crate::leech_slots::LeechSlots;
 
 /// Limit of the API and the commands.
 pub const TORRENT_NAME_CHARS_MAX: usize = 10_000;

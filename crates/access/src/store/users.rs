@@ -6,7 +6,7 @@ use super::rows::{sql_integer, user_id};
 use super::tables::Transaction;
 use super::{BULK_ROWS, Store, random_passkey};
 use crate::error::{AccessError, is_constraint};
-use crate::slots::LeechSlots;
+use crate::leech_slots::LeechSlots;
 use crate::user_name::UserName;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use access::{
     load,
 };
 use domain::clock::SystemClock;
-use keyspace::{MirrorNames, Redis, RedisSettings, SiteChannels};
+use keyspace::{Redis, RedisMirrorNames, RedisSettings, RedisSourceChannels};
 use testkit::{RedisCluster, RedisServer, eventually_async, on_every_database};
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,8 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn keys_at(url: &str) -> RedisSource {
     let settings = RedisSettings::from_url(url).unwrap();
-    let names = MirrorNames::new(settings.mode);
-    RedisSource::new(Redis::new(settings).unwrap(), names, SiteChannels::default())
+    RedisSource::new(Redis::new(settings).unwrap(), RedisSourceChannels::default())
 }
 
 fn torrent_key(number: u64) -> String {
@@ -298,7 +297,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     store.allow_client(prefix, "Transmission 3").await.unwrap();
     store.forbid_client("-XX".parse().unwrap(), "").await.unwrap();
     let gate = Arc::new(Gate::default());
-    let follower = load(store.clone(), gate.clone()).await.unwrap().poll_every(Duration::from_millis(20));
+    let follower = load(store.clone(), gate.clone()).await.unwrap();
     let (copier, queue) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     let (_end, ended) = oneshot::channel::<()>();

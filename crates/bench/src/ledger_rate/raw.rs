@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use database::Database;
 use domain::clock::Stopwatch;
-use journal::Arrival;
+use journal::DeliveredEntry;
 use sqlx::postgres::PgConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -66,7 +66,7 @@ impl RawTables {
     }
 
     /// Encodes a batch. Not timed.
-    pub(super) fn prepare(&self, batch: &[Arrival]) -> Prepared {
+    pub(super) fn prepare(&self, batch: &[DeliveredEntry]) -> Prepared {
         let rows = rows_of(batch);
         let with_tables = TABLES.iter().zip(&rows);
         match &self.database {

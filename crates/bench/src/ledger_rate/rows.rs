@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use domain::{TorrentId, UserId};
-use journal::{Arrival, TrafficEntry};
+use journal::{DeliveredEntry, TrafficEntry};
 
 /// A table whose rows are upserted.
 #[derive(Debug)]
@@ -122,15 +122,15 @@ pub(super) const TABLES: [Table; 5] = [
 
 /// The rows of each table that a batch touches, sorted by key. Entries of our own tracker contain user, torrent and
 /// session; other entries are left out.
-pub(super) fn rows_of(batch: &[Arrival]) -> [Rows; 5] {
+pub(super) fn rows_of(batch: &[DeliveredEntry]) -> [Rows; 5] {
     let named =
         batch.iter().filter_map(|arrival| Some((arrival.entry.user?, arrival.entry.torrent?, arrival)));
-    let by_pair: BTreeMap<(UserId, TorrentId), &Arrival> =
+    let by_pair: BTreeMap<(UserId, TorrentId), &DeliveredEntry> =
         named.map(|(user, torrent, arrival)| ((user, torrent), arrival)).collect();
-    let by_client: BTreeMap<ClientKey, &Arrival> = batch.iter().filter_map(client_key).collect();
-    let users: BTreeMap<UserId, &Arrival> =
+    let by_client: BTreeMap<ClientKey, &DeliveredEntry> = batch.iter().filter_map(client_key).collect();
+    let users: BTreeMap<UserId, &DeliveredEntry> =
         by_pair.iter().map(|((user, _), arrival)| (*user, *arrival)).collect();
-    let torrents: BTreeMap<TorrentId, &Arrival> =
+    let torrents: BTreeMap<TorrentId, &DeliveredEntry> =
         by_pair.iter().map(|((_, torrent), arrival)| (*torrent, *arrival)).collect();
     [
         users.iter().map(|(user, arrival)| figures(user.get(), &arrival.entry)).collect(),
@@ -167,11 +167,11 @@ fn figures(id: u64, entry: &TrafficEntry) -> Vec<Value> {
     std::iter::once(number(id)).chain(sums(entry)).collect()
 }
 
-fn stamp(arrival: &Arrival) -> [Value; 3] {
+fn stamp(arrival: &DeliveredEntry) -> [Value; 3] {
     [number(u64::from(arrival.entry.at.0)), number(arrival.origin.ms), number(arrival.origin.seq)]
 }
 
-fn account((user, torrent): (UserId, TorrentId), arrival: &Arrival) -> Vec<Value> {
+fn account((user, torrent): (UserId, TorrentId), arrival: &DeliveredEntry) -> Vec<Value> {
     let entry = &arrival.entry;
     let is_seeding = u64::from(entry.is_complete());
     let mut row = vec![number(user.get()), number(torrent.get())];
@@ -191,12 +191,12 @@ fn account((user, torrent): (UserId, TorrentId), arrival: &Arrival) -> Vec<Value
 
 type ClientKey = (UserId, TorrentId, u64);
 
-fn client_key(arrival: &Arrival) -> Option<(ClientKey, &Arrival)> {
+fn client_key(arrival: &DeliveredEntry) -> Option<(ClientKey, &DeliveredEntry)> {
     let entry = &arrival.entry;
     Some(((entry.user?, entry.torrent?, entry.totals?.session.client.0), arrival))
 }
 
-fn client((user, torrent, client): ClientKey, arrival: &Arrival) -> Vec<Value> {
+fn client((user, torrent, client): ClientKey, arrival: &DeliveredEntry) -> Vec<Value> {
     let presence = if arrival.entry.is_complete() { 1 } else { 2 };
     let mut row = [user.get(), torrent.get(), client, presence].map(number).to_vec();
     row.extend(stamp(arrival));

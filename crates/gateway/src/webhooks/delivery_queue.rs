@@ -15,18 +15,18 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use domain::UserId;
+use domain::{Backoff, CircuitBreaker, UserId};
 use fastrand::Rng;
 use foldhash::{HashMap, HashSet};
 
 use super::delivery::Delivery;
 
 /// The first pause after a failure.
-const PAUSE_MIN_MS: u64 = 1_000;
+const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest pause of a message.
-const PAUSE_MAX_MS: u64 = 300_000;
+const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// The longest pause of an endpoint that fails altogether.
-const ENDPOINT_PAUSE_MAX_MS: u64 = 60_000;
+const ENDPOINT_PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row after which the endpoint fails altogether.
 const FAILURES_MAX: u32 = 5;
 
@@ -53,7 +53,6 @@ struct Waiting {
 #[derive(Debug)]
 pub(super) struct DeliveryQueue {
     limits: QueueLimits,
-    random: Rng,
     by_user: HashMap<UserId, VecDeque<Waiting>>,
     /// Users with a delivery to send: earliest time, position, user.
     ready: BTreeSet<(u64, u64, UserId)>,
@@ -61,25 +60,28 @@ pub(super) struct DeliveryQueue {
     /// Places of messages that are not done.
     unfinished: BTreeSet<u64>,
     read_through: u64,
-    failures_in_a_row: u32,
-    paused_until_ms: u64,
-    pauses: u32,
+    /// Delays of single deliveries.
+    backoff: Backoff,
+    /// Open while the endpoint fails altogether.
+    breaker: CircuitBreaker,
+    /// Pauses of the breaker.
+    pauses: Backoff,
 }
 
 impl DeliveryQueue {
     /// An empty queue; all deliveries up to `place` are done.
     pub(super) fn starting_after(place: u64, limits: QueueLimits, seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
         DeliveryQueue {
             limits,
-            random: Rng::with_seed(seed),
             by_user: HashMap::default(),
             ready: BTreeSet::new(),
             in_flight: HashSet::default(),
             unfinished: BTreeSet::new(),
             read_through: place,
-            failures_in_a_row: 0,
-            paused_until_ms: 0,
-            pauses: 0,
+            backoff: Backoff::with_rng(PAUSE_MIN, PAUSE_MAX, random.fork()),
+            breaker: CircuitBreaker::new(FAILURES_MAX),
+            pauses: Backoff::with_rng(PAUSE_MIN, ENDPOINT_PAUSE_MAX, random),
         }
     }
 
@@ -111,7 +113,7 @@ impl DeliveryQueue {
 
     /// Whether the endpoint fails altogether.
     pub(super) fn is_failing(&self) -> bool {
-        self.failures_in_a_row >= FAILURES_MAX
+        self.breaker.is_open()
     }
 
     /// Adds the next delivery of the history.
@@ -158,14 +160,13 @@ impl DeliveryQueue {
         if self.in_flight.len() >= at_once_max {
             return None;
         }
-        self.ready.first().map(|(from_ms, ..)| (*from_ms).max(self.paused_until_ms))
+        let probe_at_ms = self.breaker.probe_at().map_or(0, |at| at.as_millis() as u64);
+        self.ready.first().map(|(from_ms, ..)| (*from_ms).max(probe_at_ms))
     }
 
     pub(super) fn delivered(&mut self, user: UserId, now_ms: u64) {
-        let was_failing = self.is_failing();
-        self.failures_in_a_row = 0;
-        self.paused_until_ms = 0;
-        self.pauses = 0;
+        let was_failing = self.breaker.on_success();
+        self.pauses.reset();
         self.finish_head(user);
         if was_failing {
             // The delays were the endpoint's fault.
@@ -176,12 +177,7 @@ impl DeliveryQueue {
 
     /// An attempt failed. Returns the deliveries that failed for good.
     pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<Delivery> {
-        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        // Attempts begun before the pause do not extend it.
-        if self.is_failing() && now_ms >= self.paused_until_ms {
-            self.paused_until_ms = now_ms + pause_ms(&mut self.random, self.pauses, ENDPOINT_PAUSE_MAX_MS);
-            self.pauses = self.pauses.saturating_add(1);
-        }
+        self.breaker.on_failure(Duration::from_millis(now_ms), || self.pauses.next_delay());
         let mut failed_deliveries = Vec::new();
         let is_too_old = self.head(user).is_some_and(|head| self.is_too_old(&head.message, now_ms));
         if is_too_old {
@@ -207,9 +203,9 @@ impl DeliveryQueue {
     fn postpone(&mut self, user: UserId, now_ms: u64) {
         self.in_flight.remove(&user);
         let Some(head) = self.by_user.get_mut(&user).and_then(VecDeque::front_mut) else { return };
-        let pause = pause_ms(&mut self.random, head.attempts, PAUSE_MAX_MS);
+        let pause_ms = self.backoff.delay_after(head.attempts).as_millis() as u64;
         head.attempts = head.attempts.saturating_add(1);
-        self.ready.insert((now_ms + pause, head.message.place, user));
+        self.ready.insert((now_ms + pause_ms, head.message.place, user));
     }
 
     /// The delivery is done; the user's next one is ready.
@@ -255,12 +251,6 @@ fn place_in_time(waiting: &VecDeque<Waiting>, at_ms: u64, is_on_its_way: bool) -
     let is_tried = waiting.front().is_some_and(|head| is_on_its_way || head.attempts > 0);
     let later = waiting.iter().skip(usize::from(is_tried)).rev();
     waiting.len() - later.take_while(|other| other.message.at_ms > at_ms).count()
-}
-
-/// Doubles with each attempt, shortened at random.
-fn pause_ms(random: &mut Rng, attempts: u32, most_ms: u64) -> u64 {
-    let whole_ms = PAUSE_MIN_MS.saturating_mul(1 << attempts.min(20)).min(most_ms);
-    whole_ms / 2 + random.u64(0..=whole_ms / 2)
 }
 
 #[cfg(test)]

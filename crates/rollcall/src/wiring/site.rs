@@ -15,8 +15,8 @@ use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use net::Certificate;
 use site::metrics::{
-    Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, MirrorMetrics, PresenceMetrics,
-    RedisSourceFigures, ViewSource,
+    Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, PresenceMetrics,
+    RedisMirrorMetrics, RedisSourceFigures, ViewSource,
 };
 use site::{
     Dependency, Health, OverviewCollector, OverviewSources, Parts, RunningSite, Site, SiteCounters,
@@ -340,7 +340,7 @@ async fn ledger_of(inputs: &SiteInputs<'_>, background: &Background) -> anyhow::
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
     let mut groups = vec![("ledger", config.ledger.group.as_str()), ("activity", views::activity::GROUP)];
     if config.has_mirror() {
-        groups.push(("mirror", views::mirror::GROUP));
+        groups.push(("mirror", views::redis_mirror::GROUP));
     }
     let dead_after = crate::wiring::background::DEAD_AFTER;
     let groups = groups.into_iter();
@@ -380,8 +380,10 @@ fn metrics_of(
     metrics.add(Allocator);
     metrics.add(inputs.site_keys.clone());
     if let Some(side) = &handles.mirror {
-        metrics
-            .add(MirrorMetrics { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
+        metrics.add(RedisMirrorMetrics {
+            mirror: Arc::clone(&side.mirror),
+            listening: Arc::clone(&side.listening),
+        });
     }
     metrics
 }

@@ -114,8 +114,7 @@ impl Harness {
         };
         let verifier = Verifier::new(parts, options.settings);
         tokio::spawn(async move {
-            let follow =
-                follower.poll_every(Duration::from_millis(20)).run(|_| (), std::future::pending::<()>());
+            let follow = follower.run(|_| (), std::future::pending::<()>());
             tokio::select! {
                 () = verifier.run(on_revoked, stopped) => {}
                 () = follow => {}

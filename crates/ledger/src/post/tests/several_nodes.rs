@@ -69,7 +69,7 @@ impl Site {
         *read = until.max(*read);
     }
 
-    pub(super) fn arrivals(&self) -> Vec<Arrival> {
+    pub(super) fn arrivals(&self) -> Vec<DeliveredEntry> {
         let numbered = self.log.iter().enumerate();
         numbered.map(|(position, entry)| arrival(*entry, position as u64)).collect()
     }
@@ -298,7 +298,7 @@ pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Mult
     Multiplier { id: 1, terms }
 }
 
-fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
+fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, DeliveredEntry>) -> AccountState {
     let mut state = AccountState::default();
     for batch in batches {
         assert_eq!(post_under(multipliers, &mut state, batch).rejected, []);

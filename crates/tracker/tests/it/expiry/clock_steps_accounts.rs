@@ -9,7 +9,7 @@ use database::Database;
 use domain::clock::{Clock, ManualClock};
 use domain::{ClientKey, InfoHash, Passkey, UnixTime};
 use fastrand::Rng;
-use journal::{Arrival, Batch, EntryId, Lane, TrafficEntry, View};
+use journal::{Batch, DeliveredEntry, EntryId, Lane, TrafficEntry, View};
 use ledger::{AccountKey, Directory, Ledger, LedgerSettings, RiskSink};
 use swarm::{Families, PeerLists};
 use tracker::pipeline::{Request, Tracker};
@@ -180,9 +180,13 @@ async fn credited(entries: &[TrafficEntry], clock: ManualClock) -> BTreeMap<u64,
     let ledger = Ledger::open(database, settings, Arc::clone(&all_users) as _, Arc::new(clock), all_users)
         .await
         .unwrap();
-    let arrivals: Vec<Arrival> = (1..)
+    let arrivals: Vec<DeliveredEntry> = (1..)
         .zip(entries)
-        .map(|(ms, entry)| Arrival { id: EntryId::at_ms(ms), origin: EntryId::at_ms(ms), entry: *entry })
+        .map(|(ms, entry)| DeliveredEntry {
+            id: EntryId::at_ms(ms),
+            origin: EntryId::at_ms(ms),
+            entry: *entry,
+        })
         .collect();
     for some in arrivals.chunks(100) {
         let batch =
