@@ -47,7 +47,7 @@ use parking_lot::RwLock;
 use presence::Moment;
 use tokio::sync::Notify;
 
-use crate::cluster::{ClusterStore, InboxEvent, NodeName};
+use crate::cluster::{ClusterStore, InboxEvent, NodeName, Record};
 use crate::counters::GatewayCounters;
 use crate::gateway_messages;
 use crate::hub::users::Users;
@@ -193,13 +193,17 @@ impl ClusterSync {
         let mut inbox = self.context.store.inbox();
         loop {
             match inbox.next().await {
-                InboxEvent::Record(record) => self.users.change(record.user, |shard, now| {
-                    shard.sync(now, |sync, roster, effects| sync.apply_record(now, *record, roster, effects))
-                }),
+                InboxEvent::Record(record) => self.apply_record(*record),
                 InboxEvent::Message(message) => gateway_messages::receive(&self.users, message),
                 InboxEvent::Gap => self.receive_gap(),
             }
         }
+    }
+
+    fn apply_record(&self, record: Record) {
+        self.users.change(record.user, |shard, now| {
+            shard.sync(now, |sync, roster, effects| sync.apply_record(now, record, roster, effects))
+        });
     }
 
     /// Entries of the inbox may have been missed: records are read again, and entries of rooms compared.

@@ -31,8 +31,6 @@ impl ClusterSync {
             _ => Cause::Silence,
         };
         save_change(&self.users.context, &outcome, (cause, None));
-        self.users.change(outcome.record.user, |shard, now| {
-            shard.sync(now, |sync, roster, effects| sync.apply_record(now, outcome.record, roster, effects))
-        });
+        self.apply_record(outcome.record);
     }
 }

@@ -86,7 +86,7 @@ impl Rooms {
         if own.node.as_ref() != Some(&node) {
             // After a rejoin all entries are written under the new name.
             *own = OwnEntries { node: Some(node.clone()), next: own.next, ..OwnEntries::default() };
-            self.queue_all_users(waiting);
+            self.names().iter().for_each(|name| self.queue_room(waiting, name));
         }
         if std::mem::take(&mut waiting.todo.lock().compare) {
             let compared = self.compare(waiting, sync, own, &node).await;
@@ -106,10 +106,6 @@ impl Rooms {
             }
             self.read(waiting, sync, unread).await?;
         }
-    }
-
-    fn queue_all_users(&self, waiting: &RoomSyncQueue) {
-        self.names().iter().for_each(|name| self.queue_room(waiting, name));
     }
 
     /// Writes changed members, notifies the other gateways, and queues the entries to read.
