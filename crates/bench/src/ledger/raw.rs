@@ -55,11 +55,12 @@ impl RawTables {
         };
         let statements = TABLES.iter().map(|table| statement(table).map(Arc::from)).collect();
         let add = "INSERT INTO ledger_consumers (name, lane, applied) VALUES ('raw', 'traffic', '')";
-        match &database {
-            Database::Sqlite(file) => drop(sqlx::query(add).execute(&file.pool).await?),
-            Database::Postgres(pool) => drop(sqlx::query(add).execute(pool).await?),
-            Database::MySql(pool) => drop(sqlx::query(add).execute(pool).await?),
-        }
+        let added = match &database {
+            Database::Sqlite(file) => sqlx::query(add).execute(&file.pool).await.map(drop),
+            Database::Postgres(pool) => sqlx::query(add).execute(pool).await.map(drop),
+            Database::MySql(pool) => sqlx::query(add).execute(pool).await.map(drop),
+        };
+        added?;
         Ok(RawTables { database, statements, spent: [(Duration::ZERO, 0); 2] })
     }
 
