@@ -3,16 +3,11 @@
 use database::DatabaseError;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 use keyspace::RedisError;
-use sqlx::mysql::MySqlDatabaseError;
-use sqlx::postgres::PgDatabaseError;
 
 use crate::clients::ClientPrefix;
 use crate::keys::KeyId;
 use crate::ports::PortRange;
 use crate::whitelist::LineError;
-
-/// Primary result code `SQLITE_CONSTRAINT`.
-const SQLITE_CONSTRAINT: i32 = 19;
 
 /// For operators; a client gets a [`crate::Refusal`].
 #[derive(Debug, thiserror::Error)]
@@ -125,22 +120,6 @@ pub enum AccessError {
     TooManyKeys(u32),
     #[error("the system provides no random numbers: {0}")]
     Random(getrandom::Error),
-}
-
-/// Whether a statement violated a constraint.
-pub(crate) fn is_constraint(error: &sqlx::Error) -> bool {
-    let Some(error) = error.as_database_error() else { return false };
-    if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-        // A failed CHECK has its own number in MariaDB and in MySQL, and no class.
-        return error.code().is_some_and(|state| state.starts_with("23"))
-            || matches!(error.number(), 3819 | 4025);
-    }
-    if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
-        return error.code().starts_with("23");
-    }
-    // The low byte of SQLite's extended result code is the primary one.
-    let code: Option<i32> = error.code().and_then(|code| code.parse().ok());
-    code.is_some_and(|code| code & 0xff == SQLITE_CONSTRAINT)
 }
 
 impl AccessError {

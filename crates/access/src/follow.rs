@@ -1,7 +1,7 @@
 //! Keeps a gate equal to the database while the server runs.
 //!
-//! Triggers record every change in the table `access_changes`, the change log. The follower polls it a few times a second
-//! (one small query), and reads the current rows of what changed. If the log was trimmed past the follower's position, it
+//! Triggers record every change in the table `access_changes`, the change log ([`database::change_log`]). The follower
+//! waits for changes, and reads the current rows of what changed. If the log was trimmed past the follower's position, it
 //! reads everything again.
 //!
 //! # Guarantees
@@ -16,19 +16,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use database::{ChangeLogReader, ChangeWait, Position, SqlError};
 use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, UserId};
-use tokio::time::MissedTickBehavior;
 
 use crate::error::AccessError;
 use crate::gate::Gate;
 use crate::store::Store;
+use crate::store::tables::Tables;
 
 mod gate_updater;
 mod log;
 
 use gate_updater::GateUpdater;
-use log::{ChangeLog, LogRead, Position};
+use log::{LOG, LogRead};
 
 const POLL_EVERY: Duration = Duration::from_millis(200);
 /// Rows that the change log keeps, so that slow followers need not reload.
@@ -89,7 +90,7 @@ pub struct Follower {
     /// Every change up to here is in the gate. None before the first load.
     position: Option<Position>,
     /// None after a failure: the next poll opens another connection.
-    log: Option<Box<dyn ChangeLog>>,
+    log: Option<ChangeLogReader>,
     log_rows_max: u32,
     counters: Arc<FollowCounters>,
     clock: Arc<dyn Clock>,
@@ -138,13 +139,15 @@ impl Follower {
 
     /// Runs until `shutdown` is ready.
     pub async fn run(mut self, mut on_change: impl FnMut(Change), shutdown: impl Future) {
-        let mut ticks = tokio::time::interval(POLL_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut failure_log = FailureLog::default();
+        let mut wait = ChangeWait::new(self.store.database(), LOG, POLL_EVERY);
+        let mut had_changes = true;
+        let mut failure_log = FailureLog::new(POLL_EVERY);
         let follow = async {
             loop {
-                ticks.tick().await;
+                wait.wait(had_changes).await;
+                let known = self.position.clone();
                 let outcome = self.poll(&mut on_change).await;
+                had_changes = outcome.is_ok() && self.position != known;
                 self.counters.count_poll(outcome.is_err());
                 failure_log.record(outcome.as_ref().err());
             }
@@ -181,9 +184,8 @@ impl Follower {
     async fn read_log(&mut self) -> Result<LogRead, AccessError> {
         let Some(position) = self.position.clone() else { return Ok(LogRead::Truncated) };
         let mut log = self.take_log().await?;
-        let read = tokio::time::timeout(POLL_TIMEOUT, log.read_after(&position)).await;
-        let read =
-            read.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|error| self.store.explain(error))?;
+        let read = tokio::time::timeout(POLL_TIMEOUT, log::read_after(&mut log, &position)).await;
+        let read = read.unwrap_or(Err(SqlError::TimedOut)).map_err(|error| self.store.explain(error))?;
         self.log = Some(log);
         Ok(read)
     }
@@ -200,7 +202,7 @@ impl Follower {
         let mut log = self.take_log().await?;
         let position = log.begin_snapshot().await.map_err(|error| self.store.explain(error))?;
         let mut updater = GateUpdater::new(&self.gate, on_change, self.clock.steady());
-        let outcome = gate_updater::read_all(log.tables(), &mut updater).await;
+        let outcome = gate_updater::read_all(&mut Tables::Session(log.session()), &mut updater).await;
         // A failed reload has applied what it read until then.
         updater.finish();
         outcome.map_err(|error| self.store.explain(error))?;
@@ -211,10 +213,13 @@ impl Follower {
     }
 
     /// The caller puts the log back unless an error occurred.
-    async fn take_log(&mut self) -> Result<Box<dyn ChangeLog>, AccessError> {
+    async fn take_log(&mut self) -> Result<ChangeLogReader, AccessError> {
         match self.log.take() {
             Some(log) => Ok(log),
-            None => log::connect(&self.store).await.map_err(|error| self.store.explain(error)),
+            None => {
+                let connected = ChangeLogReader::connect(self.store.database(), LOG).await;
+                connected.map_err(|error| self.store.explain(error))
+            }
         }
     }
 }

@@ -16,6 +16,7 @@
 //!
 //! Keys are not deleted, because the audit trail names them, and they do not expire.
 
+use database::{SqlError, Transaction};
 use domain::UnixTime;
 
 use crate::error::AccessError;
@@ -31,7 +32,7 @@ pub use ring::{Authenticated, KeyRing, RingFigures};
 pub use scope::{Scope, Scopes};
 pub use text::{KeyId, NewKey};
 
-use table::{KeyRow, KeyTransaction};
+use table::KeyRow;
 use text::KeyHash;
 
 /// Active keys. Every process reads them several times a second.
@@ -72,8 +73,10 @@ impl ApiKeys {
             return Err(AccessError::KeyWithoutScope);
         }
         let mut transaction = self.begin().await?;
-        transaction.mark_first_key().await.map_err(|error| self.explain(error))?;
-        if transaction.count_active().await.map_err(|error| self.explain(error))? >= i64::from(KEYS_MAX) {
+        table::mark_first_key(&mut transaction).await.map_err(|error| self.explain(error))?;
+        if table::count_active(&mut transaction).await.map_err(|error| self.explain(error))?
+            >= i64::from(KEYS_MAX)
+        {
             return Err(AccessError::TooManyKeys(KEYS_MAX));
         }
         self.insert(transaction, name, scopes, now).await
@@ -83,7 +86,7 @@ impl ApiKeys {
     pub async fn first_key(&self, now: UnixTime) -> Result<Option<NewKey>, AccessError> {
         let mut transaction = self.begin().await?;
         // A concurrent caller waits here for the commit.
-        if !transaction.mark_first_key().await.map_err(|error| self.explain(error))? {
+        if !table::mark_first_key(&mut transaction).await.map_err(|error| self.explain(error))? {
             return Ok(None);
         }
         self.insert(transaction, FIRST_KEY_NAME, Scope::Admin.into(), now).await.map(Some)
@@ -116,13 +119,13 @@ impl ApiKeys {
         table::set_last_used(self.store.database(), id, at).await.map_err(|error| self.explain(error))
     }
 
-    async fn begin(&self) -> Result<KeyTransaction, AccessError> {
-        KeyTransaction::begin(self.store.database()).await.map_err(|error| self.explain(error))
+    async fn begin(&self) -> Result<Transaction, AccessError> {
+        self.store.database().begin().await.map_err(|error| self.explain(error))
     }
 
     async fn insert(
         &self,
-        mut transaction: KeyTransaction,
+        mut transaction: Transaction,
         name: &str,
         scopes: Scopes,
         now: UnixTime,
@@ -138,7 +141,7 @@ impl ApiKeys {
                 revoked_at: None,
             };
             let row = KeyRow { key, hash: KeyHash::of(&new.text) };
-            if transaction.insert(&row).await.map_err(|error| self.explain(error))? {
+            if table::insert(&mut transaction, &row).await.map_err(|error| self.explain(error))? {
                 transaction.commit().await.map_err(|error| self.explain(error))?;
                 return Ok(new);
             }
@@ -149,7 +152,7 @@ impl ApiKeys {
         })
     }
 
-    fn explain(&self, error: sqlx::Error) -> AccessError {
+    fn explain(&self, error: SqlError) -> AccessError {
         self.store.explain(error)
     }
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use database::SqlError;
 use domain::clock::Clock;
 use domain::{Seconds, UnixTime};
 use tokio::sync::Semaphore;
@@ -126,12 +127,12 @@ impl Sessions {
             // The semaphore is never closed.
             let _permit = match cached {
                 Some(_) => None,
-                None => Some(self.uncached.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?),
+                None => Some(self.uncached.acquire().await.map_err(|_| SqlError::Closed)?),
             };
             table::find(self.store.database(), &hash).await
         };
         let found = tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await;
-        match found.unwrap_or(Err(sqlx::Error::PoolTimedOut)) {
+        match found.unwrap_or(Err(SqlError::TimedOut)) {
             Ok(Some(session)) => {
                 self.cache.insert(hash, session, now_ms, endings);
                 Ok(Some(session).filter(is_valid))

@@ -6,29 +6,24 @@
 //! - Triggers record every change in `access_changes`, so that [`crate::follow`] reads changes by any process.
 //! - Passkeys and infohashes in upper case are read in lower case. A row that cannot be parsed is left out of lists, with a
 //!   warning that names it.
-//! - The databases behave alike: `tables` is the port, `sqlite`, `postgres` and `mysql` are its adapters.
+//! - The databases behave alike; one conformance suite runs on all of them.
 //!
 //! Callers pass the time. Traffic is in the ledger. A server database that has tables of these names from another program is
 //! refused.
 
-use database::copy::CopyTransaction;
-use database::{Database, Migrations};
+use database::{Database, Migrations, SqlError};
 use domain::Passkey;
-use sqlx::migrate::Migrator;
 
 use crate::error::AccessError;
 
 pub(crate) mod catalogue;
 pub(crate) mod clients;
 mod external_users;
-pub(crate) mod mysql;
 mod numbering;
 mod occupied;
 mod ports;
-pub(crate) mod postgres;
 pub(crate) mod rows;
 mod search;
-pub(crate) mod sqlite;
 pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
@@ -40,22 +35,24 @@ pub use search::NameSearch;
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 
-use mysql::MySqlTables;
-use postgres::PgTables;
-use sqlite::SqliteTables;
-use tables::{Tables, Transaction};
+use tables::Tables;
 
 /// Rows per statement of a bulk insert.
 const BULK_ROWS: usize = 500;
 /// Rows per page when all rows are read.
 pub(crate) const PAGE_ROWS: u32 = 4096;
-/// Other crates have their own migrations in the same database.
-const MIGRATIONS_TABLE: &str = "access_migrations";
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
-static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
-pub static MIGRATIONS: Migrations<'static> =
-    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
+pub static MIGRATIONS: Migrations = database::migrations!("access_migrations" in "migrations":
+    each "0001_users_torrents_clients",
+    each "0002_passkeys",
+    each "0003_api_keys",
+    each "0004_vouched_users",
+    each "0005_slots_and_moderation",
+    each "0006_api_sessions",
+    each "0007_names_and_sandbox",
+    each "0008_pending_torrents",
+    each "0009_installation",
+    postgres "0010_notifications",
+);
 
 /// Clones share the connection pool.
 #[derive(Clone, Debug)]
@@ -88,10 +85,9 @@ impl Store {
 
     /// When the database was created, in milliseconds since 1970 (J11); zero if it is older than this column.
     pub async fn created_ms(&self) -> Result<u64, AccessError> {
-        let mut link = CopyTransaction::read(&self.database).await?;
-        let created_ms = link.number("SELECT created_ms FROM installation").await?;
-        link.roll_back().await?;
-        Ok(created_ms.unwrap_or(0).unsigned_abs())
+        let created_ms: Result<Option<i64>, SqlError> =
+            self.database.query_one("SELECT created_ms FROM installation", &[]).await;
+        Ok(created_ms.map_err(|error| self.explain(error))?.unwrap_or(0).unsigned_abs())
     }
 
     /// The URL without the password.
@@ -105,32 +101,20 @@ impl Store {
     }
 
     /// The tables outside of a transaction.
-    async fn tables(&self) -> Result<Box<dyn Tables>, AccessError> {
-        let tables: Result<Box<dyn Tables>, sqlx::Error> = match &self.database {
-            Database::Sqlite(file) => file.pool.acquire().await.map(|held| Box::new(SqliteTables(held)) as _),
-            Database::Postgres(pool) => pool.acquire().await.map(|held| Box::new(PgTables(held)) as _),
-            Database::MySql(pool) => pool.acquire().await.map(|held| Box::new(MySqlTables(held)) as _),
-        };
-        tables.map_err(|error| self.explain(error))
+    fn tables(&self) -> Tables<'_> {
+        Tables::Database(&self.database)
     }
 
     /// Begins a write transaction. In SQLite it excludes other writers; elsewhere it locks rows.
-    async fn begin(&self) -> Result<Box<dyn Transaction>, AccessError> {
-        let begun: Result<Box<dyn Transaction>, sqlx::Error> = match &self.database {
-            Database::Sqlite(file) => {
-                file.begin_write().await.map(|begun| Box::new(SqliteTables(begun)) as _)
-            }
-            Database::Postgres(pool) => pool.begin().await.map(|begun| Box::new(PgTables(begun)) as _),
-            Database::MySql(pool) => pool.begin().await.map(|begun| Box::new(MySqlTables(begun)) as _),
-        };
-        begun.map_err(|error| self.explain(error))
+    async fn begin(&self) -> Result<Tables<'static>, AccessError> {
+        self.database.begin().await.map(Tables::Transaction).map_err(|error| self.explain(error))
     }
 
-    async fn commit(&self, transaction: Box<dyn Transaction>) -> Result<(), AccessError> {
+    async fn commit(&self, transaction: Tables<'_>) -> Result<(), AccessError> {
         transaction.commit().await.map_err(|error| self.explain(error))
     }
 
-    pub(crate) fn explain(&self, error: sqlx::Error) -> AccessError {
+    pub(crate) fn explain(&self, error: SqlError) -> AccessError {
         self.database.explain(error).into()
     }
 }

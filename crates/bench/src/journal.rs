@@ -10,12 +10,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use database::{Durability, SqliteDatabase, SqliteOptions};
+use database::{Durability, SqliteDatabase, SqliteOptions, SqliteSession, Value};
 use domain::TrafficEvent;
 use domain::clock::SystemClock;
 use journal::{Fields, Flusher, Journal, Queue, RedisJournal, SqliteJournal, TrafficEntry};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
-use sqlx::{QueryBuilder, Sqlite};
 use testkit::{Fsync, RedisServer};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -87,9 +86,8 @@ pub fn on_sqlite(run: &mut Run<'_>) -> anyhow::Result<()> {
     let durable = SqliteOptions { durability: Durability::PowerLoss, ..SqliteOptions::default() };
     let raw = runtime.block_on(async {
         let database = SqliteDatabase::open(&folder.path().join("raw.db"), durable).await?;
-        sqlx::query("CREATE TABLE entries (place INTEGER NOT NULL PRIMARY KEY, fields BLOB NOT NULL)")
-            .execute(&database.pool)
-            .await?;
+        let create = "CREATE TABLE entries (place INTEGER NOT NULL PRIMARY KEY, fields BLOB NOT NULL)";
+        database.write(move |session: &SqliteSession| session.execute(create, &[]).map(drop)).await?;
         anyhow::Ok(database)
     })?;
     let insert = |runtime: &Runtime, events: &[TrafficEvent]| {
@@ -189,13 +187,11 @@ fn xadds(events: &[TrafficEvent]) -> Vec<Piece> {
 /// One statement and one commit per batch.
 async fn insert(database: &SqliteDatabase, entries: &[Fields]) -> anyhow::Result<()> {
     for batch in entries.chunks(BATCH) {
-        let mut transaction = database.begin_write().await?;
-        let mut statement = QueryBuilder::<Sqlite>::new("INSERT INTO entries (fields) ");
-        statement.push_values(batch, |mut row, fields| {
-            row.push_bind(fields.as_bytes());
-        });
-        statement.build().execute(&mut *transaction).await?;
-        transaction.commit().await?;
+        let places = vec!["(?)"; batch.len()].join(",");
+        let insert = format!("INSERT INTO entries (fields) VALUES {places}");
+        let values: Vec<Value> = batch.iter().map(|fields| fields.as_bytes().into()).collect();
+        let write = move |session: &SqliteSession| session.execute(&insert, &values).map(drop);
+        database.write(write).await?;
     }
     Ok(())
 }

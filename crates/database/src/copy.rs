@@ -18,20 +18,13 @@ mod schema;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use futures_util::TryStreamExt;
-use sqlx::mysql::{MySql, MySqlConnection};
-use sqlx::postgres::{PgConnection, Postgres};
-use sqlx::sqlite::{Sqlite, SqliteConnection};
-use sqlx::{AssertSqlSafe, Connection, QueryBuilder};
-
-use crate::{Database, DatabaseError};
-use cells::{Cell, CellRow};
+use crate::sql::{Rows, Session, SqlError, Statement};
+use crate::{Database, DatabaseError, Kind};
+use cells::Cell;
 pub use schema::{Column, ColumnType};
 
-/// Values per INSERT: below the lowest limit of the three kinds.
-const VALUES_MAX: usize = 16_384;
-/// Rows per INSERT.
-const ROWS_MAX: usize = 500;
+/// Rows that are in memory at a time.
+const BATCH_ROWS: usize = 500;
 
 /// Number and hash of the rows of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,30 +44,25 @@ impl TableChecksum {
 }
 
 /// A dedicated connection with an open transaction.
+#[derive(Debug)]
 pub struct CopyTransaction {
     database: Database,
-    connection: AnyConnection,
-}
-
-enum AnyConnection {
-    Sqlite(SqliteConnection),
-    Postgres(PgConnection),
-    MySql(MySqlConnection),
+    session: Session,
 }
 
 impl CopyTransaction {
     /// Begins a read transaction with one snapshot.
     pub async fn read(database: &Database) -> Result<CopyTransaction, DatabaseError> {
-        let begin = match database {
-            Database::Sqlite(_) => "BEGIN; SELECT count(*) FROM sqlite_master",
-            // The first statement takes the snapshot.
-            Database::Postgres(_) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT 1",
-            Database::MySql(_) => {
-                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
-                 START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
-            }
+        let mut transaction = CopyTransaction::connect(database).await?;
+        let begun = transaction.session.begin_snapshot().await;
+        begun.map_err(|error| database.explain(error))?;
+        // The first statement takes the snapshot.
+        let first = match database.kind() {
+            Kind::Sqlite => "SELECT count(*) FROM sqlite_schema",
+            Kind::Postgres | Kind::MySql => "SELECT 1",
         };
-        Self::begin(database, begin).await
+        transaction.number(first).await?;
+        Ok(transaction)
     }
 
     /// Begins a write transaction. On SQLite it blocks all other writers.
@@ -84,79 +72,51 @@ impl CopyTransaction {
             Database::Postgres(_) => "BEGIN",
             Database::MySql(_) => "START TRANSACTION",
         };
-        Self::begin(database, begin).await
-    }
-
-    async fn begin(database: &Database, begin: &str) -> Result<CopyTransaction, DatabaseError> {
-        let connecting = async {
-            Ok(match database {
-                Database::Sqlite(file) => AnyConnection::Sqlite(file.connect().await?),
-                Database::Postgres(pool) => AnyConnection::Postgres(pool.acquire().await?.detach()),
-                Database::MySql(pool) => AnyConnection::MySql(pool.acquire().await?.detach()),
-            })
-        };
-        let connection = connecting.await.map_err(|error| database.explain(error))?;
-        let mut transaction = CopyTransaction { database: database.clone(), connection };
+        let mut transaction = CopyTransaction::connect(database).await?;
         transaction.execute(begin).await?;
         Ok(transaction)
     }
 
+    async fn connect(database: &Database) -> Result<CopyTransaction, DatabaseError> {
+        let session = database.session().await.map_err(|error| database.explain(error))?;
+        Ok(CopyTransaction { database: database.clone(), session })
+    }
+
     /// `sql` must be a literal: it has no parameters.
     pub async fn execute(&mut self, sql: &str) -> Result<(), DatabaseError> {
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        let done = match &mut self.connection {
-            AnyConnection::Sqlite(connection) => sql.execute(connection).await.map(drop),
-            AnyConnection::Postgres(connection) => sql.execute(connection).await.map(drop),
-            AnyConnection::MySql(connection) => sql.execute(connection).await.map(drop),
-        };
-        done.map_err(|error| self.database.explain(error))
+        self.session.batch(sql).await.map_err(|error| self.database.explain(error))
     }
 
     /// The integer of a query with at most one row.
     pub async fn number(&mut self, sql: &str) -> Result<Option<i64>, DatabaseError> {
-        let sql = AssertSqlSafe(sql.to_owned());
-        let found = match &mut self.connection {
-            AnyConnection::Sqlite(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
-            AnyConnection::Postgres(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
-            AnyConnection::MySql(connection) => sqlx::query_scalar(sql).fetch_optional(connection).await,
-        };
-        found.map(Option::flatten).map_err(|error| self.database.explain(error))
+        let found: Result<Option<Option<i64>>, SqlError> = self.session.query_one(sql, &[]).await;
+        Ok(found.map_err(|error| self.database.explain(error))?.flatten())
     }
 
-    pub async fn commit(self) -> Result<(), DatabaseError> {
-        self.end("COMMIT").await
+    pub async fn commit(mut self) -> Result<(), DatabaseError> {
+        self.execute("COMMIT").await?;
+        self.session.close().await;
+        Ok(())
     }
 
     /// Discards writes, or ends a read transaction.
-    pub async fn roll_back(self) -> Result<(), DatabaseError> {
-        self.end("ROLLBACK").await
-    }
-
-    async fn end(mut self, sql: &str) -> Result<(), DatabaseError> {
-        self.execute(sql).await?;
-        let CopyTransaction { database, connection } = self;
-        let closed = match connection {
-            AnyConnection::Sqlite(connection) => connection.close().await,
-            AnyConnection::Postgres(connection) => connection.close().await,
-            AnyConnection::MySql(connection) => connection.close().await,
-        };
-        closed.map_err(|error| database.explain(error))
+    pub async fn roll_back(mut self) -> Result<(), DatabaseError> {
+        self.execute("ROLLBACK").await?;
+        self.session.close().await;
+        Ok(())
     }
 
     pub async fn sqlite_tables(&mut self) -> Result<Vec<String>, DatabaseError> {
-        let AnyConnection::Sqlite(connection) = &mut self.connection else { return Ok(Vec::new()) };
+        if self.database.kind() != Kind::Sqlite {
+            return Ok(Vec::new());
+        }
         let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-        let names = sqlx::query_scalar(sql).fetch_all(connection).await;
-        names.map_err(|error| self.database.explain(error))
+        self.session.query(sql, &[]).await.map_err(|error: SqlError| self.database.explain(error))
     }
 
     /// The writable columns of a table, ordered by name; empty if the table does not exist.
     pub async fn columns(&mut self, table: &str) -> Result<Vec<Column>, DatabaseError> {
-        let columns = match &mut self.connection {
-            AnyConnection::Sqlite(connection) => schema::sqlite(connection, table).await,
-            AnyConnection::Postgres(connection) => schema::postgres(connection, table).await,
-            AnyConnection::MySql(connection) => schema::mysql(connection, table).await,
-        };
+        let columns = schema::columns(&mut self.session, table).await;
         columns.map_err(|error| self.database.explain(error))
     }
 
@@ -165,9 +125,7 @@ impl CopyTransaction {
         table: &str,
         columns: &[Column],
     ) -> Result<TableChecksum, DatabaseError> {
-        let mut sum = TableChecksum::default();
-        self.each_batch(table, columns, None, &mut sum).await?;
-        Ok(sum)
+        self.each_batch(table, columns, None).await
     }
 
     /// Copies all rows into `target`'s table `into`, whose columns have the same names.
@@ -178,9 +136,7 @@ impl CopyTransaction {
         target: &mut CopyTransaction,
         into: (&str, &[Column]),
     ) -> Result<TableChecksum, DatabaseError> {
-        let mut sum = TableChecksum::default();
-        self.each_batch(table, columns, Some((target, into)), &mut sum).await?;
-        Ok(sum)
+        self.each_batch(table, columns, Some((target, into))).await
     }
 
     async fn each_batch(
@@ -188,44 +144,21 @@ impl CopyTransaction {
         table: &str,
         columns: &[Column],
         mut target: Option<(&mut CopyTransaction, (&str, &[Column]))>,
-        sum: &mut TableChecksum,
-    ) -> Result<(), DatabaseError> {
-        /// For each kind of connection.
-        macro_rules! copy_rows {
-            ($connection:expr, $expression:path) => {{
-                let list: Vec<String> = columns.iter().map($expression).collect();
-                let sql = AssertSqlSafe(format!("SELECT {} FROM {table}", list.join(", ")));
-                let mut rows = sqlx::query(sql).fetch($connection);
-                let mut batch = Vec::new();
-                loop {
-                    let row = rows.try_next().await.map_err(|error| self.database.explain(error))?;
-                    let is_last = row.is_none();
-                    if let Some(row) = row {
-                        let cells = row.cells(columns).map_err(|error| self.database.explain(error))?;
-                        sum.add(&cells);
-                        batch.push(cells);
-                    }
-                    if let Some((transaction, (into, target_columns))) = &mut target
-                        && (is_last || batch.len() >= ROWS_MAX.min(VALUES_MAX / columns.len().max(1)))
-                    {
-                        transaction.insert(into, target_columns, &batch).await?;
-                        batch.clear();
-                    }
-                    if target.is_none() {
-                        batch.clear();
-                    }
-                    if is_last {
-                        break;
-                    }
-                }
-            }};
+    ) -> Result<TableChecksum, DatabaseError> {
+        let kind = self.database.kind();
+        let list: Vec<String> = columns.iter().map(|column| schema::expression(kind, column)).collect();
+        let sql = format!("SELECT {} FROM {table}", list.join(", "));
+        let mut sum = TableChecksum::default();
+        let mut rows = self.session.stream(&sql, BATCH_ROWS);
+        while let Some(batch) = rows.next().await {
+            let cells = batch.and_then(|batch| cells::read_all(batch, columns));
+            let cells = cells.map_err(|error| self.database.explain(error))?;
+            cells.iter().for_each(|cells| sum.add(cells));
+            if let Some((transaction, (into, target_columns))) = &mut target {
+                transaction.insert(into, target_columns, &cells).await?;
+            }
         }
-        match &mut self.connection {
-            AnyConnection::Sqlite(connection) => copy_rows!(connection, schema::sqlite_expression),
-            AnyConnection::Postgres(connection) => copy_rows!(connection, schema::postgres_expression),
-            AnyConnection::MySql(connection) => copy_rows!(connection, schema::mysql_expression),
-        }
-        Ok(())
+        Ok(sum)
     }
 
     async fn insert(
@@ -234,54 +167,14 @@ impl CopyTransaction {
         columns: &[Column],
         batch: &[Vec<Cell>],
     ) -> Result<(), DatabaseError> {
-        if batch.is_empty() {
-            return Ok(());
-        }
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let head = format!("INSERT INTO {table} ({})", names.join(", "));
-        let done = match &mut self.connection {
-            AnyConnection::Sqlite(connection) => {
-                let mut insert = QueryBuilder::<Sqlite>::new(format!("{head} "));
-                insert.push_values(batch, |mut row, cells| {
-                    for (cell, column) in cells.iter().zip(columns) {
-                        match column.column_type {
-                            ColumnType::Integer | ColumnType::Flag => row.push_bind(cell.integer()),
-                            ColumnType::Number | ColumnType::Text => row.push_bind(cell.text()),
-                            ColumnType::Blob => row.push_bind(cell.bytes()),
-                        };
-                    }
-                });
-                insert.build().persistent(false).execute(connection).await.map(drop)
-            }
-            AnyConnection::Postgres(connection) => {
-                let mut insert = QueryBuilder::<Postgres>::new(format!("{head} OVERRIDING SYSTEM VALUE "));
-                insert.push_values(batch, |mut row, cells| {
-                    for (cell, column) in cells.iter().zip(columns) {
-                        match column.column_type {
-                            ColumnType::Integer => row.push_bind(cell.integer()),
-                            ColumnType::Flag => row.push_bind(cell.integer().map(|number| number != 0)),
-                            ColumnType::Number => row.push_bind(cell.text()).push_unseparated("::NUMERIC"),
-                            ColumnType::Text => row.push_bind(cell.text()),
-                            ColumnType::Blob => row.push_bind(cell.bytes()),
-                        };
-                    }
-                });
-                insert.build().persistent(false).execute(connection).await.map(drop)
-            }
-            AnyConnection::MySql(connection) => {
-                let mut insert = QueryBuilder::<MySql>::new(format!("{head} "));
-                insert.push_values(batch, |mut row, cells| {
-                    for (cell, column) in cells.iter().zip(columns) {
-                        match column.column_type {
-                            ColumnType::Integer | ColumnType::Flag => row.push_bind(cell.integer()),
-                            ColumnType::Number | ColumnType::Text => row.push_bind(cell.text()),
-                            ColumnType::Blob => row.push_bind(cell.bytes()),
-                        };
-                    }
-                });
-                insert.build().persistent(false).execute(connection).await.map(drop)
-            }
-        };
-        done.map_err(|error| self.database.explain(error))
+        let insert = format!("INSERT INTO {table} ({})", names.join(", "));
+        let each = format!("{insert} {{values}}");
+        let postgres = format!("{insert} OVERRIDING SYSTEM VALUE {{values}}");
+        let values =
+            batch.iter().flat_map(|cells| cells.iter().zip(columns)).map(|(cell, column)| cell.value(column));
+        let rows = Rows::with_width(columns.len(), values.collect());
+        let written = self.session.write_rows(Statement::each(&each, &postgres, &each), &rows).await;
+        written.map(drop).map_err(|error| self.database.explain(error))
     }
 }

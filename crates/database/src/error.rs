@@ -6,10 +6,10 @@
 
 use std::path::PathBuf;
 
-use sqlx::migrate::MigrateError;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::sqlite::SqliteError;
+
+use crate::sql::SqlError;
 
 /// For operators. Contains no password.
 #[derive(Debug, thiserror::Error)]
@@ -69,44 +69,44 @@ pub enum DatabaseError {
         shown: String,
         reason: String,
     },
-    #[error("{shown} was created by another version of rollcall ({source}): use that version or a newer one")]
-    Schema { shown: String, source: MigrateError },
+    #[error("{shown} was created by another version of rollcall ({reason}): use that version or a newer one")]
+    Schema { shown: String, reason: String },
     /// Another process was writing, or no connection was free, for longer than the timeout.
     #[error("the database is busy: another process is writing to it, or its disk is slow; try again")]
     Busy,
     #[error("the disk of {} is full: free some space, and writes resume by themselves", path.display())]
     DiskFull { path: PathBuf },
     #[error("the database failed: {0}")]
-    Sql(#[source] sqlx::Error),
+    Sql(#[source] SqlError),
 }
 
 impl DatabaseError {
     /// Converts an error of the SQLite file at `path`.
-    pub(crate) fn from_sqlite(path: PathBuf, error: sqlx::Error) -> Self {
-        match sqlite_code(&error) {
+    pub(crate) fn from_sqlite(path: PathBuf, error: SqlError) -> Self {
+        match error.sqlite_code() {
             Some(code::BUSY | code::LOCKED) => DatabaseError::Busy,
             Some(code::FULL) => DatabaseError::DiskFull { path },
             Some(code::READONLY) => DatabaseError::ReadOnly { path },
-            Some(code::CORRUPT) => DatabaseError::Damaged { path, reason: message(&error) },
+            Some(code::CORRUPT) => DatabaseError::Damaged { path, reason: error.message() },
             Some(code::NOT_A_DATABASE) => DatabaseError::NotADatabase { path },
-            Some(code::CANNOT_OPEN) => DatabaseError::CannotOpen { path, reason: message(&error) },
-            _ if matches!(error, sqlx::Error::PoolTimedOut) => DatabaseError::Busy,
+            Some(code::CANNOT_OPEN) => DatabaseError::CannotOpen { path, reason: error.message() },
+            _ if matches!(error, SqlError::TimedOut | SqlError::Server(sqlx::Error::PoolTimedOut)) => {
+                DatabaseError::Busy
+            }
             _ => DatabaseError::Sql(error),
         }
     }
 
     /// Converts an error of the server `shown`.
-    pub(crate) fn from_server(shown: String, error: sqlx::Error) -> Self {
-        if is_refusal(&error) {
-            return DatabaseError::Refused { shown, reason: message(&error) };
-        }
-        if is_missing_database(&error) {
-            return DatabaseError::Missing { shown, reason: message(&error) };
-        }
-        match error {
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => {
-                DatabaseError::Unreachable { shown, reason: error.to_string() }
+    pub(crate) fn from_server(shown: String, error: SqlError) -> Self {
+        let reason = error.message();
+        match &error {
+            SqlError::Server(refused) if is_refusal(refused) => DatabaseError::Refused { shown, reason },
+            SqlError::Server(missing) if is_missing_database(missing) => {
+                DatabaseError::Missing { shown, reason }
             }
+            SqlError::Server(sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut)
+            | SqlError::TimedOut => DatabaseError::Unreachable { shown, reason },
             _ => DatabaseError::Sql(error),
         }
     }
@@ -115,14 +115,14 @@ impl DatabaseError {
     pub fn is_retryable(&self) -> bool {
         match self {
             DatabaseError::Busy | DatabaseError::Unreachable { .. } | DatabaseError::DiskFull { .. } => true,
-            DatabaseError::Sql(error) => is_retryable(error),
+            DatabaseError::Sql(error) => error.is_retryable(),
             _ => false,
         }
     }
 }
 
 /// SQLite's primary result codes: the low byte of an extended code.
-mod code {
+pub(crate) mod code {
     pub const BUSY: i32 = 5;
     pub const LOCKED: i32 = 6;
     pub const OUT_OF_MEMORY: i32 = 7;
@@ -133,25 +133,15 @@ mod code {
     pub const FULL: i32 = 13;
     pub const CANNOT_OPEN: i32 = 14;
     pub const LOCKING_PROTOCOL: i32 = 15;
+    pub const CONSTRAINT: i32 = 19;
     pub const NOT_A_DATABASE: i32 = 26;
 }
 
-/// SQLite's primary result code; none for other errors.
-fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
-    let reply = database_error::<SqliteError>(error)?;
-    let code: i32 = sqlx::error::DatabaseError::code(reply)?.parse().ok()?;
-    Some(code & 0xff)
-}
-
-pub(crate) fn is_interrupted(error: &sqlx::Error) -> bool {
-    sqlite_code(error) == Some(code::INTERRUPTED)
-}
-
-fn database_error<E: sqlx::error::DatabaseError>(error: &sqlx::Error) -> Option<&E> {
+pub(crate) fn database_error<E: sqlx::error::DatabaseError>(error: &sqlx::Error) -> Option<&E> {
     error.as_database_error()?.try_downcast_ref()
 }
 
-fn message(error: &sqlx::Error) -> String {
+pub(crate) fn message(error: &sqlx::Error) -> String {
     error.as_database_error().map_or_else(|| error.to_string(), |reply| reply.message().to_owned())
 }
 
@@ -166,15 +156,14 @@ pub fn is_retryable(error: &sqlx::Error) -> bool {
         // The transaction did not begin, so the row was not involved.
         sqlx::Error::BeginFailed | sqlx::Error::InvalidSavePointStatement => true,
         sqlx::Error::Database(_) => {
-            sqlite_code(error).is_some_and(is_retryable_sqlite)
-                || database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
+            database_error::<PgDatabaseError>(error).is_some_and(|e| is_retryable_postgres(e.code()))
                 || database_error::<MySqlDatabaseError>(error).is_some_and(is_retryable_mysql)
         }
         _ => false,
     }
 }
 
-fn is_retryable_sqlite(primary: i32) -> bool {
+pub(crate) fn is_retryable_sqlite(primary: i32) -> bool {
     matches!(
         primary,
         code::BUSY

@@ -7,14 +7,11 @@
 
 use std::path::Path;
 
-use sqlx::mysql::MySqlConnection;
-use sqlx::postgres::PgConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, MySqlPool, PgPool};
-
 use crate::address::Address;
 use crate::error::DatabaseError;
-use crate::migration::{Migrations, mysql_version, newest_version, postgres_version, sqlite_version};
+use crate::migration::{Migrations, newest_applied};
+use crate::sql::{FromRow, Session, SqlError};
+use crate::sqlite::SqliteLease;
 use crate::{Database, Kind};
 
 /// At most three errors.
@@ -29,21 +26,10 @@ pub struct Schema {
     pub newest: i64,
 }
 
-impl Migrations<'_> {
+impl Migrations {
     /// The schema for a kind of database.
     pub fn schema(&self, kind: Kind) -> Schema {
-        let migrator = match kind {
-            Kind::Sqlite => self.sqlite,
-            Kind::Postgres => self.postgres,
-            Kind::MySql => self.mysql,
-        };
-        Schema::of(self.table, migrator)
-    }
-}
-
-impl Schema {
-    pub fn of(table: &'static str, migrator: &sqlx::migrate::Migrator) -> Self {
-        Schema { table, newest: newest_version(migrator).unwrap_or(0) }
+        Schema { table: self.table, newest: self.newest(kind).unwrap_or(0) }
     }
 }
 
@@ -72,12 +58,13 @@ pub async fn inspect(
         return inspect_sqlite(&path, &schemas(Kind::Sqlite)).await;
     }
     let database = Database::open(url).await?;
-    let outcome = match &database {
-        Database::Postgres(pool) => read_postgres(pool, &schemas(Kind::Postgres)).await,
-        Database::MySql(pool) => read_mysql(pool, &schemas(Kind::MySql)).await,
-        Database::Sqlite(_) => return Ok(None),
+    let outcome = async {
+        let mut session = database.session().await?;
+        let inspection = read(&mut session, database.kind(), &schemas(database.kind())).await?;
+        session.close().await;
+        Ok(inspection)
     };
-    let inspection = outcome.map_err(|error| database.explain(error))?;
+    let inspection = outcome.await.map_err(|error: SqlError| database.explain(error))?;
     database.close().await;
     Ok(Some(Inspection { shown: database.shown(), ..inspection }))
 }
@@ -87,93 +74,57 @@ pub async fn inspect_sqlite(path: &Path, schemas: &[Schema]) -> Result<Option<In
     if !path.exists() {
         return Ok(None);
     }
-    let inspection = read_sqlite(path, schemas)
-        .await
-        .map_err(|error| DatabaseError::from_sqlite(path.to_path_buf(), error))?;
+    let outcome = async {
+        let mut session = Session::Sqlite(SqliteLease::open_existing(path).await?);
+        session.batch("PRAGMA query_only = ON").await?;
+        let inspection = read(&mut session, Kind::Sqlite, schemas).await?;
+        session.close().await;
+        Ok(inspection)
+    };
+    let inspection =
+        outcome.await.map_err(|error: SqlError| DatabaseError::from_sqlite(path.to_path_buf(), error))?;
     Ok(Some(Inspection { shown: path.display().to_string(), ..inspection }))
 }
 
-async fn read_sqlite(path: &Path, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .pragma("query_only", "ON")
-        .disable_statement_logging();
-    let mut connection = options.connect().await?;
-    let inspection = read_sqlite_connection(&mut connection, schemas).await?;
-    connection.close().await?;
+async fn read(session: &mut Session, kind: Kind, schemas: &[Schema]) -> Result<Inspection, SqlError> {
+    let (version, now, settings): (&str, &str, &[(&'static str, &str)]) = match kind {
+        Kind::Sqlite => (
+            "SELECT 'SQLite ' || sqlite_version()",
+            "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+            &[("journal_mode", "PRAGMA journal_mode")],
+        ),
+        Kind::Postgres => (
+            "SELECT 'PostgreSQL ' || current_setting('server_version')",
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+            &[("fsync", "SHOW fsync"), ("synchronous_commit", "SHOW synchronous_commit")],
+        ),
+        Kind::MySql => (
+            "SELECT CAST(version() AS CHAR)",
+            "SELECT CAST(ROUND(UNIX_TIMESTAMP(SYSDATE(3)) * 1000) AS SIGNED)",
+            &[("innodb_flush_log_at_trx_commit", "SELECT CAST(@@innodb_flush_log_at_trx_commit AS CHAR)")],
+        ),
+    };
+    let mut inspection = Inspection {
+        shown: String::new(),
+        version: one(session, version).await?,
+        now_ms: one(session, now).await?,
+        applied: Vec::new(),
+        settings: Vec::new(),
+        integrity_errors: Vec::new(),
+    };
+    for (name, query) in settings {
+        inspection.settings.push((name, one(session, query).await?));
+    }
+    for schema in schemas {
+        inspection.applied.push((*schema, newest_applied(session, kind, schema.table).await?));
+    }
+    if kind == Kind::Sqlite {
+        let errors: Vec<String> = session.query(QUICK_CHECK, &[]).await?;
+        inspection.integrity_errors = errors.into_iter().filter(|error| error != "ok").collect();
+    }
     Ok(inspection)
 }
 
-async fn read_sqlite_connection(
-    connection: &mut SqliteConnection,
-    schemas: &[Schema],
-) -> Result<Inspection, sqlx::Error> {
-    let version: String = sqlx::query_scalar("SELECT sqlite_version()").fetch_one(&mut *connection).await?;
-    let journal_mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
-    let now_ms: i64 = sqlx::query_scalar("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)")
-        .fetch_one(&mut *connection)
-        .await?;
-    let mut applied = Vec::new();
-    for schema in schemas {
-        applied.push((*schema, sqlite_version(connection, schema.table).await?));
-    }
-    let mut integrity_errors: Vec<String> =
-        sqlx::query_scalar(QUICK_CHECK).fetch_all(&mut *connection).await?;
-    integrity_errors.retain(|error| error != "ok");
-    Ok(Inspection {
-        shown: String::new(),
-        version: format!("SQLite {version}"),
-        now_ms,
-        applied,
-        settings: vec![("journal_mode", journal_mode)],
-        integrity_errors,
-    })
-}
-
-async fn read_postgres(pool: &PgPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
-    let connection: &mut PgConnection = &mut *pool.acquire().await?;
-    let version: String = sqlx::query_scalar("SHOW server_version").fetch_one(&mut *connection).await?;
-    let now_ms: i64 = sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
-        .fetch_one(&mut *connection)
-        .await?;
-    let fsync: String = sqlx::query_scalar("SHOW fsync").fetch_one(&mut *connection).await?;
-    let synchronous: String =
-        sqlx::query_scalar("SHOW synchronous_commit").fetch_one(&mut *connection).await?;
-    let mut applied = Vec::new();
-    for schema in schemas {
-        applied.push((*schema, postgres_version(connection, schema.table).await?));
-    }
-    Ok(Inspection {
-        shown: String::new(),
-        version: format!("PostgreSQL {version}"),
-        now_ms,
-        applied,
-        settings: vec![("fsync", fsync), ("synchronous_commit", synchronous)],
-        integrity_errors: Vec::new(),
-    })
-}
-
-async fn read_mysql(pool: &MySqlPool, schemas: &[Schema]) -> Result<Inspection, sqlx::Error> {
-    let connection: &mut MySqlConnection = &mut *pool.acquire().await?;
-    let version: String =
-        sqlx::query_scalar("SELECT CAST(version() AS CHAR)").fetch_one(&mut *connection).await?;
-    let now_ms: i64 = sqlx::query_scalar("SELECT CAST(ROUND(UNIX_TIMESTAMP(SYSDATE(3)) * 1000) AS SIGNED)")
-        .fetch_one(&mut *connection)
-        .await?;
-    let flush: String = sqlx::query_scalar("SELECT CAST(@@innodb_flush_log_at_trx_commit AS CHAR)")
-        .fetch_one(&mut *connection)
-        .await?;
-    let mut applied = Vec::new();
-    for schema in schemas {
-        applied.push((*schema, mysql_version(connection, schema.table).await?));
-    }
-    Ok(Inspection {
-        shown: String::new(),
-        version,
-        now_ms,
-        applied,
-        settings: vec![("innodb_flush_log_at_trx_commit", flush)],
-        integrity_errors: Vec::new(),
-    })
+async fn one<T: FromRow>(session: &mut Session, query: &str) -> Result<T, SqlError> {
+    session.query_one(query, &[]).await?.ok_or(SqlError::RowMissing)
 }

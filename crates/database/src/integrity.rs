@@ -8,14 +8,12 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::time::Duration;
-
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::SqliteDatabase;
-use crate::error::{DatabaseError, is_interrupted};
+use crate::error::{DatabaseError, code};
+use crate::sql::SqlError;
+use crate::sqlite::{SqliteLease, SqliteSession};
 
 /// The header of every SQLite file.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
@@ -39,17 +37,12 @@ pub async fn check_sqlite(path: &Path, budget: Duration) -> Result<Integrity, Da
     if is_empty(path)? {
         return Ok(Integrity::Empty);
     }
-    let explain = |error| DatabaseError::from_sqlite(path.to_path_buf(), error);
-    let mut connection = connect(path).await.map_err(explain)?;
-    let outcome = quick_check(&mut connection, budget).await;
-    let outcome = match outcome {
+    match on_file(path, move |session| quick_check(session, budget)).await {
         Ok(None) => Ok(Integrity::Intact),
         Ok(Some(reason)) => Err(DatabaseError::Damaged { path: path.to_path_buf(), reason }),
-        Err(error) if is_interrupted(&error) => Ok(Integrity::Unfinished),
-        Err(error) => Err(explain(error)),
-    };
-    connection.close().await.map_err(explain)?;
-    outcome
+        Err(error) if error.sqlite_code() == Some(code::INTERRUPTED) => Ok(Integrity::Unfinished),
+        Err(error) => Err(DatabaseError::from_sqlite(path.to_path_buf(), error)),
+    }
 }
 
 /// Whether the file is missing or empty. Fails if it is not a database.
@@ -71,51 +64,45 @@ fn is_empty(path: &Path) -> Result<bool, DatabaseError> {
     }
 }
 
-async fn connect(path: &Path) -> Result<SqliteConnection, sqlx::Error> {
-    let options = SqliteConnectOptions::new().filename(path).create_if_missing(false);
-    options.disable_statement_logging().connect().await
+/// Runs `work` on a connection to an existing file.
+async fn on_file<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce(&SqliteSession) -> Result<T, SqlError> + Send + 'static,
+) -> Result<T, SqlError> {
+    let connection = SqliteLease::open_existing(path).await?;
+    let outcome = connection.call(work).await;
+    connection.close().await;
+    outcome?
 }
 
 /// The first error; none if the file is intact.
-async fn quick_check(
-    connection: &mut SqliteConnection,
-    budget: Duration,
-) -> Result<Option<String>, sqlx::Error> {
+fn quick_check(session: &SqliteSession, budget: Duration) -> Result<Option<String>, SqlError> {
     let deadline = Instant::now() + budget;
-    connection.lock_handle().await?.set_progress_handler(STEPS_PER_CHECK, move || Instant::now() < deadline);
-    let outcome = sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut *connection).await;
-    connection.lock_handle().await?.remove_progress_handler();
-    let found: String = outcome?;
-    Ok(Some(found.trim().replace('\n', " ")).filter(|found| found != "ok"))
+    session.interrupt_if(STEPS_PER_CHECK, move || Instant::now() >= deadline)?;
+    let found: Option<String> = session.query_one("PRAGMA quick_check(1)", &[])?;
+    Ok(found.map(|found| found.trim().replace('\n', " ")).filter(|found| found != "ok"))
 }
 
 /// The number that identifies this file (SQLite's `application_id`); 0 if it has none.
 pub async fn identity(path: &Path) -> Result<i32, DatabaseError> {
-    let explain = |error| DatabaseError::from_sqlite(path.to_path_buf(), error);
-    let mut connection = connect(path).await.map_err(explain)?;
-    let identity = read_identity(&mut connection).await.map_err(explain)?;
-    connection.close().await.map_err(explain)?;
-    Ok(identity)
+    let identity = on_file(path, read_identity).await;
+    identity.map_err(|error| DatabaseError::from_sqlite(path.to_path_buf(), error))
 }
 
-async fn read_identity(connection: &mut SqliteConnection) -> Result<i32, sqlx::Error> {
-    sqlx::query_scalar("PRAGMA application_id").fetch_one(connection).await
+fn read_identity(session: &SqliteSession) -> Result<i32, SqlError> {
+    let identity: Option<i64> = session.query_one("PRAGMA application_id", &[])?;
+    Ok(identity.and_then(|number| i32::try_from(number).ok()).unwrap_or(0))
 }
 
 /// As [`identity`], but sets `fresh` if the file has none. If several processes do so at once, one wins.
 pub async fn ensure_identity(database: &SqliteDatabase, fresh: i32) -> Result<i32, DatabaseError> {
-    let outcome = async {
-        let mut connection = database.connect().await?;
-        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-        let mut identity = read_identity(&mut transaction).await?;
-        if identity == 0 {
-            let give = AssertSqlSafe(format!("PRAGMA application_id = {fresh}"));
-            sqlx::raw_sql(give).execute(&mut *transaction).await?;
-            identity = fresh;
+    let ensure = move |session: &SqliteSession| -> Result<i32, SqlError> {
+        let identity = read_identity(session)?;
+        if identity != 0 {
+            return Ok(identity);
         }
-        transaction.commit().await?;
-        connection.close().await?;
-        Ok(identity)
+        session.batch(&format!("PRAGMA application_id = {fresh}"))?;
+        Ok(fresh)
     };
-    outcome.await.map_err(|error| database.explain(error))
+    database.write(ensure).await.map_err(|error| database.explain(error))
 }

@@ -5,21 +5,18 @@
 //! - [`address`]: `sqlite:`, `postgres:` and `mysql:` addresses, and their form without a password
 //! - [`sqlite`]: one file, many processes, one writer at a time
 //! - [`server`]: pools of connections to PostgreSQL and to MariaDB or MySQL, with the same session settings
+//! - [`sql`]: one layer for the three kinds: portable statements, typed rows, transactions
+//! - [`change_log`]: the change feed: what has changed since a position
 //! - [`copy`]: copies rows between databases of any two kinds
 //! - [`migration`]: migrates a crate's tables, also when several processes start at once
 //! - [`inspect`]: read-only inspection of a database
 //! - [`integrity`]: whether a SQLite file is intact and the one that was used before
 //! - [`error`]: errors with their remedy, and which are retryable
 //!
-//! # Deliberately absent
-//!
-//! A common query language: each crate writes its SQL for each kind, against the concrete pool. A common subset would
-//! lose what a kind does well (arrays in PostgreSQL, prepared single rows in SQLite).
-//!
 //! # Full disks
 //!
-//! SQLite rolls back a transaction by itself when the disk is full, after which the driver's count of open transactions
-//! is wrong: the pool closes such connections when they are returned.
+//! SQLite rolls back a transaction by itself when the disk is full. Whether one is open is therefore asked of SQLite when
+//! a connection is returned.
 //!
 //! # Migrations
 //!
@@ -27,22 +24,26 @@
 //! each DDL statement, so migrations for it must be repeatable.
 
 pub mod address;
+pub mod change_log;
 pub mod copy;
 pub mod error;
 pub mod inspect;
 pub mod integrity;
 pub mod migration;
 pub mod server;
+pub mod sql;
 pub mod sqlite;
 
 use sqlx::{MySqlPool, PgPool};
 
 pub use address::{Kind, redacted};
+pub use change_log::{ChangeLog, ChangeLogReader, ChangeWait, LogRead, Position};
 pub use error::{DatabaseError, is_retryable};
 pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
 pub use integrity::{Integrity, check_sqlite};
-pub use migration::{Migrations, migrate, migrate_sqlite};
-pub use sqlite::{Durability, SqliteDatabase, SqliteOptions};
+pub use migration::{Migration, Migrations, migrate, migrate_sqlite};
+pub use sql::{FromRow, FromValue, Row, Rows, Session, SqlError, Statement, Transaction, Type, Value};
+pub use sqlite::{Durability, SqliteDatabase, SqliteOptions, SqliteSession};
 
 use address::Address;
 
@@ -121,10 +122,12 @@ impl Database {
     }
 
     /// Converts an error of this database.
-    pub fn explain(&self, error: sqlx::Error) -> DatabaseError {
+    pub fn explain(&self, error: impl Into<SqlError>) -> DatabaseError {
         match self {
             Database::Sqlite(database) => database.explain(error),
-            Database::Postgres(_) | Database::MySql(_) => DatabaseError::from_server(self.shown(), error),
+            Database::Postgres(_) | Database::MySql(_) => {
+                DatabaseError::from_server(self.shown(), error.into())
+            }
         }
     }
 }

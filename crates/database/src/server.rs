@@ -69,7 +69,7 @@ where
     let outcome =
         tokio::time::timeout(CONNECT_TIMEOUT, async { options.connect().await?.close().await }).await;
     match outcome {
-        Ok(outcome) => outcome.map_err(|error| DatabaseError::from_server(shown.to_owned(), error)),
+        Ok(outcome) => outcome.map_err(|error| DatabaseError::from_server(shown.to_owned(), error.into())),
         Err(_) => Err(DatabaseError::Unreachable {
             shown: shown.to_owned(),
             reason: format!("no answer within {} s", CONNECT_TIMEOUT.as_secs()),

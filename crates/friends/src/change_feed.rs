@@ -15,19 +15,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use database::{ChangeLog, ChangeLogReader, ChangeWait, FromRow, LogRead, Position, Row, SqlError};
 use domain::UserId;
-use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::error::FriendsError;
 use crate::store::{FriendStore, user_of};
 
-mod log;
-mod mysql;
-mod postgres;
-mod sqlite;
-
-use log::{ChangeLog, Changes, Entry, Position};
-
+/// The log of the tables.
+const LOG: ChangeLog = ChangeLog {
+    table: "people_changes",
+    columns: "kind, user_a, user_b",
+    newest: "SELECT newest FROM people_counters WHERE name = 'changes'",
+    trimmed_postgres: Some("people_trimmed"),
+    channel_postgres: "people_changes",
+    batch: None,
+};
 /// Rows that the change log keeps, so that several feeds can lag without reading everything again.
 const LOG_ROWS_MAX: u32 = 100_000;
 /// Timeout of each connect, read and trim.
@@ -61,13 +63,15 @@ pub struct ChangeFeed {
     store: FriendStore,
     every: Duration,
     log_rows_max: u32,
-    ticks: Option<Interval>,
+    wait: ChangeWait,
+    /// Whether the last poll returned changes.
+    had_changes: bool,
     /// Every change up to here was returned. None before the first poll.
     known: Option<Position>,
     /// Consecutive polls that returned changes.
     polls_untrimmed: u32,
     /// None after a failure: the next poll opens a new connection.
-    log: Option<Box<dyn ChangeLog>>,
+    log: Option<ChangeLogReader>,
     counters: Arc<ChangeFeedCounters>,
 }
 
@@ -84,7 +88,8 @@ impl FriendStore {
             store: self.clone(),
             every: every.max(Duration::from_millis(1)),
             log_rows_max: LOG_ROWS_MAX,
-            ticks: None,
+            wait: ChangeWait::new(&self.database, LOG, every),
+            had_changes: true,
             known: None,
             polls_untrimmed: 0,
             log: None,
@@ -117,8 +122,9 @@ impl ChangeFeed {
     /// Waits for changes. Each is returned once; the result is never empty.
     pub async fn next(&mut self) -> Vec<FriendsChange> {
         loop {
-            self.tick().await;
+            self.wait.wait(self.had_changes).await;
             let outcome = self.poll().await;
+            self.had_changes = outcome.as_ref().is_ok_and(|changes| !changes.is_empty());
             self.note(outcome.as_ref().err());
             match outcome {
                 Ok(changes) if !changes.is_empty() => return changes,
@@ -134,42 +140,33 @@ impl ChangeFeed {
             return Ok(self.everything());
         };
         let mut log = self.take_log().await?;
-        // Without a timeout, an unreachable server would block this for many minutes (kernel TCP timeouts).
-        let changes = tokio::time::timeout(POLL_TIMEOUT, log.changes_since(&known)).await;
-        let changes = changes.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        let changes = changes.map_err(|error| self.store.explain(error))?;
+        let changes = in_time(read(&mut log, &known)).await.map_err(|error| self.store.explain(error))?;
         // Trim when there are no changes, and regularly on a busy site, whose log would otherwise never shrink. Trims a
         // part at a time, and before the position advances.
-        let is_quiet = matches!(changes, Changes::None(_));
+        let is_quiet = matches!(changes, LogRead::UpToDate(_));
         self.polls_untrimmed = if is_quiet { 0 } else { self.polls_untrimmed.wrapping_add(1) };
         let trimmed = match is_quiet || self.polls_untrimmed.is_multiple_of(TRIM_EVERY_POLLS) {
-            true => {
-                let trimming = tokio::time::timeout(POLL_TIMEOUT, log.trim(self.log_rows_max)).await;
-                trimming.unwrap_or(Err(sqlx::Error::PoolTimedOut))
-            }
+            true => in_time(log.trim(self.log_rows_max)).await,
             false => Ok(()),
         };
         // A failed trim does not withhold the changes; the next poll opens a new connection.
-        let log = trimmed.is_ok().then_some(log);
+        self.log = trimmed.is_ok().then_some(log);
         // No await from here on: the position advances only when the changes are returned.
         match changes {
-            Changes::None(up_to) => {
+            LogRead::UpToDate(up_to) => {
                 self.known = Some(up_to);
-                self.log = log;
                 trimmed.map_err(|error| self.store.explain(error))?;
                 Ok(Vec::new())
             }
-            Changes::Some(entries, up_to) => {
+            LogRead::Changes(rows, up_to) => {
                 self.known = Some(up_to);
-                self.log = log;
-                let mut changes: Vec<FriendsChange> = entries.iter().filter_map(change_of).collect();
+                let mut changes: Vec<FriendsChange> = rows.into_iter().filter_map(change_of).collect();
                 changes.sort_unstable();
                 changes.dedup();
                 Ok(changes)
             }
-            Changes::Lost(up_to) => {
+            LogRead::Truncated(up_to) => {
                 self.known = Some(up_to);
-                self.log = log;
                 Ok(self.everything())
             }
         }
@@ -180,24 +177,13 @@ impl ChangeFeed {
         vec![FriendsChange::Everything]
     }
 
-    async fn tick(&mut self) {
-        let every = self.every;
-        let ticks = self.ticks.get_or_insert_with(|| {
-            let mut ticks = tokio::time::interval(every);
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
-        });
-        ticks.tick().await;
-    }
-
     /// The caller puts the log back after success.
-    async fn take_log(&mut self) -> Result<Box<dyn ChangeLog>, FriendsError> {
+    async fn take_log(&mut self) -> Result<ChangeLogReader, FriendsError> {
         match self.log.take() {
             Some(log) => Ok(log),
             None => {
-                let connecting = tokio::time::timeout(POLL_TIMEOUT, log::connect(&self.store.database)).await;
-                let connected = connecting.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-                connected.map_err(|error| self.store.explain(error))
+                let connecting = ChangeLogReader::connect(&self.store.database, LOG);
+                in_time(connecting).await.map_err(|error| self.store.explain(error))
             }
         }
     }
@@ -220,11 +206,24 @@ impl ChangeFeed {
     }
 }
 
+async fn read(log: &mut ChangeLogReader, known: &Position) -> Result<LogRead, SqlError> {
+    let changes = log.read_after(known).await?;
+    if !matches!(changes, LogRead::UpToDate(_)) {
+        log.end_snapshot().await?;
+    }
+    Ok(changes)
+}
+
+/// Without a timeout, an unreachable server would block for many minutes (kernel TCP timeouts).
+async fn in_time<T>(work: impl Future<Output = Result<T, SqlError>>) -> Result<T, SqlError> {
+    tokio::time::timeout(POLL_TIMEOUT, work).await.unwrap_or(Err(SqlError::TimedOut))
+}
+
 /// None for rows with invalid ids.
-fn change_of(entry: &Entry) -> Option<FriendsChange> {
-    let (kind, one, other) = entry;
+fn change_of(mut row: Row) -> Option<FriendsChange> {
+    let (kind, one, other): (String, i64, i64) = FromRow::from_row(&mut row).ok()?;
     match kind.as_str() {
-        "friends" => Some(FriendsChange::Friends(user_of(*one)?, user_of(*other)?)),
-        _ => Some(FriendsChange::Privacy(user_of(*one)?)),
+        "friends" => Some(FriendsChange::Friends(user_of(one)?, user_of(other)?)),
+        _ => Some(FriendsChange::Privacy(user_of(one)?)),
     }
 }

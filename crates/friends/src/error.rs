@@ -2,8 +2,6 @@
 
 use database::DatabaseError;
 use domain::UserId;
-use sqlx::mysql::MySqlDatabaseError;
-use sqlx::postgres::PgDatabaseError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum FriendsError {
@@ -29,16 +27,4 @@ impl FriendsError {
     pub fn is_retryable(&self) -> bool {
         matches!(self, FriendsError::Database(error) if error.is_retryable())
     }
-}
-
-/// Whether the transaction was rolled back by a deadlock or a serialization failure, so that it may succeed when
-/// repeated.
-pub(crate) fn is_conflict(error: &sqlx::Error) -> bool {
-    let Some(cause) = error.as_database_error() else { return false };
-    if let Some(cause) = cause.try_downcast_ref::<MySqlDatabaseError>() {
-        // deadlock; row changed since it was read
-        return matches!(cause.number(), 1213 | 1020);
-    }
-    // serialization failure; deadlock
-    cause.try_downcast_ref::<PgDatabaseError>().is_some_and(|cause| matches!(cause.code(), "40001" | "40P01"))
 }

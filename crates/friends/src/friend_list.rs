@@ -11,74 +11,40 @@ use presence::{LastKnown, Privacy, Visibility};
 
 use crate::error::FriendsError;
 use crate::privacy::audience;
-use crate::sql::{Statement, Value};
-use crate::store::{FriendStore, LIST_MAX, sql_id, sql_ids, user_of};
+use crate::store::{FriendStore, LIST_MAX, id_rows, pair_rows, sql_id, sql_ids, user_of};
 use crate::stored_presence::LastKnownRow;
 
 /// Users in one statement.
 const FRIEND_LISTS_MAX: usize = 500;
 
+/// What a row of the statements below contains of a user, whose id is the second column.
+macro_rules! viewed {
+    ($viewer:literal, $subject:literal, $from:literal) => {
+        concat!(
+            "SELECT ", $viewer, ", ", $subject, ", p.status, p.last_seen, n.viewer,
+                 r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
+             FROM ", $from, "
+             LEFT JOIN people_privacy p ON p.user_id = ", $subject, "
+             LEFT JOIN people_never n ON n.user_id = ", $subject, " AND n.viewer = ", $viewer, "
+             LEFT JOIN people_presence r ON r.user_id = ", $subject
+        )
+    };
+}
+
 /// The friends of the users in two equal lists, with their privacy settings, whether their `never` list names the
 /// viewer, and their last known presence.
-const FRIENDS: Statement = Statement {
-    sqlite: "SELECT f.viewer, f.subject, p.status, p.last_seen AS last_seen_shown, n.viewer AS never,
-                    r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-             FROM (SELECT t.user_a AS viewer, t.user_b AS subject
-                   FROM json_each($1) k CROSS JOIN people_friendships t ON t.user_a = k.value
-                   UNION ALL
-                   SELECT t.user_b AS viewer, t.user_a AS subject
-                   FROM json_each($2) k CROSS JOIN people_friendships t ON t.user_b = k.value) f
-             LEFT JOIN people_privacy p ON p.user_id = f.subject
-             LEFT JOIN people_never n ON n.user_id = f.subject AND n.viewer = f.viewer
-             LEFT JOIN people_presence r ON r.user_id = f.subject",
-    postgres: "SELECT f.viewer, f.subject, p.status, p.last_seen AS last_seen_shown, n.viewer AS never,
-                      r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-               FROM (SELECT t.user_a AS viewer, t.user_b AS subject
-                     FROM unnest($1::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_a = k.id
-                     UNION ALL
-                     SELECT t.user_b AS viewer, t.user_a AS subject
-                     FROM unnest($2::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_b = k.id) f
-               LEFT JOIN people_privacy p ON p.user_id = f.subject
-               LEFT JOIN people_never n ON n.user_id = f.subject AND n.viewer = f.viewer
-               LEFT JOIN people_presence r ON r.user_id = f.subject",
-    mysql: "SELECT f.viewer, f.subject, p.status, p.last_seen AS last_seen_shown, n.viewer AS never,
-                   r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-            FROM (SELECT t.user_a AS viewer, t.user_b AS subject
-                  FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
-                      STRAIGHT_JOIN people_friendships t ON t.user_a = k.id
-                  UNION ALL
-                  SELECT t.user_b AS viewer, t.user_a AS subject
-                  FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
-                      STRAIGHT_JOIN people_friendships t ON t.user_b = k.id) f
-            LEFT JOIN people_privacy p ON p.user_id = f.subject
-            LEFT JOIN people_never n ON n.user_id = f.subject AND n.viewer = f.viewer
-            LEFT JOIN people_presence r ON r.user_id = f.subject",
-};
+const FRIENDS: &str = viewed!(
+    "f.viewer",
+    "f.subject",
+    "(SELECT t.user_a AS viewer, t.user_b AS subject
+      FROM {rows 1} {join} people_friendships t ON t.user_a = k.c0
+      UNION ALL
+      SELECT t.user_b AS viewer, t.user_a AS subject
+      FROM {rows 1} {join} people_friendships t ON t.user_b = k.c0) f"
+);
 
-/// The same columns for any users, for one viewer.
-const ANY_USER: Statement = Statement {
-    sqlite: "SELECT CAST($1 AS INTEGER) AS viewer, k.value AS subject, p.status, p.last_seen AS last_seen_shown,
-                    n.viewer AS never,
-                    r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-             FROM json_each($2) k
-             LEFT JOIN people_privacy p ON p.user_id = k.value
-             LEFT JOIN people_never n ON n.user_id = k.value AND n.viewer = $3
-             LEFT JOIN people_presence r ON r.user_id = k.value",
-    postgres: "SELECT $1::BIGINT AS viewer, k.id AS subject, p.status, p.last_seen AS last_seen_shown,
-                      n.viewer AS never,
-                      r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-               FROM unnest($2::BIGINT[]) AS k (id)
-               LEFT JOIN people_privacy p ON p.user_id = k.id
-               LEFT JOIN people_never n ON n.user_id = k.id AND n.viewer = $3
-               LEFT JOIN people_presence r ON r.user_id = k.id",
-    mysql: "SELECT CAST(? AS SIGNED) AS viewer, k.id AS subject, p.status, p.last_seen AS last_seen_shown,
-                   n.viewer AS never,
-                   r.last_seen, r.public_version, r.own_version, r.declared, r.declared_text, r.declared_until
-            FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
-            LEFT JOIN people_privacy p ON p.user_id = k.id
-            LEFT JOIN people_never n ON n.user_id = k.id AND n.viewer = ?
-            LEFT JOIN people_presence r ON r.user_id = k.id",
-};
+/// The same columns for pairs of a viewer and any user.
+const ANY_USER: &str = viewed!("k.c0", "k.c1", "{rows 2}");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FriendList {
@@ -100,16 +66,17 @@ pub struct ViewedUser {
     pub last: LastKnown,
 }
 
-/// A row of [`FRIENDS`] or [`ANY_USER`].
-#[derive(Debug, sqlx::FromRow)]
-struct ViewedUserRow {
-    viewer: i64,
-    subject: i64,
-    status: Option<String>,
-    last_seen_shown: Option<String>,
-    never: Option<i64>,
-    #[sqlx(flatten)]
-    last: LastKnownRow,
+database::rows! {
+    /// A row of [`FRIENDS`] or [`ANY_USER`].
+    #[derive(Debug)]
+    struct ViewedUserRow {
+        viewer: i64,
+        subject: i64,
+        status: Option<String>,
+        last_seen_shown: Option<String>,
+        never: Option<i64>,
+        last: LastKnownRow,
+    }
 }
 
 impl FriendStore {
@@ -136,8 +103,8 @@ impl FriendStore {
         let mut asked = sql_ids(users);
         asked.sort_unstable();
         asked.dedup();
-        let listed = Value::Numbers(asked);
-        let rows: Vec<ViewedUserRow> = self.read(&FRIENDS, &[listed.clone(), listed]).await?;
+        let listed = id_rows(asked);
+        let rows: Vec<ViewedUserRow> = self.read(FRIENDS, &[listed.clone(), listed]).await?;
         let mut friends: HashMap<UserId, BTreeMap<UserId, ViewedUser>> = HashMap::new();
         for row in rows {
             let Some((viewer, viewed)) = self.viewed_user(row, |_| true) else { continue };
@@ -169,9 +136,8 @@ impl FriendStore {
         let friends: BTreeSet<UserId> = self.friends_among(viewer, users).await?.into_iter().collect();
         let mut known: HashMap<UserId, ViewedUser> = HashMap::with_capacity(users.len());
         for chunk in users.chunks(LIST_MAX) {
-            let me = Value::from(sql_id(viewer));
-            let rows: Vec<ViewedUserRow> =
-                self.read(&ANY_USER, &[me.clone(), Value::Numbers(sql_ids(chunk)), me]).await?;
+            let pairs: Vec<(i64, i64)> = chunk.iter().map(|user| (sql_id(viewer), sql_id(*user))).collect();
+            let rows: Vec<ViewedUserRow> = self.read(ANY_USER, &[pair_rows(&pairs)]).await?;
             let found =
                 rows.into_iter().filter_map(|row| self.viewed_user(row, |user| friends.contains(&user)));
             known.extend(found.map(|(_, viewed_user)| (viewed_user.user, viewed_user)));

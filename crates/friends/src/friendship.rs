@@ -3,94 +3,56 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
+use database::{Statement, Transaction, Value};
 use domain::{UnixTime, UserId};
 
 use crate::error::FriendsError;
-use crate::sql::{Statement, Transaction, Value};
+
 use crate::store::{
-    FriendStore, LIST_MAX, TransactionError, retry_on_conflict, sql_id, sql_number, time_of, user_of,
+    FriendStore, LIST_MAX, TransactionError, id_rows, pair_rows, retry_on_conflict, sql_id, sql_number,
+    time_of, user_of,
 };
 
 /// Serializes our writers until they commit, so that friend counts stay true, and on MariaDB so that all take locks in
 /// the same order. On SQLite a write transaction is exclusive.
-pub(crate) const LOCK_FRIENDSHIPS: Statement = Statement {
-    sqlite: "SELECT 1",
-    postgres: "SELECT pg_advisory_xact_lock(hashtextextended('rollcall.people_friendships', 0))",
-    mysql: "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE",
-};
+pub(crate) const LOCK_FRIENDSHIPS: Statement = Statement::each(
+    "SELECT 1",
+    "SELECT pg_advisory_xact_lock(hashtextextended('rollcall.people_friendships', 0))",
+    "SELECT newest FROM people_counters WHERE name = 'changes' FOR UPDATE",
+);
 
-const INSERT: Statement = Statement {
-    // Without a WHERE, SQLite would parse ON as a join constraint.
-    sqlite: "INSERT INTO people_friendships (since, user_a, user_b)
-             SELECT $1, k.value ->> 0, k.value ->> 1 FROM json_each($2) k WHERE true ON CONFLICT DO NOTHING",
-    postgres: "INSERT INTO people_friendships (since, user_a, user_b)
-               SELECT $1::BIGINT, k.a, k.b FROM unnest($2::BIGINT[], $3::BIGINT[]) AS k (a, b)
-               ON CONFLICT DO NOTHING",
-    mysql: "INSERT IGNORE INTO people_friendships (since, user_a, user_b)
-            SELECT ?, k.a, k.b FROM
-                JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k",
-};
+/// The WHERE is for SQLite, which would parse ON as a join constraint.
+const INSERT: &str = "{insert or ignore} people_friendships (since, user_a, user_b)
+     SELECT ?, k.c0, k.c1 FROM {rows 2} WHERE true {or ignore}";
 
-const DELETE: Statement = Statement {
-    sqlite: "DELETE FROM people_friendships WHERE (user_a, user_b) IN
-                 (SELECT k.value ->> 0, k.value ->> 1 FROM json_each($1) k)",
-    postgres: "DELETE FROM people_friendships t USING unnest($1::BIGINT[], $2::BIGINT[]) AS k (a, b)
-               WHERE t.user_a = k.a AND t.user_b = k.b",
-    mysql: "DELETE t FROM JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k
-            STRAIGHT_JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
-};
+const DELETE_LISTED: &str =
+    "DELETE FROM people_friendships WHERE (user_a, user_b) IN (SELECT k.c0, k.c1 FROM {rows 2})";
+/// MariaDB would read the whole table for a subquery.
+const DELETE: Statement = Statement::each(
+    DELETE_LISTED,
+    DELETE_LISTED,
+    "DELETE t FROM {rows 2} {join} people_friendships t ON t.user_a = k.c0 AND t.user_b = k.c1",
+);
 
 /// The first user of two equal lists with too many friends.
-const OVER_FRIEND_LIMIT: Statement = Statement {
-    sqlite: "SELECT id FROM (
-                 SELECT t.user_a AS id FROM json_each($1) k CROSS JOIN people_friendships t ON t.user_a = k.value
-                 UNION ALL
-                 SELECT t.user_b AS id FROM json_each($2) k CROSS JOIN people_friendships t ON t.user_b = k.value)
-             GROUP BY id HAVING count(*) > $3 ORDER BY id LIMIT 1",
-    postgres: "SELECT id FROM (
-                   SELECT t.user_a AS id FROM unnest($1::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_a = k.id
-                   UNION ALL
-                   SELECT t.user_b AS id FROM unnest($2::BIGINT[]) AS k (id) JOIN people_friendships t ON t.user_b = k.id
-               ) AS f GROUP BY id HAVING count(*) > $3 ORDER BY id LIMIT 1",
-    mysql: "SELECT id FROM (
-                SELECT t.user_a AS id FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
-                    STRAIGHT_JOIN people_friendships t ON t.user_a = k.id
-                UNION ALL
-                SELECT t.user_b AS id FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) k
-                    STRAIGHT_JOIN people_friendships t ON t.user_b = k.id
-            ) AS f GROUP BY id HAVING count(*) > ? ORDER BY id LIMIT 1",
-};
-
-const FRIENDS_OF: Statement = Statement::portable(
-    "SELECT id, since FROM (
-         SELECT user_b AS id, since FROM people_friendships WHERE user_a = $1 AND user_b > $2
+const OVER_FRIEND_LIMIT: &str = "SELECT id FROM (
+         SELECT t.user_a AS id FROM {rows 1} {join} people_friendships t ON t.user_a = k.c0
          UNION ALL
-         SELECT user_a AS id, since FROM people_friendships WHERE user_b = $3 AND user_a > $4
-     ) AS f ORDER BY id LIMIT $5",
-    "SELECT id, since FROM (
+         SELECT t.user_b AS id FROM {rows 1} {join} people_friendships t ON t.user_b = k.c0
+     ) AS f GROUP BY id HAVING count(*) > ? ORDER BY id LIMIT 1";
+
+const FRIENDS_OF: &str = "SELECT id, since FROM (
          SELECT user_b AS id, since FROM people_friendships WHERE user_a = ? AND user_b > ?
          UNION ALL
          SELECT user_a AS id, since FROM people_friendships WHERE user_b = ? AND user_a > ?
-     ) AS f ORDER BY id LIMIT ?",
-);
+     ) AS f ORDER BY id LIMIT ?";
 
-const COUNT: Statement = Statement::portable(
-    "SELECT (SELECT count(*) FROM people_friendships WHERE user_a = $1)
-          + (SELECT count(*) FROM people_friendships WHERE user_b = $2)",
-    "SELECT (SELECT count(*) FROM people_friendships WHERE user_a = ?)
-          + (SELECT count(*) FROM people_friendships WHERE user_b = ?)",
-);
+const COUNT: &str = "SELECT (SELECT count(*) FROM people_friendships WHERE user_a = ?)
+          + (SELECT count(*) FROM people_friendships WHERE user_b = ?)";
 
 /// The pairs of this list that are friends.
-const FRIENDS_AMONG: Statement = Statement {
-    sqlite: "SELECT t.user_a, t.user_b FROM json_each($1) k
-             CROSS JOIN people_friendships t ON t.user_a = k.value ->> 0 AND t.user_b = k.value ->> 1",
-    postgres: "SELECT t.user_a, t.user_b FROM unnest($1::BIGINT[], $2::BIGINT[]) AS k (a, b)
-               JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
-    mysql: "SELECT t.user_a, t.user_b
-            FROM JSON_TABLE(?, '$[*]' COLUMNS (a BIGINT PATH '$[0]', b BIGINT PATH '$[1]')) k
-            STRAIGHT_JOIN people_friendships t ON t.user_a = k.a AND t.user_b = k.b",
-};
+const FRIENDS_AMONG: &str = "SELECT t.user_a, t.user_b
+     FROM {rows 2} {join} people_friendships t ON t.user_a = k.c0 AND t.user_b = k.c1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Friend {
@@ -127,13 +89,10 @@ impl FriendStore {
 
     async fn insert_friends(&self, pairs: &[(i64, i64)], now: UnixTime) -> Result<u64, TransactionError> {
         let mut transaction = self.begin().await?;
-        transaction.connection().write(&LOCK_FRIENDSHIPS, &[]).await?;
+        transaction.execute(LOCK_FRIENDSHIPS, &[]).await?;
         let mut added = 0;
         for chunk in pairs.chunks(LIST_MAX) {
-            added += transaction
-                .connection()
-                .write(&INSERT, &[now.0.into(), Value::Pairs(chunk.to_vec())])
-                .await?;
+            added += transaction.execute(INSERT, &[now.0.into(), pair_rows(chunk)]).await?;
         }
         if added == 0 {
             return Ok(0);
@@ -154,10 +113,10 @@ impl FriendStore {
         users: &[i64],
     ) -> Result<(), TransactionError> {
         let max = self.settings.friends_max;
-        let listed = Value::Numbers(users.to_vec());
-        let found: Vec<(i64,)> =
-            transaction.connection().read(&OVER_FRIEND_LIMIT, &[listed.clone(), listed, max.into()]).await?;
-        match found.first().and_then(|(id,)| user_of(*id)) {
+        let listed = id_rows(users.iter().copied());
+        let found: Option<i64> =
+            transaction.query_one(OVER_FRIEND_LIMIT, &[listed.clone(), listed, max.into()]).await?;
+        match found.and_then(user_of) {
             Some(user) => Err(FriendsError::TooManyFriends { user, max }.into()),
             None => Ok(()),
         }
@@ -174,10 +133,10 @@ impl FriendStore {
 
     async fn delete_friends(&self, pairs: &[(i64, i64)]) -> Result<u64, TransactionError> {
         let mut transaction = self.begin().await?;
-        transaction.connection().write(&LOCK_FRIENDSHIPS, &[]).await?;
+        transaction.execute(LOCK_FRIENDSHIPS, &[]).await?;
         let mut removed = 0;
         for chunk in pairs.chunks(LIST_MAX) {
-            removed += transaction.connection().write(&DELETE, &[Value::Pairs(chunk.to_vec())]).await?;
+            removed += transaction.execute(DELETE, &[pair_rows(chunk)]).await?;
         }
         transaction.commit().await?;
         Ok(removed)
@@ -192,15 +151,15 @@ impl FriendStore {
     ) -> Result<Vec<Friend>, FriendsError> {
         let (user, after) = (Value::from(sql_id(user)), Value::from(after.map_or(0, sql_id)));
         let rows: Vec<(i64, i64)> =
-            self.read(&FRIENDS_OF, &[user.clone(), after.clone(), user, after, limit.into()]).await?;
+            self.read(FRIENDS_OF, &[user.clone(), after.clone(), user, after, limit.into()]).await?;
         let friend = |(id, since): &(i64, i64)| Some(Friend { id: user_of(*id)?, since: time_of(*since) });
         Ok(rows.iter().filter_map(friend).collect())
     }
 
     pub async fn count_friends(&self, user: UserId) -> Result<u64, FriendsError> {
         let user = Value::from(sql_id(user));
-        let rows: Vec<(i64,)> = self.read(&COUNT, &[user.clone(), user]).await?;
-        Ok(rows.first().map_or(0, |(count,)| count.unsigned_abs()))
+        let rows: Vec<i64> = self.read(COUNT, &[user.clone(), user]).await?;
+        Ok(rows.first().map_or(0, |count| count.unsigned_abs()))
     }
 
     /// Which of `others` are friends of the user; each once, sorted.
@@ -211,7 +170,7 @@ impl FriendStore {
         let pairs: Vec<(i64, i64)> = pairs.into_iter().collect();
         let mut friends = Vec::new();
         for chunk in pairs.chunks(LIST_MAX) {
-            let rows: Vec<(i64, i64)> = self.read(&FRIENDS_AMONG, &[Value::Pairs(chunk.to_vec())]).await?;
+            let rows: Vec<(i64, i64)> = self.read(FRIENDS_AMONG, &[pair_rows(chunk)]).await?;
             friends.extend(rows.iter().filter_map(|(a, b)| user_of(if *a == me { *b } else { *a })));
         }
         friends.sort_unstable();

@@ -29,7 +29,6 @@ pub mod friendship;
 pub mod pair_lines;
 pub mod presence_events;
 pub mod privacy;
-mod sql;
 pub mod store;
 pub mod stored_presence;
 

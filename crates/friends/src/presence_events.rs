@@ -7,11 +7,11 @@
 //!   committed; repeating it may record the batch twice.
 //! - Arrivals and departures are kept until every cursor has passed them, whatever their age.
 
+use database::{Rows, SqlError, Statement, Value};
 use domain::UserId;
 use presence::{Cause, DeviceId, Status};
 
 use crate::error::FriendsError;
-use crate::sql::{BulkInsert, Statement, Value};
 use crate::store::{FriendStore, TransactionError, retry_on_conflict, sql_id, sql_number, user_of};
 
 /// Events in one transaction.
@@ -19,77 +19,44 @@ const BATCH_MAX: usize = 5_000;
 const CURSOR_NAME_MAX: usize = 64;
 
 /// Holds the row lock until the commit, so ids follow the commit order.
-const RESERVE_IDS: Statement = Statement::portable(
-    "UPDATE people_counters SET newest = newest + $1 WHERE name = 'history'",
-    "UPDATE people_counters SET newest = newest + ? WHERE name = 'history'",
-);
-const NEWEST: Statement = Statement::portable(
-    "SELECT newest FROM people_counters WHERE name = 'history'",
-    "SELECT newest FROM people_counters WHERE name = 'history'",
-);
+const RESERVE_IDS: &str = "UPDATE people_counters SET newest = newest + ? WHERE name = 'history'";
+const NEWEST: &str = "SELECT newest FROM people_counters WHERE name = 'history'";
 
-const INSERT_EVENTS: BulkInsert = BulkInsert {
-    sqlite: "INSERT INTO people_history (id, user_id, at_ms, kind, from_status, to_status, cause, device)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    postgres: "INSERT INTO people_history (id, user_id, at_ms, kind, from_status, to_status, cause, device)
-               SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::TEXT[], $5::TEXT[], $6::TEXT[],
-                   $7::TEXT[], $8::TEXT[])",
-    mysql: "INSERT INTO people_history (id, user_id, at_ms, kind, from_status, to_status, cause, device) ",
-    mysql_end: "",
-};
+macro_rules! columns {
+    () => {
+        "id, user_id, at_ms, kind, from_status, to_status, cause, device"
+    };
+}
 
-const OF_USER: Statement = Statement::portable(
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE user_id = ? AND id < ? ORDER BY id DESC LIMIT ?",
-);
-const ALL_AFTER: Statement = Statement::portable(
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE id > $1 ORDER BY id LIMIT $2",
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE id > ? ORDER BY id LIMIT ?",
-);
-const ARRIVALS_AFTER: Statement = Statement::portable(
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE kind IN ('arrived', 'left') AND id > $1 ORDER BY id LIMIT $2",
-    "SELECT id, user_id, at_ms, kind, from_status, to_status, cause, device FROM people_history
-     WHERE kind IN ('arrived', 'left') AND id > ? ORDER BY id LIMIT ?",
-);
+const INSERT_EVENTS: &str = concat!("INSERT INTO people_history (", columns!(), ") {values}");
 
+macro_rules! events {
+    ($which:literal) => {
+        concat!("SELECT ", columns!(), " FROM people_history WHERE ", $which)
+    };
+}
+
+const OF_USER: &str = events!("user_id = ? AND id < ? ORDER BY id DESC LIMIT ?");
+const ALL_AFTER: &str = events!("id > ? ORDER BY id LIMIT ?");
+const ARRIVALS_AFTER: &str = events!("kind IN ('arrived', 'left') AND id > ? ORDER BY id LIMIT ?");
+
+const PRUNE_LISTED: &str = "DELETE FROM people_history WHERE id IN (
+         SELECT id FROM (SELECT id, at_ms, kind FROM people_history ORDER BY id LIMIT ?) AS oldest
+         WHERE at_ms < ? AND (kind = 'transition' OR id <= ?))";
 /// Examines only the oldest rows, even if all of them have to be kept.
-const PRUNE: Statement = Statement {
-    sqlite: "DELETE FROM people_history WHERE id IN (
-                 SELECT id FROM (SELECT id, at_ms, kind FROM people_history ORDER BY id LIMIT $1)
-                 WHERE at_ms < $2 AND (kind = 'transition' OR id <= $3))",
-    postgres: "DELETE FROM people_history WHERE id IN (
-                   SELECT id FROM (SELECT id, at_ms, kind FROM people_history ORDER BY id LIMIT $1) AS oldest
-                   WHERE at_ms < $2 AND (kind = 'transition' OR id <= $3))",
-    mysql: "DELETE t FROM (SELECT id, at_ms, kind FROM people_history ORDER BY id LIMIT ?) AS oldest
-            STRAIGHT_JOIN people_history t ON t.id = oldest.id
-            WHERE oldest.at_ms < ? AND (oldest.kind = 'transition' OR oldest.id <= ?)",
-};
+const PRUNE: Statement = Statement::each(
+    PRUNE_LISTED,
+    PRUNE_LISTED,
+    "DELETE t FROM (SELECT id, at_ms, kind FROM people_history ORDER BY id LIMIT ?) AS oldest
+     STRAIGHT_JOIN people_history t ON t.id = oldest.id
+     WHERE oldest.at_ms < ? AND (oldest.kind = 'transition' OR oldest.id <= ?)",
+);
 
-const CURSOR: Statement = Statement::portable(
-    "SELECT position FROM people_cursors WHERE name = $1",
-    "SELECT position FROM people_cursors WHERE name = ?",
-);
-const CURSORS_MIN: Statement = Statement::portable(
-    "SELECT min(position) FROM people_cursors",
-    "SELECT min(position) FROM people_cursors",
-);
-const SET_CURSOR: Statement = Statement {
-    sqlite: "INSERT INTO people_cursors (name, position) VALUES ($1, $2)
-             ON CONFLICT (name) DO UPDATE SET position = max(position, excluded.position)",
-    postgres: "INSERT INTO people_cursors (name, position) VALUES ($1, $2)
-               ON CONFLICT (name) DO UPDATE SET position = greatest(people_cursors.position, excluded.position)",
-    mysql: "INSERT INTO people_cursors (name, position) VALUES (?, ?)
-            ON DUPLICATE KEY UPDATE position = GREATEST(position, VALUES(position))",
-};
-const DROP_CURSOR: Statement = Statement::portable(
-    "DELETE FROM people_cursors WHERE name = $1",
-    "DELETE FROM people_cursors WHERE name = ?",
-);
+const CURSOR: &str = "SELECT position FROM people_cursors WHERE name = ?";
+const CURSORS_MIN: &str = "SELECT min(position) FROM people_cursors";
+const SET_CURSOR: &str = "INSERT INTO people_cursors (name, position) VALUES (?, ?)
+     {upsert name} position = {greatest}(people_cursors.position, {new position})";
+const DROP_CURSOR: &str = "DELETE FROM people_cursors WHERE name = ?";
 
 /// Ids grow with time; 0 is before the first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,16 +105,18 @@ pub enum EventFilter {
     ArrivalsAndDepartures,
 }
 
-#[derive(Debug, sqlx::FromRow)]
-struct HistoryRow {
-    id: i64,
-    user_id: i64,
-    at_ms: i64,
-    kind: String,
-    from_status: Option<String>,
-    to_status: Option<String>,
-    cause: Option<String>,
-    device: Option<String>,
+database::rows! {
+    #[derive(Debug)]
+    struct HistoryRow {
+        id: i64,
+        user_id: i64,
+        at_ms: i64,
+        kind: String,
+        from_status: Option<String>,
+        to_status: Option<String>,
+        cause: Option<String>,
+        device: Option<String>,
+    }
 }
 
 impl HistoryRow {
@@ -184,12 +153,11 @@ impl FriendStore {
     async fn insert_events(&self, batch: &[PresenceEvent]) -> Result<(), TransactionError> {
         let count = sql_number(batch.len() as u64);
         let mut transaction = self.begin().await?;
-        transaction.connection().write(&RESERVE_IDS, &[count.into()]).await?;
-        let newest: Vec<(i64,)> = transaction.connection().read(&NEWEST, &[]).await?;
-        let (newest,) = newest.first().ok_or(sqlx::Error::RowNotFound)?;
-        let rows: Vec<[Value; 8]> =
-            (newest - count + 1..).zip(batch).map(|(id, event)| values(id, event)).collect();
-        transaction.connection().write_rows(&INSERT_EVENTS, &rows).await?;
+        transaction.execute(RESERVE_IDS, &[count.into()]).await?;
+        let newest: Option<i64> = transaction.query_one(NEWEST, &[]).await?;
+        let newest = newest.ok_or(SqlError::RowMissing)?;
+        let rows = Rows::new((newest - count + 1..).zip(batch).map(|(id, event)| values(id, event)));
+        transaction.write_rows(INSERT_EVENTS, &rows).await?;
         Ok(transaction.commit().await?)
     }
 
@@ -202,7 +170,7 @@ impl FriendStore {
     ) -> Result<Vec<RecordedEvent>, FriendsError> {
         let before = before.map_or(i64::MAX, |id| sql_number(id.0));
         let rows: Vec<HistoryRow> =
-            self.read(&OF_USER, &[sql_id(user).into(), before.into(), limit.into()]).await?;
+            self.read(OF_USER, &[sql_id(user).into(), before.into(), limit.into()]).await?;
         Ok(rows.into_iter().filter_map(HistoryRow::recorded).collect())
     }
 
@@ -214,8 +182,8 @@ impl FriendStore {
         limit: u32,
     ) -> Result<Vec<RecordedEvent>, FriendsError> {
         let statement = match kinds {
-            EventFilter::All => &ALL_AFTER,
-            EventFilter::ArrivalsAndDepartures => &ARRIVALS_AFTER,
+            EventFilter::All => ALL_AFTER,
+            EventFilter::ArrivalsAndDepartures => ARRIVALS_AFTER,
         };
         let rows: Vec<HistoryRow> = self.read(statement, &[sql_number(after.0).into(), limit.into()]).await?;
         Ok(rows.into_iter().filter_map(HistoryRow::recorded).collect())
@@ -223,8 +191,8 @@ impl FriendStore {
 
     /// The id of the last event ever recorded, even if it was pruned; 0 if there was none.
     pub async fn newest_event(&self) -> Result<PresenceEventId, FriendsError> {
-        let newest: Vec<(i64,)> = self.read(&NEWEST, &[]).await?;
-        Ok(PresenceEventId(newest.first().map_or(0, |(newest,)| newest.unsigned_abs())))
+        let newest: Vec<i64> = self.read(NEWEST, &[]).await?;
+        Ok(PresenceEventId(newest.first().map_or(0, |newest| newest.unsigned_abs())))
     }
 
     /// Deletes events older than `before_ms` among the `rows_max` oldest rows. Returns how many were deleted;
@@ -235,35 +203,35 @@ impl FriendStore {
 
     async fn delete_events(&self, before_ms: u64, rows_max: u32) -> Result<u64, TransactionError> {
         let mut transaction = self.begin().await?;
-        let slowest: Vec<(Option<i64>,)> = transaction.connection().read(&CURSORS_MIN, &[]).await?;
-        let event = slowest.first().and_then(|(position,)| *position).unwrap_or(i64::MAX);
+        let slowest: Option<Option<i64>> = transaction.query_one(CURSORS_MIN, &[]).await?;
+        let event = slowest.flatten().unwrap_or(i64::MAX);
         let values = [rows_max.into(), sql_number(before_ms).into(), event.into()];
-        let gone = transaction.connection().write(&PRUNE, &values).await?;
+        let gone = transaction.execute(PRUNE, &values).await?;
         transaction.commit().await?;
         Ok(gone)
     }
 
     /// The position of a reader of the history; none if it never set one.
     pub async fn cursor(&self, name: &str) -> Result<Option<PresenceEventId>, FriendsError> {
-        let rows: Vec<(i64,)> = self.read(&CURSOR, &[cursor_name(name)?]).await?;
-        Ok(rows.first().map(|(position,)| PresenceEventId(position.unsigned_abs())))
+        let rows: Vec<i64> = self.read(CURSOR, &[cursor_name(name)?]).await?;
+        Ok(rows.first().map(|position| PresenceEventId(position.unsigned_abs())))
     }
 
     /// Advances a cursor. A cursor never moves back.
     pub async fn set_cursor(&self, name: &str, position: PresenceEventId) -> Result<(), FriendsError> {
         let values = [cursor_name(name)?, sql_number(position.0).into()];
-        retry_on_conflict!(self, self.write_cursor(&SET_CURSOR, &values))
+        retry_on_conflict!(self, self.write_cursor(SET_CURSOR, &values))
     }
 
     /// Removes a cursor, so that no events are kept for it any more.
     pub async fn drop_cursor(&self, name: &str) -> Result<(), FriendsError> {
         let values = [cursor_name(name)?];
-        retry_on_conflict!(self, self.write_cursor(&DROP_CURSOR, &values))
+        retry_on_conflict!(self, self.write_cursor(DROP_CURSOR, &values))
     }
 
-    async fn write_cursor(&self, statement: &Statement, values: &[Value]) -> Result<(), TransactionError> {
+    async fn write_cursor(&self, statement: &str, values: &[Value]) -> Result<(), TransactionError> {
         let mut transaction = self.begin().await?;
-        transaction.connection().write(statement, values).await?;
+        transaction.execute(statement, values).await?;
         Ok(transaction.commit().await?)
     }
 }
@@ -281,7 +249,7 @@ fn values(id: i64, event: &PresenceEvent) -> [Value; 8] {
         PresenceEventKind::Transition { from, to } => (Some(from), Some(to)),
         PresenceEventKind::Arrived | PresenceEventKind::Left => (None, None),
     };
-    let status = |status: Option<Status>| Value::Text(status.map(|status| status.name().to_owned()));
+    let status = |status: Option<Status>| Value::from(status.map(|status| status.name()));
     [
         id.into(),
         sql_id(event.user).into(),
@@ -289,7 +257,7 @@ fn values(id: i64, event: &PresenceEvent) -> [Value; 8] {
         event.kind.name().into(),
         status(from),
         status(to),
-        Value::Text(event.cause.map(|cause| cause.name().to_owned())),
-        Value::Text(event.device.as_ref().map(|device| device.as_str().to_owned())),
+        event.cause.map(|cause| cause.name()).into(),
+        event.device.as_ref().map(DeviceId::as_str).into(),
     ]
 }

@@ -4,21 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use database::{Database, Migrations};
+use database::{Database, FromRow, Migrations, Rows, SqlError, Statement, Transaction, Value};
 use domain::{UnixTime, UserId};
 use presence::Audience;
-use sqlx::migrate::Migrator;
 
-use crate::error::{FriendsError, is_conflict};
-use crate::sql::{AnyRow, PooledConnection, Statement, Transaction, Value};
+use crate::error::FriendsError;
 
-/// A separate name: other crates keep their migrations in the same database.
-const MIGRATIONS_TABLE: &str = "people_migrations";
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
-static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
-pub static MIGRATIONS: Migrations<'static> =
-    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
+pub static MIGRATIONS: Migrations = database::migrations!("people_migrations" in "migrations": each "0001_people", postgres "0002_notifications");
 
 /// Attempts of a transaction that is rolled back by conflicts.
 const ATTEMPTS_MAX: u32 = 10;
@@ -77,23 +69,21 @@ impl FriendStore {
         &self.counters
     }
 
-    pub(crate) fn explain(&self, error: sqlx::Error) -> FriendsError {
+    pub(crate) fn explain(&self, error: SqlError) -> FriendsError {
         self.database.explain(error).into()
     }
 
     /// Reads outside of any transaction.
-    pub(crate) async fn read<T: AnyRow>(
+    pub(crate) async fn read<'s, T: FromRow>(
         &self,
-        statement: &Statement,
+        statement: impl Into<Statement<'s>>,
         values: &[Value],
     ) -> Result<Vec<T>, FriendsError> {
-        let explain = |error| self.explain(error);
-        let mut lent = PooledConnection::by(&self.database).await.map_err(explain)?;
-        lent.connection().read(statement, values).await.map_err(explain)
+        self.database.query(statement, values).await.map_err(|error| self.explain(error))
     }
 
-    pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
-        Transaction::begin(&self.database).await
+    pub(crate) async fn begin(&self) -> Result<Transaction, SqlError> {
+        self.database.begin().await
     }
 
     /// The result of a transaction; none after a conflict, when the caller repeats it.
@@ -106,7 +96,7 @@ impl FriendStore {
         match outcome {
             Ok(done) => Some(Ok(done)),
             Err(TransactionError::Refused(error)) => Some(Err(error)),
-            Err(TransactionError::Sql(error)) if is_conflict(&error) && *attempts < ATTEMPTS_MAX => {
+            Err(TransactionError::Sql(error)) if error.is_conflict() && *attempts < ATTEMPTS_MAX => {
                 self.counters.retries.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(%error, attempts, "transaction conflict, repeating it");
                 tokio::time::sleep(ATTEMPT_PAUSE * *attempts).await;
@@ -134,12 +124,12 @@ pub(crate) use retry_on_conflict;
 
 #[derive(Debug)]
 pub(crate) enum TransactionError {
-    Sql(sqlx::Error),
+    Sql(SqlError),
     Refused(FriendsError),
 }
 
-impl From<sqlx::Error> for TransactionError {
-    fn from(error: sqlx::Error) -> TransactionError {
+impl From<SqlError> for TransactionError {
+    fn from(error: SqlError) -> TransactionError {
         TransactionError::Sql(error)
     }
 }
@@ -160,6 +150,16 @@ pub(crate) fn sql_number(number: u64) -> i64 {
 
 pub(crate) fn sql_ids(users: &[UserId]) -> Vec<i64> {
     users.iter().copied().map(sql_id).collect()
+}
+
+/// For `{rows 1}`.
+pub(crate) fn id_rows(ids: impl IntoIterator<Item = i64>) -> Value {
+    Value::Rows(Rows::new(ids.into_iter().map(|id| [id.into()])))
+}
+
+/// For `{rows 2}`.
+pub(crate) fn pair_rows(pairs: &[(i64, i64)]) -> Value {
+    Value::Rows(Rows::new(pairs.iter().map(|(one, other)| [(*one).into(), (*other).into()])))
 }
 
 /// None for invalid ids that a site may have written.

@@ -2,93 +2,105 @@
 
 use std::collections::BTreeMap;
 
+use database::{Rows, Statement, Value};
 use domain::{UnixTime, UserId};
 use presence::{Declaration, Declared, LastKnown, StoredPresence};
 
 use crate::error::FriendsError;
-use crate::sql::{BulkInsert, Statement, Value};
 use crate::store::{FriendStore, TransactionError, retry_on_conflict, sql_id, sql_number, time_of, user_of};
 
 const BATCH_MAX: usize = 5_000;
 
-/// The later version wins; a version never decreases.
-const UPSERT_PRESENCE: BulkInsert = BulkInsert {
-    sqlite: "INSERT INTO people_presence (user_id, here, declared, declared_text, declared_until, last_seen,
-                 hidden_since, public_version, own_version)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             ON CONFLICT (user_id) DO UPDATE SET here = excluded.here, declared = excluded.declared,
-                 declared_text = excluded.declared_text, declared_until = excluded.declared_until,
-                 last_seen = excluded.last_seen, hidden_since = excluded.hidden_since,
-                 public_version = max(excluded.public_version, people_presence.public_version),
-                 own_version = excluded.own_version
-             WHERE excluded.own_version > people_presence.own_version
-                OR (excluded.own_version = people_presence.own_version
-                    AND excluded.public_version >= people_presence.public_version)",
-    postgres: "INSERT INTO people_presence (user_id, here, declared, declared_text, declared_until, last_seen,
-                   hidden_since, public_version, own_version)
-               SELECT k.user_id, k.here <> 0, k.declared, k.declared_text, k.declared_until, k.last_seen,
-                   k.hidden_since, k.public_version, k.own_version
-               FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[],
-                   $7::BIGINT[], $8::BIGINT[], $9::BIGINT[])
-                   AS k (user_id, here, declared, declared_text, declared_until, last_seen, hidden_since,
-                         public_version, own_version)
-               ON CONFLICT (user_id) DO UPDATE SET here = excluded.here, declared = excluded.declared,
-                   declared_text = excluded.declared_text, declared_until = excluded.declared_until,
-                   last_seen = excluded.last_seen, hidden_since = excluded.hidden_since,
-                   public_version = greatest(excluded.public_version, people_presence.public_version),
-                   own_version = excluded.own_version
-               WHERE excluded.own_version > people_presence.own_version
-                  OR (excluded.own_version = people_presence.own_version
-                      AND excluded.public_version >= people_presence.public_version)",
-    mysql: "INSERT INTO people_presence (user_id, here, declared, declared_text, declared_until, last_seen,
-                hidden_since, public_version, own_version) ",
-    // MariaDB assigns columns in order, so the columns of the condition come last.
-    mysql_end: " ON DUPLICATE KEY UPDATE
-        here = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version), VALUES(here), here),
-        declared = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version),
-            VALUES(declared), declared),
-        declared_text = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version),
-            VALUES(declared_text), declared_text),
-        declared_until = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version),
-            VALUES(declared_until), declared_until),
-        last_seen = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version),
-            VALUES(last_seen), last_seen),
-        hidden_since = IF(VALUES(own_version) > own_version
-            OR (VALUES(own_version) = own_version AND VALUES(public_version) >= public_version),
-            VALUES(hidden_since), hidden_since),
-        public_version = GREATEST(public_version, VALUES(public_version)),
-        own_version = GREATEST(own_version, VALUES(own_version))",
-};
-
-const STORED_ONLINE: Statement = Statement::portable(
-    "SELECT user_id, hidden_since, last_seen, public_version, own_version, declared, declared_text, declared_until
-     FROM people_presence WHERE here AND user_id > $1 ORDER BY user_id LIMIT $2",
-    "SELECT user_id, hidden_since, last_seen, public_version, own_version, declared, declared_text, declared_until
-     FROM people_presence WHERE here = 1 AND user_id > ? ORDER BY user_id LIMIT ?",
-);
-
-/// The columns of an outer join: all null where the user has no row.
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct LastKnownRow {
-    last_seen: Option<i64>,
-    public_version: Option<i64>,
-    own_version: Option<i64>,
-    declared: Option<String>,
-    declared_text: Option<String>,
-    declared_until: Option<i64>,
+macro_rules! columns {
+    () => {
+        "user_id, here, declared, declared_text, declared_until, last_seen, hidden_since, public_version, own_version"
+    };
 }
 
-#[derive(Debug, sqlx::FromRow)]
-struct StoredPresenceRow {
-    user_id: i64,
-    hidden_since: Option<i64>,
-    #[sqlx(flatten)]
-    last: LastKnownRow,
+const UPSERT_ONE: &str = concat!(
+    "INSERT INTO people_presence (",
+    columns!(),
+    ") {values} {upsert user_id} here = excluded.here, declared = excluded.declared,
+         declared_text = excluded.declared_text, declared_until = excluded.declared_until,
+         last_seen = excluded.last_seen, hidden_since = excluded.hidden_since,
+         public_version = {greatest}(excluded.public_version, people_presence.public_version),
+         own_version = excluded.own_version
+     WHERE excluded.own_version > people_presence.own_version
+        OR (excluded.own_version = people_presence.own_version
+            AND excluded.public_version >= people_presence.public_version)"
+);
+
+/// MariaDB: the new value if its version is not older.
+macro_rules! if_newer {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " = IF(VALUES(own_version) > own_version OR (VALUES(own_version) = own_version
+                AND VALUES(public_version) >= public_version), VALUES(",
+            $column,
+            "), ",
+            $column,
+            "), "
+        )
+    };
+}
+
+/// The later version wins; a version never decreases.
+const UPSERT_PRESENCE: Statement = Statement::each(
+    UPSERT_ONE,
+    UPSERT_ONE,
+    // MariaDB assigns columns in order, so the columns of the condition come last.
+    concat!(
+        "INSERT INTO people_presence (",
+        columns!(),
+        ") {values} {upsert user_id} ",
+        if_newer!("here"),
+        if_newer!("declared"),
+        if_newer!("declared_text"),
+        if_newer!("declared_until"),
+        if_newer!("last_seen"),
+        if_newer!("hidden_since"),
+        "public_version = GREATEST(public_version, VALUES(public_version)),
+         own_version = GREATEST(own_version, VALUES(own_version))"
+    ),
+);
+
+macro_rules! stored_online {
+    ($here:literal) => {
+        concat!(
+            "SELECT user_id, hidden_since, last_seen, public_version, own_version, declared, declared_text,
+                 declared_until
+             FROM people_presence WHERE ",
+            $here,
+            " AND user_id > ? ORDER BY user_id LIMIT ?"
+        )
+    };
+}
+
+/// As the index of each database is written.
+const STORED_ONLINE: Statement =
+    Statement::each(stored_online!("here"), stored_online!("here"), stored_online!("here = 1"));
+
+database::rows! {
+    /// The columns of an outer join: all null where the user has no row.
+    #[derive(Debug)]
+    pub(crate) struct LastKnownRow {
+        last_seen: Option<i64>,
+        public_version: Option<i64>,
+        own_version: Option<i64>,
+        declared: Option<String>,
+        declared_text: Option<String>,
+        declared_until: Option<i64>,
+    }
+}
+
+database::rows! {
+    #[derive(Debug)]
+    struct StoredPresenceRow {
+        user_id: i64,
+        hidden_since: Option<i64>,
+        last: LastKnownRow,
+    }
 }
 
 impl LastKnownRow {
@@ -129,7 +141,7 @@ impl FriendStore {
 
     async fn upsert_presence(&self, rows: &[[Value; 9]]) -> Result<(), TransactionError> {
         let mut transaction = self.begin().await?;
-        transaction.connection().write_rows(&UPSERT_PRESENCE, rows).await?;
+        transaction.write_rows(UPSERT_PRESENCE, &Rows::new(rows.iter().cloned())).await?;
         Ok(transaction.commit().await?)
     }
 
@@ -141,7 +153,7 @@ impl FriendStore {
         limit: u32,
     ) -> Result<Vec<StoredPresence>, FriendsError> {
         let rows: Vec<StoredPresenceRow> =
-            self.read(&STORED_ONLINE, &[after.map_or(0, sql_id).into(), limit.into()]).await?;
+            self.read(STORED_ONLINE, &[after.map_or(0, sql_id).into(), limit.into()]).await?;
         Ok(rows.into_iter().filter_map(stored_presence).collect())
     }
 }
@@ -165,12 +177,12 @@ fn stored_presence(row: StoredPresenceRow) -> Option<StoredPresence> {
 
 fn values(presence: &StoredPresence) -> [Value; 9] {
     let declaration = presence.declaration.as_ref();
-    let moment = |at: Option<UnixTime>| Value::Number(at.map(|at| at.0.into()));
+    let moment = |at: Option<UnixTime>| Value::from(at.map(|at| at.0));
     [
         sql_id(presence.user).into(),
-        i64::from(presence.online).into(),
-        Value::Text(declaration.map(|declared| declared.status.name().to_owned())),
-        Value::Text(declaration.and_then(|declared| declared.text.as_deref()).map(without_nul)),
+        presence.online.into(),
+        declaration.map(|declared| declared.status.name()).into(),
+        declaration.and_then(|declared| declared.text.as_deref()).map(without_nul).into(),
         moment(declaration.and_then(|declared| declared.until)),
         moment(presence.last_seen),
         moment(presence.hidden_since),

@@ -8,7 +8,7 @@
 //! - Any number of processes may have the file open. Writers of this process queue in order; others wait for up to five
 //!   seconds.
 //! - Ids rise, also when the clock steps back and when everything was deleted.
-//! - A read wakes up at once when this handle appends, within 100 ms when another process does.
+//! - A read wakes up at once when this handle appends, within 150 ms when another process does.
 //! - A failed call has changed nothing, or returns [`JournalError::Unanswered`].
 //!
 //! A read that is cancelled may have delivered entries: they are pending, as after a crash of the consumer.
@@ -23,11 +23,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use database::{DatabaseError, Durability, Schema, SqliteDatabase, SqliteOptions};
+use database::{
+    DatabaseError, Durability, Kind, Migrations, Schema, SqlError, SqliteDatabase, SqliteOptions,
+    SqliteSession,
+};
 use domain::clock::Clock;
-use sqlx::migrate::Migrator;
-use sqlx::{Sqlite, Transaction};
-use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::Instant;
 
 use crate::error::JournalError;
 use crate::fields::Fields;
@@ -43,33 +45,37 @@ mod query;
 mod read;
 mod trim;
 
-const MIGRATIONS_TABLE: &str = "journal_migrations";
-static MIGRATIONS: Migrator = sqlx::migrate!();
+static MIGRATIONS: Migrations =
+    database::migrations!("journal_migrations" in "migrations": sqlite "0001_journal", sqlite "0002_notes");
 
 /// The expected tables.
 pub fn schema() -> Schema {
-    Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
+    MIGRATIONS.schema(Kind::Sqlite)
 }
-
-/// Rows that SQLite's thread buffers for us: a batch, to avoid a thread switch every few rows.
-const ROW_BUFFER: usize = 1_024;
 
 pub struct SqliteJournal {
-    /// Commits wait for the disk.
+    /// Commits wait for the disk, except those of acknowledgements.
     database: SqliteDatabase,
-    /// Commits do not.
-    acknowledging: SqliteDatabase,
     clock: Arc<dyn Clock>,
-    /// Held by every writer of this process: SQLite's own wait for a writer is unordered.
-    write_lock: Mutex<()>,
     /// Notified of appends, by lane.
     appended: [Notify; Lane::ALL.len()],
+    /// The count of commits when it was last read, for all waiting reads.
+    commits: Mutex<Option<(Instant, i64)>>,
 }
 
-/// A write transaction, and the lock for it.
-struct WriteTransaction<'a> {
-    transaction: Transaction<'static, Sqlite>,
-    _write_lock: MutexGuard<'a, ()>,
+/// Why a transaction was rolled back.
+enum Failure {
+    Sql(SqlError),
+    NoGroup(String),
+    /// The fields of the entry at this place cannot be read.
+    DamagedEntry(i64),
+    IdsExhausted,
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Failure {
+        Failure::Sql(error)
+    }
 }
 
 impl SqliteJournal {
@@ -83,17 +89,10 @@ impl SqliteJournal {
 
     /// Uses a file that is open already, with its durability; creates its tables if missing.
     pub async fn on(database: SqliteDatabase, clock: Arc<dyn Clock>) -> Result<SqliteJournal, JournalError> {
-        let path = database.path().to_owned();
-        let fast = SqliteOptions { durability: Durability::ProcessCrash, connections_max: 1 };
-        let acknowledging =
-            SqliteDatabase::open(&path, fast).await.map_err(|error| explain_opening(&path, error))?;
-        database::migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS)
-            .await
-            .map_err(|error| explain_opening(&path, error))?;
-        let options = database.pool.connect_options().as_ref().clone();
-        database.pool.set_connect_options(options.row_buffer_size(ROW_BUFFER));
+        let migrated = database::migrate_sqlite(&database, MIGRATIONS).await;
+        migrated.map_err(|error| explain_opening(database.path(), error))?;
         let appended = Lane::ALL.map(|_| Notify::new());
-        Ok(SqliteJournal { database, acknowledging, clock, write_lock: Mutex::new(()), appended })
+        Ok(SqliteJournal { database, clock, appended, commits: Mutex::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -102,54 +101,48 @@ impl SqliteJournal {
 
     /// Completes running transactions and closes the file.
     pub async fn close(&self) {
-        self.acknowledging.close().await;
         self.database.close().await;
     }
 
-    async fn begin(&self) -> Result<WriteTransaction<'_>, JournalError> {
-        let write_lock = self.write_lock.lock().await;
-        let transaction = self.database.begin_write().await.map_err(|error| self.explain(error))?;
-        Ok(WriteTransaction { transaction, _write_lock: write_lock })
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SqliteSession) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.database.write(work).await.map_err(|failure| self.explain(failure))
     }
 
-    async fn commit(&self, writing: WriteTransaction<'_>) -> Result<(), JournalError> {
-        writing.transaction.commit().await.map_err(|error| match error {
+    async fn query<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SqliteSession) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.database.read(work).await.map_err(|failure| self.explain(failure))
+    }
+
+    fn explain(&self, failure: Failure) -> JournalError {
+        let path = self.path().display();
+        match failure {
             // The disk did not confirm: after a crash, the commit may turn out to be complete.
-            sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => self.unanswered(error),
-            sqlx::Error::Database(ref error_of_sqlite) if is_io_error(error_of_sqlite.as_ref()) => {
-                self.unanswered(error)
+            Failure::Sql(error @ SqlError::Commit(_)) if error.is_io_error() => {
+                JournalError::Unanswered { reason: self.database.explain(error).to_string() }
             }
-            error => self.explain(error),
-        })
-    }
-
-    fn unanswered(&self, error: sqlx::Error) -> JournalError {
-        JournalError::Unanswered { reason: self.database.explain(error).to_string() }
-    }
-
-    fn explain(&self, error: sqlx::Error) -> JournalError {
-        let may_pass = database::is_retryable(&error) || matches!(error, sqlx::Error::PoolClosed);
-        let reason = self.database.explain(error).to_string();
-        if may_pass {
-            JournalError::Unavailable { reason }
-        } else {
-            JournalError::Damaged { what: self.path().display().to_string(), reason }
+            Failure::Sql(error) if error.is_retryable() || matches!(error, SqlError::Closed) => {
+                JournalError::Unavailable { reason: self.database.explain(error).to_string() }
+            }
+            Failure::Sql(error) => JournalError::Damaged {
+                what: path.to_string(),
+                reason: self.database.explain(error).to_string(),
+            },
+            Failure::NoGroup(group) => JournalError::NoGroup { group },
+            Failure::DamagedEntry(place) => JournalError::Damaged {
+                what: format!("entry {} in {path}", place::id_of(place)),
+                reason: format!(
+                    "its fields cannot be read; restore a backup, or save and delete the row with place {place} of table entries"
+                ),
+            },
+            Failure::IdsExhausted => JournalError::Unavailable {
+                reason: "the clock is beyond the year 2248: no ids are left".to_owned(),
+            },
         }
-    }
-
-    fn stored(&self, (place, fields): (i64, Vec<u8>)) -> Result<Stored, JournalError> {
-        let id = place::id_of(place);
-        let fields = Fields::from_bytes(fields).ok_or_else(|| JournalError::Damaged {
-            what: format!("entry {id} in {}", self.path().display()),
-            reason: format!(
-                "its fields cannot be read; restore a backup, or save and delete the row with place {place} of table entries"
-            ),
-        })?;
-        Ok(Stored { id, fields })
-    }
-
-    fn all_stored(&self, rows: Vec<(i64, Vec<u8>)>) -> Result<Vec<Stored>, JournalError> {
-        rows.into_iter().map(|row| self.stored(row)).collect()
     }
 
     fn now_ms(&self) -> i64 {
@@ -165,11 +158,13 @@ impl SqliteJournal {
     }
 }
 
-/// SQLITE_IOERR and its extended codes.
-fn is_io_error(error: &dyn sqlx::error::DatabaseError) -> bool {
-    const IO_ERROR: i32 = 10;
-    let code = error.code().and_then(|code| code.parse::<i32>().ok());
-    code.is_some_and(|code| code & 0xff == IO_ERROR)
+fn stored((place, fields): (i64, Vec<u8>)) -> Result<Stored, Failure> {
+    let fields = Fields::from_bytes(fields).ok_or(Failure::DamagedEntry(place))?;
+    Ok(Stored { id: place::id_of(place), fields })
+}
+
+fn all_stored(rows: Vec<(i64, Vec<u8>)>) -> Result<Vec<Stored>, Failure> {
+    rows.into_iter().map(stored).collect()
 }
 
 fn explain_opening(path: &Path, error: DatabaseError) -> JournalError {
@@ -183,10 +178,6 @@ fn explain_opening(path: &Path, error: DatabaseError) -> JournalError {
     } else {
         JournalError::Unavailable { reason }
     }
-}
-
-fn no_group(group: &str) -> JournalError {
-    JournalError::NoGroup { group: group.to_owned() }
 }
 
 /// For counts, which are never negative.
@@ -216,7 +207,7 @@ impl Journal for SqliteJournal {
         count: usize,
         wait: Duration,
     ) -> Result<Vec<Stored>, JournalError> {
-        let reader = read::Reader { lane, group, consumer, count };
+        let reader = read::Reader { lane, group: group.to_owned(), consumer: consumer.to_owned(), count };
         self.read_with_wait(reader, wait).await
     }
 
@@ -240,7 +231,7 @@ impl Journal for SqliteJournal {
         to: &str,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
-        let reader = read::Reader { lane, group, consumer: to, count };
+        let reader = read::Reader { lane, group: group.to_owned(), consumer: to.to_owned(), count };
         self.take_pending(reader, from).await
     }
 
@@ -288,7 +279,6 @@ impl Journal for SqliteJournal {
     }
 
     async fn check_writable(&self) -> Result<(), JournalError> {
-        let _write_lock = self.write_lock.lock().await;
         let outcome = self.database.check_writable().await;
         outcome.map_err(|error| JournalError::Unavailable { reason: error.to_string() })
     }

@@ -10,16 +10,14 @@
 //!   because the second consumer died as well, are not applied twice.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use database::Database;
+use database::{Database, SqlError, Transaction, Value};
 use domain::UnixTime;
 use journal::{EntryId, Lane, ViewError};
 
 use crate::applied;
 use crate::error::LedgerError;
-use crate::rows::{AppliedRow, EntryIdRow, NumberRow, to_bits};
-use crate::sql::{Cell, SqlTransaction, Statement, read};
+use crate::rows::{AppliedRow, EntryIdRow, to_bits};
 
 const NAME_BYTES_MAX: usize = 200;
 /// Forgotten consumers kept at most: the newest. Bounds what a process that crashes every second can leave behind.
@@ -27,76 +25,36 @@ const FORGOTTEN_MAX: i64 = 1000;
 /// The lanes that views read.
 const LANES: [Lane; 2] = [Lane::Traffic, Lane::Dead];
 
-type Lazy = LazyLock<Statement>;
+const LOCK: &str = "SELECT fenced, applied, applied_max_ms, applied_max_seq FROM ledger_consumers \
+     WHERE name = ? AND lane = ? {lock}";
 
-static LOCK: Lazy = LazyLock::new(|| {
-    Statement::locking(
-        "SELECT fenced, applied, applied_max_ms AS ms, applied_max_seq AS seq FROM ledger_consumers \
-         WHERE name = ? AND lane = ?",
-    )
-});
-
-static ADD: Lazy = LazyLock::new(|| {
-    let add = "INTO ledger_consumers (name, lane, applied) VALUES (?, ?, ?)";
-    Statement {
-        mysql: format!("INSERT IGNORE {add}"),
-        ..Statement::portable(&format!("INSERT {add} ON CONFLICT DO NOTHING"))
-    }
-});
+const ADD: &str = "{insert or ignore} ledger_consumers (name, lane, applied) VALUES (?, ?, ?) {or ignore}";
 
 /// The greatest id ever applied is stored beside the ids: a deleted group restarts after it, and it shows which rows
 /// cannot contain any entry of a batch.
-static SAVE: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "UPDATE ledger_consumers SET applied = ?, applied_max_ms = ?, applied_max_seq = ? \
-         WHERE name = ? AND lane = ?",
-    )
-});
+const SAVE: &str = "UPDATE ledger_consumers SET applied = ?, applied_max_ms = ?, applied_max_seq = ? \
+         WHERE name = ? AND lane = ?";
 
-static OTHERS: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "SELECT fenced, applied, applied_max_ms AS ms, applied_max_seq AS seq FROM ledger_consumers \
-         WHERE lane = ? AND name <> ? AND applied_max_ms >= ?",
-    )
-});
+const OTHERS: &str = "SELECT fenced, applied, applied_max_ms AS ms, applied_max_seq AS seq FROM ledger_consumers \
+         WHERE lane = ? AND name <> ? AND applied_max_ms >= ?";
 
-static FENCE: Lazy = LazyLock::new(|| {
-    let add = "INSERT INTO ledger_consumers (name, lane, applied, fenced) VALUES (?, ?, ?, 1)";
-    Statement {
-        mysql: format!("{add} ON DUPLICATE KEY UPDATE fenced = 1"),
-        ..Statement::portable(&format!("{add} ON CONFLICT (name, lane) DO UPDATE SET fenced = 1"))
-    }
-});
+const FENCE: &str = "INSERT INTO ledger_consumers (name, lane, applied, fenced) VALUES (?, ?, ?, 1) \
+     {upsert name,lane} fenced = 1";
 
-static FORGET: Lazy = LazyLock::new(|| {
-    Statement::portable("UPDATE ledger_consumers SET fenced = 1, forgotten_at = ? WHERE name = ?")
-});
+const FORGET: &str = "UPDATE ledger_consumers SET fenced = 1, forgotten_at = ? WHERE name = ?";
 
-static RESUME: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "SELECT applied_max_ms AS ms, applied_max_seq AS seq FROM ledger_consumers WHERE lane = 'traffic' \
+const RESUME: &str = "SELECT applied_max_ms AS ms, applied_max_seq AS seq FROM ledger_consumers WHERE lane = 'traffic' \
          UNION ALL SELECT resume_ms AS ms, resume_seq AS seq FROM ledger_state \
-         ORDER BY ms DESC, seq DESC LIMIT 1",
-    )
-});
+         ORDER BY ms DESC, seq DESC LIMIT 1";
 
-static KEEP_RESUME: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "UPDATE ledger_state SET resume_ms = ?, resume_seq = ? \
-         WHERE id = 1 AND (resume_ms < ? OR (resume_ms = ? AND resume_seq < ?))",
-    )
-});
+const KEEP_RESUME: &str = "UPDATE ledger_state SET resume_ms = ?, resume_seq = ? \
+         WHERE id = 1 AND (resume_ms < ? OR (resume_ms = ? AND resume_seq < ?))";
 
 /// The newest row beyond the limit.
-static TOO_MANY: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "SELECT forgotten_at AS number FROM ledger_consumers WHERE forgotten_at IS NOT NULL \
-         ORDER BY forgotten_at DESC LIMIT 1 OFFSET ?",
-    )
-});
+const TOO_MANY: &str = "SELECT forgotten_at AS number FROM ledger_consumers WHERE forgotten_at IS NOT NULL \
+         ORDER BY forgotten_at DESC LIMIT 1 OFFSET ?";
 
-static DROP: Lazy =
-    LazyLock::new(|| Statement::portable("DELETE FROM ledger_consumers WHERE forgotten_at <= ?"));
+const DROP: &str = "DELETE FROM ledger_consumers WHERE forgotten_at <= ?";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Applied {
@@ -113,13 +71,13 @@ pub(crate) struct ConsumerRef<'a> {
 }
 
 impl ConsumerRef<'_> {
-    fn cells(&self) -> [Cell; 2] {
+    fn values(&self) -> [Value; 2] {
         [self.name.into(), self.lane.name().into()]
     }
 
     /// Locks the consumer's row and returns what it applied last; none if there is no row yet.
-    pub(crate) async fn lock(&self, transaction: &mut SqlTransaction) -> Result<Option<Applied>, ApplyError> {
-        let Some(row) = transaction.read::<AppliedRow>(&LOCK, &self.cells()).await?.pop() else {
+    pub(crate) async fn lock(&self, transaction: &mut Transaction) -> Result<Option<Applied>, ApplyError> {
+        let Some(row) = transaction.query::<AppliedRow>(LOCK, &self.values()).await?.pop() else {
             return Ok(None);
         };
         if row.fenced != 0 {
@@ -131,21 +89,21 @@ impl ConsumerRef<'_> {
     /// Creates the consumer's row, if missing.
     pub(crate) async fn add(&self, database: &Database) -> Result<(), LedgerError> {
         check_name(self.name)?;
-        let [name, lane] = self.cells();
-        let mut transaction = SqlTransaction::begin(database).await?;
-        transaction.write(&ADD, &[name, lane, Cell::Bytes(Vec::new())]).await?;
+        let [name, lane] = self.values();
+        let mut transaction = database.begin().await?;
+        transaction.execute(ADD, &[name, lane, Value::Bytes(Vec::new())]).await?;
         Ok(transaction.commit().await?)
     }
 
     /// Entries from `since` on that other consumers have applied.
     pub(crate) async fn applied_by_others(
         &self,
-        transaction: &mut SqlTransaction,
+        transaction: &mut Transaction,
         since: EntryId,
     ) -> Result<BTreeSet<EntryId>, LedgerError> {
-        let [name, lane] = self.cells();
+        let [name, lane] = self.values();
         let rows: Vec<AppliedRow> =
-            transaction.read(&OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
+            transaction.query(OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
         let mut applied = BTreeSet::new();
         for row in &rows {
             applied.extend(ids_of(row)?);
@@ -155,14 +113,16 @@ impl ConsumerRef<'_> {
 
     pub(crate) async fn save(
         &self,
-        transaction: &mut SqlTransaction,
+        transaction: &mut Transaction,
         ids: &BTreeSet<EntryId>,
         before: &Applied,
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<(), SqlError> {
         let max = ids.last().copied().unwrap_or_default().max(before.max);
-        let [name, lane] = self.cells();
-        let ids = Cell::Bytes(applied::encode(ids));
-        transaction.write(&SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
+        let [name, lane] = self.values();
+        let ids = Value::Bytes(applied::encode(ids));
+        transaction
+            .execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane])
+            .await?;
         Ok(())
     }
 }
@@ -184,8 +144,8 @@ fn check_name(name: &str) -> Result<(), LedgerError> {
 pub(crate) async fn fence(database: &Database, name: &str) -> Result<(), LedgerError> {
     check_name(name)?;
     for lane in LANES {
-        let mut transaction = SqlTransaction::begin(database).await?;
-        transaction.write(&FENCE, &[name.into(), lane.name().into(), Cell::Bytes(Vec::new())]).await?;
+        let mut transaction = database.begin().await?;
+        transaction.execute(FENCE, &[name.into(), lane.name().into(), Value::Bytes(Vec::new())]).await?;
         transaction.commit().await?;
     }
     Ok(())
@@ -193,29 +153,29 @@ pub(crate) async fn fence(database: &Database, name: &str) -> Result<(), LedgerE
 
 /// Marks a consumer without pending entries.
 pub(crate) async fn forget(database: &Database, name: &str, now: UnixTime) -> Result<(), LedgerError> {
-    let mut transaction = SqlTransaction::begin(database).await?;
-    transaction.write(&FORGET, &[i64::from(now.0).into(), name.into()]).await?;
+    let mut transaction = database.begin().await?;
+    transaction.execute(FORGET, &[i64::from(now.0).into(), name.into()]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// The last entry of the traffic lane that any consumer applied.
 pub(crate) async fn resume_after(database: &Database) -> Result<Option<EntryId>, LedgerError> {
-    let rows: Vec<EntryIdRow> = read(database, &RESUME, &[]).await?;
+    let rows: Vec<EntryIdRow> = database.query(RESUME, &[]).await?;
     let last = rows.first().map(EntryIdRow::entry_id);
     Ok(last.filter(|id| *id > EntryId::ZERO))
 }
 
 /// Deletes consumers that were forgotten before `before`, and further ones beyond the limit.
 pub(crate) async fn drop_forgotten(database: &Database, before: UnixTime) -> Result<u64, LedgerError> {
-    let mut transaction = SqlTransaction::begin(database).await?;
-    let too_many: Vec<NumberRow> = transaction.read(&TOO_MANY, &[FORGOTTEN_MAX.into()]).await?;
-    let excess = too_many.first().map_or(0, |row| row.number);
-    if let Some(last) = transaction.read::<EntryIdRow>(&RESUME, &[]).await?.first().map(EntryIdRow::entry_id)
+    let mut transaction = database.begin().await?;
+    let too_many: Vec<i64> = transaction.query(TOO_MANY, &[FORGOTTEN_MAX.into()]).await?;
+    let excess = too_many.first().map_or(0, |row| *row);
+    if let Some(last) = transaction.query::<EntryIdRow>(RESUME, &[]).await?.first().map(EntryIdRow::entry_id)
     {
-        let (ms, seq) = (Cell::from(to_bits(last.ms)), Cell::from(to_bits(last.seq)));
-        transaction.write(&KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
+        let (ms, seq) = (Value::from(to_bits(last.ms)), Value::from(to_bits(last.seq)));
+        transaction.execute(KEEP_RESUME, &[ms.clone(), seq.clone(), ms.clone(), ms, seq]).await?;
     }
-    let dropped = transaction.write(&DROP, &[i64::from(before.0).max(excess).into()]).await?;
+    let dropped = transaction.execute(DROP, &[i64::from(before.0).max(excess).into()]).await?;
     transaction.commit().await?;
     Ok(dropped)
 }
@@ -232,8 +192,8 @@ impl From<LedgerError> for ApplyError {
     }
 }
 
-impl From<sqlx::Error> for ApplyError {
-    fn from(error: sqlx::Error) -> ApplyError {
+impl From<SqlError> for ApplyError {
+    fn from(error: SqlError) -> ApplyError {
         ApplyError::Failed(error.into())
     }
 }

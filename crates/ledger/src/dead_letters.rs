@@ -4,38 +4,35 @@
 //! same origin. So the origins of applied dead letters are stored, for the session retention time.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use database::Database;
+use database::{Database, Rows, SqlError, Transaction, Value};
 use domain::UnixTime;
 use journal::{DeliveredEntry, EntryId};
 
 use crate::admit::Admitted;
 use crate::error::LedgerError;
 use crate::rows::{DeadLetterRow, to_bits};
-use crate::sql::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
-use crate::sql::{Cell, Rows, SqlTransaction, Statement};
+use crate::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
 
-static DROP: LazyLock<Statement> =
-    LazyLock::new(|| Statement::portable("DELETE FROM ledger_letters WHERE applied_at < ?"));
+const DROP: &str = "DELETE FROM ledger_letters WHERE applied_at < ?";
 
 /// A dead letter that another program appended has no origin: its own id is used instead.
 fn has_origin(arrival: &DeliveredEntry) -> bool {
     arrival.origin != arrival.id
 }
 
-fn origin_cells(origin: EntryId) -> [Cell; 2] {
+fn origin_values(origin: EntryId) -> [Value; 2] {
     [to_bits(origin.ms).into(), to_bits(origin.seq).into()]
 }
 
 /// Removes dead letters that were applied before. Their users are locked, so no other consumer is applying them.
 pub(crate) async fn remove_applied(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     entries: &mut Vec<Admitted>,
 ) -> Result<(), LedgerError> {
     let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
-    let keys = Rows::new(origins.map(|entry| origin_cells(entry.arrival.origin)));
-    let rows: Vec<DeadLetterRow> = transaction.read_many(&FIND_DEAD_LETTERS, &keys).await?;
+    let keys = Rows::new(origins.map(|entry| origin_values(entry.arrival.origin)));
+    let rows: Vec<DeadLetterRow> = transaction.find(&FIND_DEAD_LETTERS, keys).await?;
     let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
     // A batch may contain the same dead letter twice.
     entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
@@ -44,21 +41,21 @@ pub(crate) async fn remove_applied(
 
 /// Stores the origins of dead letters that are applied now.
 pub(crate) async fn save(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     applied: impl Iterator<Item = &Admitted>,
     now: UnixTime,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), SqlError> {
     let origins = applied.map(|entry| &entry.arrival).filter(|arrival| has_origin(arrival));
     let rows = Rows::new(origins.map(|arrival| {
-        let [ms, seq] = origin_cells(arrival.origin);
+        let [ms, seq] = origin_values(arrival.origin);
         [ms, seq, i64::from(now.0).into()]
     }));
-    transaction.write_many(&SAVE_DEAD_LETTERS, &rows).await
+    transaction.write_rows(&SAVE_DEAD_LETTERS, &rows).await.map(drop)
 }
 
 /// Deletes origins of dead letters that were applied before `before`.
 pub(crate) async fn forget(database: &Database, before: UnixTime) -> Result<(), LedgerError> {
-    let mut transaction = SqlTransaction::begin(database).await?;
-    transaction.write(&DROP, &[i64::from(before.0).into()]).await?;
+    let mut transaction = database.begin().await?;
+    transaction.execute(DROP, &[i64::from(before.0).into()]).await?;
     Ok(transaction.commit().await?)
 }

@@ -1,6 +1,6 @@
 //! Errors of the ledger, and which are retryable.
 
-use database::DatabaseError;
+use database::{DatabaseError, SqlError};
 use journal::ViewError;
 
 #[derive(Debug, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum LedgerError {
     #[error(transparent)]
     Open(#[from] DatabaseError),
     #[error("the ledger's database failed: {0}")]
-    Sql(#[from] sqlx::Error),
+    Sql(#[from] SqlError),
     /// A row contains an invalid value.
     #[error("the ledger holds {what} that cannot be read: \"{value}\"; correct the row, or remove it")]
     Unreadable {
@@ -45,7 +45,7 @@ impl LedgerError {
     pub fn is_retryable(&self) -> bool {
         match self {
             LedgerError::Open(error) => error.is_retryable(),
-            LedgerError::Sql(error) => database::is_retryable(error),
+            LedgerError::Sql(error) => error.is_retryable(),
             // None of these is caused by an entry: all wait until an operator has corrected it.
             LedgerError::RowsDeleted
             | LedgerError::DirectoryBehind

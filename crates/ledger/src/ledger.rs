@@ -16,11 +16,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use database::{Database, Migrations};
+use database::{Database, Migrations, Rows, Transaction};
 use domain::clock::Clock;
 use domain::{RateCeiling, RiskEvent, Seconds, SilenceLimit, TorrentId, UserId};
 use journal::{Batch, DeliveredEntry, EntryId, Lane, Rejected, View, ViewError};
-use sqlx::migrate::Migrator;
 
 use crate::admit::{Admitted, Directory, admit, is_known};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
@@ -32,18 +31,17 @@ use crate::multiplier_store::MultiplierCache;
 use crate::post::{Posted, Rules, post};
 use crate::prune::Pruner;
 use crate::risk::RiskSink;
-use crate::rows::{torrent_cell, user_cell};
-use crate::sql::table::{ADD_TORRENTS, ADD_USERS};
-use crate::sql::{Rows, SqlTransaction};
+use crate::rows::{torrent_value, user_value};
+use crate::table::{ADD_TORRENTS, ADD_USERS};
 
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
-static MYSQL: Migrator = sqlx::migrate!("migrations/mysql");
-
-/// A table of our own, since other crates use the same database.
-const MIGRATIONS_TABLE: &str = "ledger_migrations";
-pub static MIGRATIONS: Migrations<'static> =
-    Migrations { table: MIGRATIONS_TABLE, sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL };
+pub static MIGRATIONS: Migrations = database::migrations!("ledger_migrations" in "migrations":
+    each "0001_ledger",
+    each "0002_told",
+    each "0003_accounts_of_torrents",
+    each "0004_sums",
+    each "0005_limits",
+    each "0006_presence",
+);
 /// Attempts to add missing rows; one suffices unless they are deleted meanwhile.
 const ATTEMPTS_MAX: u32 = 4;
 
@@ -190,7 +188,7 @@ impl Ledger {
         multipliers: &Multipliers,
     ) -> Result<Attempt, ApplyError> {
         let now = self.clock.now();
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut transaction = self.database.begin().await?;
         let Some(before) = consumer.lock(&mut transaction).await? else {
             return Ok(Attempt::NoConsumer);
         };
@@ -228,12 +226,12 @@ impl Ledger {
 
     /// In transactions of their own, so that no consumer waits for a new row while holding others.
     async fn add_rows(&self, users: &[UserId], torrents: &[TorrentId]) -> Result<(), LedgerError> {
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
-        transaction.write_many(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_cell(*id)]))).await?;
+        let mut transaction = self.database.begin().await?;
+        transaction.write_rows(&ADD_USERS, &Rows::new(users.iter().map(|id| [user_value(*id)]))).await?;
         transaction.commit().await?;
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut transaction = self.database.begin().await?;
         transaction
-            .write_many(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_cell(*id)])))
+            .write_rows(&ADD_TORRENTS, &Rows::new(torrents.iter().map(|id| [torrent_value(*id)])))
             .await?;
         Ok(transaction.commit().await?)
     }
@@ -274,7 +272,7 @@ fn applied_ids(arrivals: &[DeliveredEntry], rejected: &[Rejected]) -> BTreeSet<E
 async fn already_applied(
     batch: &Batch<'_>,
     consumer: ConsumerRef<'_>,
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     before: &Applied,
 ) -> Result<BTreeSet<EntryId>, LedgerError> {
     let mut already = before.ids.clone();

@@ -98,8 +98,8 @@ pub mod run;
 mod run_encoding;
 pub mod settle;
 pub mod spans;
-mod sql;
 pub mod sums;
+mod table;
 mod varint;
 
 pub use account_state::{Client, ClientState};

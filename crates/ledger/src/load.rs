@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use database::{Rows, SqlError, Statement, Transaction};
 use domain::{TorrentId, UserId};
 
 use crate::account_state::{AccountState, Changes};
@@ -9,16 +10,15 @@ use crate::admit::Admitted;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_cells, account_key_cells, client_cells,
-    client_key_cells, run_cells, run_key_cells, torrent_cell, torrent_cells, torrent_of, user_cell,
-    user_cells, user_of,
+    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_key_values, account_values,
+    client_key_values, client_values, run_key_values, run_values, torrent_of, torrent_value, torrent_values,
+    user_of, user_value, user_values,
 };
 use crate::run::ClientRef;
-use crate::sql::table::{
+use crate::table::{
     DELETE_CLIENTS, DELETE_RUNS, DELETE_RUNS_OF_CLIENTS, FIND_ACCOUNTS, FIND_CLIENTS, FIND_RUNS,
     LOCK_TORRENTS, LOCK_USERS, SAVE_ACCOUNTS, SAVE_CLIENTS, SAVE_RUNS, SAVE_TORRENTS, SAVE_USERS,
 };
-use crate::sql::{Rows, SqlTransaction};
 
 pub(crate) enum Loaded {
     State(AccountState),
@@ -30,10 +30,7 @@ pub(crate) enum Loaded {
 }
 
 /// Loads the rows for these entries. Locks users, then torrents, each in numeric order.
-pub(crate) async fn load(
-    transaction: &mut SqlTransaction,
-    entries: &[Admitted],
-) -> Result<Loaded, LedgerError> {
+pub(crate) async fn load(transaction: &mut Transaction, entries: &[Admitted]) -> Result<Loaded, LedgerError> {
     let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.user).collect();
     let torrents: BTreeSet<TorrentId> = entries.iter().map(|entry| entry.torrent).collect();
     let accounts: BTreeSet<AccountKey> = entries.iter().map(Admitted::account).collect();
@@ -52,12 +49,12 @@ pub(crate) async fn load(
 }
 
 pub(crate) async fn lock_users(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     users: &BTreeSet<UserId>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(users.iter().map(|user| [user_cell(*user)]));
-    for row in transaction.read_many::<UserRow>(&LOCK_USERS, &keys).await? {
+    let keys = Rows::new(users.iter().map(|user| [user_value(*user)]));
+    for row in transaction.find::<UserRow>(&LOCK_USERS, keys).await? {
         let user = user_of(row.figures.id)?;
         state.users.insert(user, row.figures.figures()?);
         state.user_buckets.insert(user, row.bucket()?);
@@ -66,12 +63,12 @@ pub(crate) async fn lock_users(
 }
 
 async fn lock_torrents(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     torrents: &BTreeSet<TorrentId>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(torrents.iter().map(|torrent| [torrent_cell(*torrent)]));
-    for row in transaction.read_many::<FiguresRow>(&LOCK_TORRENTS, &keys).await? {
+    let keys = Rows::new(torrents.iter().map(|torrent| [torrent_value(*torrent)]));
+    for row in transaction.find::<FiguresRow>(&LOCK_TORRENTS, keys).await? {
         state.torrents.insert(torrent_of(row.id)?, row.figures()?);
     }
     Ok(())
@@ -79,12 +76,12 @@ async fn lock_torrents(
 
 /// The users must be locked.
 pub(crate) async fn find_accounts(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     accounts: &BTreeSet<AccountKey>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(accounts.iter().map(account_key_cells));
-    for row in transaction.read_many::<AccountRow>(&FIND_ACCOUNTS, &keys).await? {
+    let keys = Rows::new(accounts.iter().map(account_key_values));
+    for row in transaction.find::<AccountRow>(&FIND_ACCOUNTS, keys).await? {
         let (key, account) = row.account()?;
         state.accounts.insert(key, account);
     }
@@ -93,16 +90,16 @@ pub(crate) async fn find_accounts(
 
 /// Loads clients with their runs. The users must be locked.
 pub(crate) async fn find_clients(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     clients: &BTreeSet<ClientRef>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(clients.iter().map(client_key_cells));
-    for row in transaction.read_many::<ClientRow>(&FIND_CLIENTS, &keys).await? {
+    let keys = Rows::new(clients.iter().map(client_key_values));
+    for row in transaction.find::<ClientRow>(&FIND_CLIENTS, keys.clone()).await? {
         let (key, client) = row.client()?;
         state.clients.insert(key, client);
     }
-    for row in transaction.read_many::<RunRow>(&FIND_RUNS, &keys).await? {
+    for row in transaction.find::<RunRow>(&FIND_RUNS, keys).await? {
         let (key, run) = row.run()?;
         state.clients.entry(key).or_default().runs.push(run);
     }
@@ -110,32 +107,32 @@ pub(crate) async fn find_clients(
 }
 
 pub(crate) async fn save(
-    transaction: &mut SqlTransaction,
+    transaction: &mut Transaction,
     state: &AccountState,
     changes: &Changes,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), SqlError> {
     let bucket = |id| state.user_buckets.get(id).copied().unwrap_or_default();
     let users = changes.users.iter().filter_map(|id| Some((id, state.users.get(id)?)));
-    let users = Rows::new(users.map(|(id, figures)| user_cells(*id, figures, &bucket(id))));
-    transaction.write_many(&SAVE_USERS, &users).await?;
+    let users = Rows::new(users.map(|(id, figures)| user_values(*id, figures, &bucket(id))));
     let torrents = changes.torrents.iter().filter_map(|id| Some((id, state.torrents.get(id)?)));
-    let torrents = Rows::new(torrents.map(|(id, figures)| torrent_cells(*id, figures)));
-    transaction.write_many(&SAVE_TORRENTS, &torrents).await?;
+    let torrents = Rows::new(torrents.map(|(id, figures)| torrent_values(*id, figures)));
     let accounts = changes.accounts.iter().filter_map(|key| Some((key, state.accounts.get(key)?)));
-    let accounts = Rows::new(accounts.map(|(key, account)| account_cells(key, account)));
-    transaction.write_many(&SAVE_ACCOUNTS, &accounts).await?;
+    let accounts = Rows::new(accounts.map(|(key, account)| account_values(key, account)));
     let clients = changes.clients.iter().filter_map(|key| Some((key, state.clients.get(key)?)));
-    let clients = Rows::new(clients.map(|(key, client)| client_cells(key, client)));
-    transaction.write_many(&SAVE_CLIENTS, &clients).await?;
-    save_runs(transaction, changes).await
-}
-
-async fn save_runs(transaction: &mut SqlTransaction, changes: &Changes) -> Result<(), sqlx::Error> {
-    let removed = Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_cells(client, key)));
-    transaction.write_many(&DELETE_RUNS, &removed).await?;
-    let runs = Rows::new(changes.runs.iter().map(|(client, run)| run_cells(client, run)));
-    transaction.write_many(&SAVE_RUNS, &runs).await?;
-    let removed_clients = Rows::new(changes.removed_clients.iter().map(client_key_cells));
-    transaction.write_many(&DELETE_RUNS_OF_CLIENTS, &removed_clients).await?;
-    transaction.write_many(&DELETE_CLIENTS, &removed_clients).await
+    let clients = Rows::new(clients.map(|(key, client)| client_values(key, client)));
+    let removed_runs =
+        Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_values(client, key)));
+    let runs = Rows::new(changes.runs.iter().map(|(client, run)| run_values(client, run)));
+    let removed_clients = Rows::new(changes.removed_clients.iter().map(client_key_values));
+    let writes = vec![
+        (Statement::from(&SAVE_USERS), users),
+        (Statement::from(&SAVE_TORRENTS), torrents),
+        (Statement::from(&SAVE_ACCOUNTS), accounts),
+        (Statement::from(&SAVE_CLIENTS), clients),
+        (Statement::from(&DELETE_RUNS), removed_runs),
+        (Statement::from(&SAVE_RUNS), runs),
+        (Statement::from(&DELETE_RUNS_OF_CLIENTS), removed_clients.clone()),
+        (Statement::from(&DELETE_CLIENTS), removed_clients),
+    ];
+    transaction.write_all(writes).await
 }

@@ -3,9 +3,9 @@
 //! Adding a multiplier increments a version in the same transaction; each process checks it at most once per second and
 //! reloads all multipliers when it has changed. So a new multiplier is in force everywhere within a second.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use database::Database;
+use database::{Database, Statement, Value};
 use domain::{RateCeiling, UnixTime};
 use journal::TrafficEntry;
 
@@ -14,61 +14,45 @@ use crate::figures::AccountKey;
 use crate::ledger::Ledger;
 use crate::multiplier::{InForce, Multiplier, Multipliers, NewMultiplier};
 use crate::post::plausible;
-use crate::rows::{MultiplierRow, NumberRow, multiplier_cells};
+use crate::rows::{MultiplierRow, multiplier_values};
 use crate::run::Counters;
-use crate::sql::{Cell, SqlTransaction, Statement, read};
 
 const NOTE_CHARS_MAX: usize = 500;
 
-type Lazy = LazyLock<Statement>;
-
 /// Changes whenever a multiplier is added or its end is changed.
-static STATE: Lazy = LazyLock::new(|| {
-    let portable = Statement::portable(
-        "SELECT multipliers_version + (SELECT COALESCE(SUM(ends_at), 0) FROM ledger_multipliers) AS number \
-         FROM ledger_state WHERE id = 1",
-    );
-    let sum = "COALESCE(SUM(ends_at), 0)";
-    Statement {
-        postgres: portable.postgres.replace(sum, "COALESCE(SUM(ends_at), 0)::BIGINT"),
-        mysql: portable.mysql.replace(sum, "CAST(COALESCE(SUM(ends_at), 0) AS SIGNED)"),
-        ..portable
-    }
-});
+macro_rules! state {
+    ($sum:literal) => {
+        concat!(
+            "SELECT multipliers_version + (SELECT ",
+            $sum,
+            " FROM ledger_multipliers) FROM ledger_state WHERE id = 1"
+        )
+    };
+}
+
+const STATE: Statement = Statement::each(
+    state!("coalesce(sum(ends_at), 0)"),
+    state!("coalesce(sum(ends_at), 0)::BIGINT"),
+    state!("CAST(coalesce(sum(ends_at), 0) AS SIGNED)"),
+);
 
 /// Number of multipliers ever added, and removed from the table (by versions that removed them).
-static VERSION: Lazy = LazyLock::new(|| {
-    Statement::portable("SELECT multipliers_version AS number FROM ledger_state WHERE id = 1")
-});
+const VERSION: &str = "SELECT multipliers_version AS number FROM ledger_state WHERE id = 1";
 
-static RAISE_VERSION: Lazy = LazyLock::new(|| {
-    Statement::portable("UPDATE ledger_state SET multipliers_version = multipliers_version + 1 WHERE id = 1")
-});
+const RAISE_VERSION: &str =
+    "UPDATE ledger_state SET multipliers_version = multipliers_version + 1 WHERE id = 1";
 
-static LIST: Lazy = LazyLock::new(|| {
-    let portable = Statement::portable(
-        "SELECT id, scope, subject, upload_percent, download_percent, starts_at, ends_at, note \
-         FROM ledger_multipliers ORDER BY id",
-    );
-    Statement { mysql: portable.mysql.replace(" scope,", " CAST(scope AS CHAR) AS scope,"), ..portable }
-});
+const LIST: &str = "SELECT id, scope, subject, upload_percent, download_percent, starts_at, ends_at, note \
+     FROM ledger_multipliers ORDER BY id";
 
-static ADD: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "INSERT INTO ledger_multipliers \
+const ADD: &str = "INSERT INTO ledger_multipliers \
          (scope, subject, upload_percent, download_percent, starts_at, ends_at, note) \
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
-    )
-});
+         VALUES (?, ?, ?, ?, ?, ?, ?)";
 
-static LAST: Lazy = LazyLock::new(|| Statement::portable("SELECT max(id) AS number FROM ledger_multipliers"));
+const LAST: &str = "SELECT max(id) AS number FROM ledger_multipliers";
 
-static END: Lazy = LazyLock::new(|| {
-    Statement::portable(
-        "UPDATE ledger_multipliers SET ends_at = CASE WHEN starts_at > ? THEN starts_at ELSE ? END \
-         WHERE id = ? AND (ends_at IS NULL OR (ends_at > ? AND ends_at > starts_at))",
-    )
-});
+const END: &str = "UPDATE ledger_multipliers SET ends_at = CASE WHEN starts_at > ? THEN starts_at ELSE ? END \
+         WHERE id = ? AND (ends_at IS NULL OR (ends_at > ? AND ends_at > starts_at))";
 
 /// Multipliers as last loaded.
 #[derive(Debug, Default)]
@@ -94,8 +78,8 @@ impl MultiplierCache {
         {
             return Ok(Arc::clone(&known.multipliers));
         }
-        let rows: Vec<NumberRow> = read(database, &STATE, &[]).await?;
-        let version = rows.first().map_or(0, |row| row.number);
+        let rows: Vec<i64> = database.query(STATE, &[]).await?;
+        let version = rows.first().map_or(0, |row| *row);
         let multipliers = match known {
             Some(known) if known.version == version => known.multipliers,
             _ => Arc::new(Multipliers::new(list(database).await?)),
@@ -111,7 +95,7 @@ impl MultiplierCache {
 }
 
 async fn list(database: &Database) -> Result<Vec<Multiplier>, LedgerError> {
-    let rows: Vec<MultiplierRow> = read(database, &LIST, &[]).await?;
+    let rows: Vec<MultiplierRow> = database.query(LIST, &[]).await?;
     // A malformed row, written by hand, must not stop the ledger.
     let readable = rows.iter().filter_map(|row| {
         row.multiplier()
@@ -146,8 +130,8 @@ impl PastMultipliers {
 impl Ledger {
     /// The multipliers that past entries were credited by, as far as known.
     pub async fn past_multipliers(&self) -> Result<PastMultipliers, LedgerError> {
-        let rows: Vec<NumberRow> = read(&self.database, &VERSION, &[]).await?;
-        let changes = rows.first().map_or(0, |row| row.number.unsigned_abs());
+        let rows: Vec<i64> = self.database.query(VERSION, &[]).await?;
+        let changes = rows.first().map_or(0, |row| row.unsigned_abs());
         let all = list(&self.database).await?;
         // The version counts every addition and removal. Without removals it equals the number of rows. A row added
         // between the two queries makes the rows more, not fewer.
@@ -169,14 +153,14 @@ impl Ledger {
         if terms.note.chars().count() > NOTE_CHARS_MAX {
             return Err(LedgerError::NoteTooLong { max: NOTE_CHARS_MAX });
         }
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut transaction = self.database.begin().await?;
         // Incrementing the version comes first: concurrent additions wait for it, so the last row is ours.
-        transaction.write(&RAISE_VERSION, &[]).await?;
-        transaction.write(&ADD, &multiplier_cells(&terms)).await?;
-        let added: Vec<NumberRow> = transaction.read(&LAST, &[]).await?;
+        transaction.execute(RAISE_VERSION, &[]).await?;
+        transaction.execute(ADD, &multiplier_values(&terms)).await?;
+        let added: Vec<i64> = transaction.query(LAST, &[]).await?;
         transaction.commit().await?;
         self.multiplier_cache.clear();
-        let id = added.first().map_or(0, |row| row.number.unsigned_abs());
+        let id = added.first().map_or(0, |row| row.unsigned_abs());
         Ok(Multiplier { id, terms })
     }
 
@@ -186,10 +170,10 @@ impl Ledger {
         let Ok(id) = i64::try_from(id) else {
             return Ok(false);
         };
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut transaction = self.database.begin().await?;
         // Entries of this second may have been credited by it already.
-        let end = Cell::Number(i64::from(self.clock.now().0) + 1);
-        let ended = transaction.write(&END, &[end.clone(), end.clone(), Cell::Number(id), end]).await?;
+        let end = Value::Integer(i64::from(self.clock.now().0) + 1);
+        let ended = transaction.execute(END, &[end.clone(), end.clone(), Value::Integer(id), end]).await?;
         transaction.commit().await?;
         self.multiplier_cache.clear();
         Ok(ended > 0)

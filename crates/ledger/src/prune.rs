@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
+use database::Value;
 use domain::{UnixTime, UserId};
 
 use crate::account_state::{AccountState, Changes, ClientState};
@@ -16,10 +17,9 @@ use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
 use crate::load;
-use crate::rows::{ClientRow, client_key_cells};
+use crate::rows::{ClientRow, client_key_values};
 use crate::run::ClientRef;
-use crate::sql::table::CLIENTS_AFTER;
-use crate::sql::{Cell, SqlTransaction, read};
+use crate::table::CLIENTS_AFTER;
 
 /// Clients per step.
 const STEP_ROWS: i64 = 1000;
@@ -70,11 +70,11 @@ impl Ledger {
     }
 
     async fn next_clients(&self) -> Result<Vec<(ClientRef, UnixTime)>, LedgerError> {
-        let zero = Cell::Number(0);
-        let after = self.pruner.position().map(|key| client_key_cells(&key));
-        let [user, torrent, client] = after.unwrap_or([zero.clone(), zero, Cell::Number(i64::MIN)]);
-        let cells = [user.clone(), user, torrent.clone(), torrent, client, Cell::Number(STEP_ROWS)];
-        let rows: Vec<ClientRow> = read(&self.database, &CLIENTS_AFTER, &cells).await?;
+        let zero = Value::Integer(0);
+        let after = self.pruner.position().map(|key| client_key_values(&key));
+        let [user, torrent, client] = after.unwrap_or([zero.clone(), zero, Value::Integer(i64::MIN)]);
+        let values = [user.clone(), user, torrent.clone(), torrent, client, Value::Integer(STEP_ROWS)];
+        let rows: Vec<ClientRow> = self.database.query(&CLIENTS_AFTER, &values).await?;
         let latest = |row: &ClientRow| row.client().map(|(key, client)| (key, client.latest.at));
         rows.iter().map(latest).collect()
     }
@@ -88,7 +88,7 @@ impl Ledger {
         let users: BTreeSet<UserId> = stale.iter().map(|key| key.user).collect();
         let accounts: BTreeSet<AccountKey> =
             stale.iter().map(|key| AccountKey { user: key.user, torrent: key.torrent }).collect();
-        let mut transaction = SqlTransaction::begin(&self.database).await?;
+        let mut transaction = self.database.begin().await?;
         let mut state = AccountState::default();
         load::lock_users(&mut transaction, &users, &mut state).await?;
         load::find_accounts(&mut transaction, &accounts, &mut state).await?;

@@ -1,5 +1,6 @@
 //! Queries of commands and the site.
 
+use database::{Rows, Value};
 use domain::{ClientId, TorrentId, UnixTime, UserId};
 
 use crate::account_state::Client;
@@ -9,13 +10,13 @@ use crate::figures::{Account, AccountKey, Figures};
 use crate::hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 use crate::ledger::Ledger;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, account_key_cells, client_key_cells, torrent_cell, user_cell,
+    AccountRow, ClientRow, FiguresRow, RunRow, account_key_values, client_key_values, torrent_value,
+    user_value,
 };
-use crate::sql::table::{
+use crate::table::{
     ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, FIND_USERS, GONE_ACCOUNTS_AFTER,
     RUNS_OF, TORRENT, USER, USERS_AFTER,
 };
-use crate::sql::{Cell, Rows, SqlTransaction, read, read_many};
 
 /// Accounts per page.
 pub const PAGE_ROWS_MAX: u32 = 1000;
@@ -57,34 +58,34 @@ impl Ledger {
 
     /// None without entries.
     pub async fn user(&self, user: UserId) -> Result<Option<Figures>, LedgerError> {
-        let rows: Vec<FiguresRow> = read(&self.database, &USER, &[user_cell(user)]).await?;
+        let rows: Vec<FiguresRow> = self.database.query(&USER, &[user_value(user)]).await?;
         rows.first().map(FiguresRow::figures).transpose()
     }
 
     /// The figures of these users, unordered; users without entries are left out. At most [`PAGE_ROWS_MAX`] are read.
     pub async fn users(&self, users: &[UserId]) -> Result<Vec<(UserId, Figures)>, LedgerError> {
         let some = &users[..users.len().min(PAGE_ROWS_MAX as usize)];
-        let keys = Rows::new(some.iter().map(|user| [user_cell(*user)]));
-        let rows: Vec<FiguresRow> = read_many(&self.database, &FIND_USERS, &keys).await?;
+        let keys = Rows::new(some.iter().map(|user| [user_value(*user)]));
+        let rows: Vec<FiguresRow> = self.database.find(&FIND_USERS, keys).await?;
         rows.iter().map(FiguresRow::of_user).collect()
     }
 
     /// The figures of all users, by id: up to [`PAGE_ROWS_MAX`] after `after`.
     pub async fn users_after(&self, after: Option<UserId>) -> Result<Vec<(UserId, Figures)>, LedgerError> {
-        let cells = [after.map_or(Cell::Number(0), user_cell), Cell::Number(PAGE_ROWS_MAX.into())];
-        let rows: Vec<FiguresRow> = read(&self.database, &USERS_AFTER, &cells).await?;
+        let values = [after.map_or(Value::Integer(0), user_value), Value::Integer(PAGE_ROWS_MAX.into())];
+        let rows: Vec<FiguresRow> = self.database.query(&USERS_AFTER, &values).await?;
         rows.iter().map(FiguresRow::of_user).collect()
     }
 
     /// None without entries.
     pub async fn torrent(&self, torrent: TorrentId) -> Result<Option<Figures>, LedgerError> {
-        let rows: Vec<FiguresRow> = read(&self.database, &TORRENT, &[torrent_cell(torrent)]).await?;
+        let rows: Vec<FiguresRow> = self.database.query(&TORRENT, &[torrent_value(torrent)]).await?;
         rows.first().map(FiguresRow::figures).transpose()
     }
 
     /// None without entries.
     pub async fn account(&self, key: AccountKey) -> Result<Option<Account>, LedgerError> {
-        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNT, &account_key_cells(&key)).await?;
+        let rows: Vec<AccountRow> = self.database.query(&ACCOUNT, &account_key_values(&key)).await?;
         rows.first().map(|row| self.account_of(row).map(|(_, account)| account)).transpose()
     }
 
@@ -96,10 +97,10 @@ impl Ledger {
         limit: u32,
     ) -> Result<AccountPage, LedgerError> {
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
-        let after = after.map_or(Cell::Number(0), torrent_cell);
+        let after = after.map_or(Value::Integer(0), torrent_value);
         // One more row than requested shows whether there is a next page.
-        let cells = [user_cell(user), after, Cell::Number(i64::from(limit) + 1)];
-        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_OF, &cells).await?;
+        let values = [user_value(user), after, Value::Integer(i64::from(limit) + 1)];
+        let rows: Vec<AccountRow> = self.database.query(&ACCOUNTS_OF, &values).await?;
         let mut accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let is_more = accounts.len() > limit as usize;
         accounts.truncate(limit as usize);
@@ -116,11 +117,11 @@ impl Ledger {
     ) -> Result<TorrentAccountPage, LedgerError> {
         let limit = limit.clamp(1, PAGE_ROWS_MAX);
         let (at, user) = match after {
-            Some((at, user)) => (Cell::Number(at.0.into()), user_cell(user)),
-            None => (Cell::Number(i64::MAX), Cell::Number(i64::MAX)),
+            Some((at, user)) => (Value::Integer(at.0.into()), user_value(user)),
+            None => (Value::Integer(i64::MAX), Value::Integer(i64::MAX)),
         };
-        let cells = [torrent_cell(torrent), at.clone(), at, user, Cell::Number(i64::from(limit) + 1)];
-        let rows: Vec<AccountRow> = read(&self.database, &ACCOUNTS_ON, &cells).await?;
+        let values = [torrent_value(torrent), at.clone(), at, user, Value::Integer(i64::from(limit) + 1)];
+        let rows: Vec<AccountRow> = self.database.query(&ACCOUNTS_ON, &values).await?;
         let mut accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let is_more = accounts.len() > limit as usize;
         accounts.truncate(limit as usize);
@@ -132,8 +133,8 @@ impl Ledger {
     /// These accounts, unordered; those without entries are left out. At most [`PAGE_ROWS_MAX`] are read.
     pub async fn accounts(&self, keys: &[AccountKey]) -> Result<Vec<(AccountKey, Account)>, LedgerError> {
         let some = &keys[..keys.len().min(PAGE_ROWS_MAX as usize)];
-        let cells = Rows::new(some.iter().map(account_key_cells));
-        let rows: Vec<AccountRow> = read_many(&self.database, &FIND_ACCOUNTS, &cells).await?;
+        let values = Rows::new(some.iter().map(account_key_values));
+        let rows: Vec<AccountRow> = self.database.find(&FIND_ACCOUNTS, values).await?;
         rows.iter().map(|row| self.account_of(row)).collect()
     }
 
@@ -167,15 +168,16 @@ impl Ledger {
         after: Option<AccountKey>,
         policy: &HitAndRunPolicy,
     ) -> Result<HitAndRunPage, LedgerError> {
-        let [user, torrent] = after.map_or([Cell::Number(0), Cell::Number(0)], |key| account_key_cells(&key));
-        let cells = [
+        let [user, torrent] =
+            after.map_or([Value::Integer(0), Value::Integer(0)], |key| account_key_values(&key));
+        let values = [
             user.clone(),
             user,
             torrent,
-            Cell::Number(policy.active_min.0.into()),
-            Cell::Number(PAGE_ROWS_MAX.into()),
+            Value::Integer(policy.active_min.0.into()),
+            Value::Integer(PAGE_ROWS_MAX.into()),
         ];
-        let rows: Vec<AccountRow> = read(&self.database, &GONE_ACCOUNTS_AFTER, &cells).await?;
+        let rows: Vec<AccountRow> = self.database.query(&GONE_ACCOUNTS_AFTER, &values).await?;
         let accounts = rows.iter().map(|row| self.account_of(row)).collect::<Result<Vec<_>, _>>()?;
         let next = accounts.last().map(|(key, _)| *key).filter(|_| rows.len() >= PAGE_ROWS_MAX as usize);
         let hit_and_runs =
@@ -192,13 +194,13 @@ impl Ledger {
         user: UserId,
         torrent: TorrentId,
     ) -> Result<Vec<(ClientId, Client)>, LedgerError> {
-        let cells = [user_cell(user), torrent_cell(torrent), Cell::Number(SESSION_ROWS_MAX)];
+        let values = [user_value(user), torrent_value(torrent), Value::Integer(SESSION_ROWS_MAX)];
         let mut sessions = Vec::new();
-        for row in read::<ClientRow>(&self.database, &CLIENTS_OF, &cells).await? {
+        for row in self.database.query::<ClientRow>(&CLIENTS_OF, &values).await? {
             let (key, client) = row.client()?;
             sessions.push((key.client, client));
         }
-        for row in read::<RunRow>(&self.database, &RUNS_OF, &cells).await? {
+        for row in self.database.query::<RunRow>(&RUNS_OF, &values).await? {
             let (key, run) = row.run()?;
             if let Some((_, client)) = sessions.iter_mut().find(|(client, _)| *client == key.client) {
                 client.runs.push(run);
@@ -212,20 +214,20 @@ impl Ledger {
     pub async fn explain(&self, key: AccountKey, limit: u32) -> Result<Option<Explanation>, LedgerError> {
         let limit = limit.clamp(1, EXPLAINED_CLIENTS_MAX);
         // One snapshot: otherwise an entry applied meanwhile would be in one part and not in the other.
-        let mut transaction = SqlTransaction::begin_reading(&self.database).await?;
-        let rows: Vec<AccountRow> = transaction.read(&ACCOUNT, &account_key_cells(&key)).await?;
+        let mut transaction = self.database.begin_read().await?;
+        let rows: Vec<AccountRow> = transaction.query(&ACCOUNT, &account_key_values(&key)).await?;
         let Some((_, account)) = rows.first().map(|row| self.account_of(row)).transpose()? else {
             return Ok(None);
         };
-        let [user, torrent] = account_key_cells(&key);
+        let [user, torrent] = account_key_values(&key);
         // One more row than requested shows whether there are more.
-        let cells = [user, torrent, Cell::Number(i64::from(limit) + 1)];
-        let rows: Vec<ClientRow> = transaction.read(&CLIENTS_OF, &cells).await?;
+        let values = [user, torrent, Value::Integer(i64::from(limit) + 1)];
+        let rows: Vec<ClientRow> = transaction.query(&CLIENTS_OF, &values).await?;
         let is_cut = rows.len() > limit as usize;
         let listed = rows.iter().take(limit as usize).map(ClientRow::client);
         let mut clients = listed.collect::<Result<Vec<_>, _>>()?;
-        let keys = Rows::new(clients.iter().map(|(key, _)| client_key_cells(key)));
-        for row in transaction.read_many::<RunRow>(&FIND_RUNS, &keys).await? {
+        let keys = Rows::new(clients.iter().map(|(key, _)| client_key_values(key)));
+        for row in transaction.find::<RunRow>(&FIND_RUNS, keys).await? {
             let (key, run) = row.run()?;
             if let Some((_, client)) = clients.iter_mut().find(|(known, _)| *known == key) {
                 client.runs.push(run);

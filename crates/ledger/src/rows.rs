@@ -3,6 +3,7 @@
 //! Unsigned 64-bit numbers (clients, nodes, counters) are stored as signed numbers with the same bits: SQL never
 //! computes with them.
 
+use database::Value;
 use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId, hex};
 use journal::EntryId;
 
@@ -15,112 +16,120 @@ use crate::reported::Reported;
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::run_encoding::{pack, unpack};
 use crate::spans;
-use crate::sql::Cell;
 use crate::sums;
 
-/// The columns that users, torrents and accounts have in common.
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct SumsRow {
-    uploaded: String,
-    downloaded: String,
-    bonus_uploaded_x100: String,
-    bonus_downloaded_x100: String,
-    seeding_s: i64,
-    leeching_s: i64,
-    completed_count: i64,
-    repeated_count: i64,
-    first_seen: Option<i64>,
-    last_seen: Option<i64>,
-}
+database::rows! {
+    /// The columns that users, torrents and accounts have in common.
+    #[derive(Debug)]
+    pub(crate) struct SumsRow {
+        uploaded: String,
+        downloaded: String,
+        bonus_uploaded_x100: String,
+        bonus_downloaded_x100: String,
+        seeding_s: i64,
+        leeching_s: i64,
+        completed_count: i64,
+        repeated_count: i64,
+        first_seen: Option<i64>,
+        last_seen: Option<i64>,
+    }
 
-/// A user or a torrent.
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct FiguresRow {
-    pub(crate) id: i64,
-    #[sqlx(flatten)]
-    sums: SumsRow,
-}
+    /// A user or a torrent.
+    #[derive(Debug)]
+    pub(crate) struct FiguresRow {
+        pub(crate) id: i64,
+        sums: SumsRow,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct UserRow {
-    #[sqlx(flatten)]
-    pub(crate) figures: FiguresRow,
-    bucket_since: i64,
-    bucket_ts: i64,
-    bucket_up: i64,
-    bucket_down: i64,
-}
+    #[derive(Debug)]
+    pub(crate) struct UserRow {
+        pub(crate) figures: FiguresRow,
+        bucket_since: i64,
+        bucket_ts: i64,
+        bucket_up: i64,
+        bucket_down: i64,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct AccountRow {
-    user_id: i64,
-    torrent_id: i64,
-    #[sqlx(flatten)]
-    sums: SumsRow,
-    left_bytes: Option<i64>,
-    seeding_clients: i64,
-    leeching_clients: i64,
-    completed_at: Option<i64>,
-    latest_ts: i64,
-    latest_ms: i64,
-    latest_seq: i64,
-    peer_id: String,
-    time_spent: Vec<u8>,
-    present_until: Option<i64>,
-    history: i64,
-}
+    #[derive(Debug)]
+    pub(crate) struct AccountRow {
+        user_id: i64,
+        torrent_id: i64,
+        sums: SumsRow,
+        left_bytes: Option<i64>,
+        seeding_clients: i64,
+        leeching_clients: i64,
+        completed_at: Option<i64>,
+        latest_ts: i64,
+        latest_ms: i64,
+        latest_seq: i64,
+        peer_id: String,
+        /// For other programs; follows from the peer id.
+        _client: String,
+        time_spent: Vec<u8>,
+        present_until: Option<i64>,
+        history: i64,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct ClientRow {
-    user_id: i64,
-    torrent_id: i64,
-    client: i64,
-    presence: i64,
-    latest_ts: i64,
-    latest_ms: i64,
-    latest_seq: i64,
-    settled_until: i64,
-    sums: Vec<u8>,
-}
+    #[derive(Debug)]
+    pub(crate) struct ClientRow {
+        user_id: i64,
+        torrent_id: i64,
+        client: i64,
+        presence: i64,
+        latest_ts: i64,
+        latest_ms: i64,
+        latest_seq: i64,
+        settled_until: i64,
+        sums: Vec<u8>,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct RunRow {
-    user_id: i64,
-    torrent_id: i64,
-    client: i64,
-    run: i64,
-    node: i64,
-    uploaded_low: i64,
-    uploaded_high: i64,
-    downloaded_low: i64,
-    downloaded_high: i64,
-    first_ts: i64,
-    last_ts: i64,
-    is_settled: i64,
-    told: Vec<u8>,
-}
+    #[derive(Debug)]
+    pub(crate) struct RunRow {
+        user_id: i64,
+        torrent_id: i64,
+        client: i64,
+        run: i64,
+        node: i64,
+        uploaded_low: i64,
+        uploaded_high: i64,
+        downloaded_low: i64,
+        downloaded_high: i64,
+        first_ts: i64,
+        last_ts: i64,
+        is_settled: i64,
+        told: Vec<u8>,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct MultiplierRow {
-    id: i64,
-    scope: String,
-    subject: i64,
-    upload_percent: i64,
-    download_percent: i64,
-    starts_at: i64,
-    ends_at: Option<i64>,
-    note: String,
-}
+    #[derive(Debug)]
+    pub(crate) struct MultiplierRow {
+        id: i64,
+        scope: String,
+        subject: i64,
+        upload_percent: i64,
+        download_percent: i64,
+        starts_at: i64,
+        ends_at: Option<i64>,
+        note: String,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct NumberRow {
-    pub(crate) number: i64,
-}
+    #[derive(Debug)]
+    pub(crate) struct EntryIdRow {
+        ms: i64,
+        seq: i64,
+    }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct EntryIdRow {
-    ms: i64,
-    seq: i64,
+    #[derive(Debug)]
+    pub(crate) struct DeadLetterRow {
+        origin_ms: i64,
+        origin_seq: i64,
+    }
+
+    #[derive(Debug)]
+    pub(crate) struct AppliedRow {
+        pub(crate) fenced: i64,
+        pub(crate) applied: Vec<u8>,
+        pub(crate) place: EntryIdRow,
+    }
 }
 
 impl EntryIdRow {
@@ -129,24 +138,10 @@ impl EntryIdRow {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct DeadLetterRow {
-    origin_ms: i64,
-    origin_seq: i64,
-}
-
 impl DeadLetterRow {
     pub(crate) fn origin(&self) -> EntryId {
         EntryId { ms: from_bits(self.origin_ms), seq: from_bits(self.origin_seq) }
     }
-}
-
-#[derive(Debug, sqlx::FromRow)]
-pub(crate) struct AppliedRow {
-    pub(crate) fenced: i64,
-    pub(crate) applied: Vec<u8>,
-    #[sqlx(flatten)]
-    pub(crate) place: EntryIdRow,
 }
 
 /// Bits of the column `history` of an account.
@@ -167,24 +162,24 @@ fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn user_cell(user: UserId) -> Cell {
-    Cell::Number(counted(user.get()))
+pub(crate) fn user_value(user: UserId) -> Value {
+    Value::Integer(counted(user.get()))
 }
 
-pub(crate) fn torrent_cell(torrent: TorrentId) -> Cell {
-    Cell::Number(counted(torrent.get()))
+pub(crate) fn torrent_value(torrent: TorrentId) -> Value {
+    Value::Integer(counted(torrent.get()))
 }
 
-fn moment(at: Option<UnixTime>) -> Cell {
+fn moment(at: Option<UnixTime>) -> Value {
     at.map(|at| i64::from(at.0)).into()
 }
 
-fn sums_cells(figures: &Figures) -> [Cell; 10] {
+fn sums_values(figures: &Figures) -> [Value; 10] {
     [
-        figures.uploaded.to_string().into(),
-        figures.downloaded.to_string().into(),
-        figures.bonus_uploaded_x100.to_string().into(),
-        figures.bonus_downloaded_x100.to_string().into(),
+        Value::Decimal(figures.uploaded.to_string()),
+        Value::Decimal(figures.downloaded.to_string()),
+        Value::Decimal(figures.bonus_uploaded_x100.to_string()),
+        Value::Decimal(figures.bonus_downloaded_x100.to_string()),
         counted(figures.seeding_s).into(),
         counted(figures.leeching_s).into(),
         counted(figures.completed_count).into(),
@@ -195,30 +190,30 @@ fn sums_cells(figures: &Figures) -> [Cell; 10] {
 }
 
 /// In the column order of its table.
-pub(crate) fn torrent_cells(id: TorrentId, figures: &Figures) -> [Cell; 11] {
-    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
-    [torrent_cell(id), a, b, c, d, e, f, g, h, i, j]
+pub(crate) fn torrent_values(id: TorrentId, figures: &Figures) -> [Value; 11] {
+    let [a, b, c, d, e, f, g, h, i, j] = sums_values(figures);
+    [torrent_value(id), a, b, c, d, e, f, g, h, i, j]
 }
 
 /// In the column order of its table.
-pub(crate) fn user_cells(id: UserId, figures: &Figures, bucket: &UserBucket) -> [Cell; 15] {
-    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(figures);
-    let spent = |bytes: u128| Cell::Number(i64::try_from(bytes).unwrap_or(i64::MAX));
+pub(crate) fn user_values(id: UserId, figures: &Figures, bucket: &UserBucket) -> [Value; 15] {
+    let [a, b, c, d, e, f, g, h, i, j] = sums_values(figures);
+    let spent = |bytes: u128| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX));
     let UserBucket { tokens, since } = *bucket;
     let (since, at) = (i64::from(since.0).into(), i64::from(tokens.at.0).into());
     let (up, down) = (spent(tokens.spent_up), spent(tokens.spent_down));
-    [user_cell(id), a, b, c, d, e, f, g, h, i, j, since, at, up, down]
+    [user_value(id), a, b, c, d, e, f, g, h, i, j, since, at, up, down]
 }
 
-pub(crate) fn account_key_cells(key: &AccountKey) -> [Cell; 2] {
-    [user_cell(key.user), torrent_cell(key.torrent)]
+pub(crate) fn account_key_values(key: &AccountKey) -> [Value; 2] {
+    [user_value(key.user), torrent_value(key.torrent)]
 }
 
 /// In the column order of its table.
-pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 24] {
-    let [user, torrent] = account_key_cells(key);
-    let [a, b, c, d, e, f, g, h, i, j] = sums_cells(&account.figures);
-    let [ts, ms, seq] = stamp_cells(&account.latest);
+pub(crate) fn account_values(key: &AccountKey, account: &Account) -> [Value; 24] {
+    let [user, torrent] = account_key_values(key);
+    let [a, b, c, d, e, f, g, h, i, j] = sums_values(&account.figures);
+    let [ts, ms, seq] = stamp_values(&account.latest);
     let peer_id = account.peer_id.map_or_else(String::new, |peer_id| peer_id.to_string());
     [
         user,
@@ -242,44 +237,44 @@ pub(crate) fn account_cells(key: &AccountKey, account: &Account) -> [Cell; 24] {
         seq,
         peer_id.into(),
         account.client().into(),
-        Cell::Bytes(spans::pack(&account.time)),
+        Value::Bytes(spans::pack(&account.time)),
         moment(account.present_until),
-        Cell::Number(
+        Value::Integer(
             i64::from(account.has_leeched) * HAS_LEECHED + i64::from(account.was_removed) * WAS_REMOVED,
         ),
     ]
 }
 
-fn stamp_cells(stamp: &Stamp) -> [Cell; 3] {
+fn stamp_values(stamp: &Stamp) -> [Value; 3] {
     [i64::from(stamp.at.0).into(), to_bits(stamp.origin.ms).into(), to_bits(stamp.origin.seq).into()]
 }
 
-pub(crate) fn client_key_cells(key: &ClientRef) -> [Cell; 3] {
-    [user_cell(key.user), torrent_cell(key.torrent), to_bits(key.client.0).into()]
+pub(crate) fn client_key_values(key: &ClientRef) -> [Value; 3] {
+    [user_value(key.user), torrent_value(key.torrent), to_bits(key.client.0).into()]
 }
 
 /// In the column order of its table.
-pub(crate) fn client_cells(key: &ClientRef, client: &Client) -> [Cell; 9] {
-    let [user, torrent, number] = client_key_cells(key);
-    let [ts, ms, seq] = stamp_cells(&client.latest);
+pub(crate) fn client_values(key: &ClientRef, client: &Client) -> [Value; 9] {
+    let [user, torrent, number] = client_key_values(key);
+    let [ts, ms, seq] = stamp_values(&client.latest);
     let presence = match client.state {
         ClientState::Inactive => 0,
         ClientState::Seeding => 1,
         ClientState::Leeching => 2,
     };
     let settled_until = i64::from(client.settled_until.0).into();
-    let sums = Cell::Bytes(sums::pack(&client.sums));
-    [user, torrent, number, Cell::Number(presence), ts, ms, seq, settled_until, sums]
+    let sums = Value::Bytes(sums::pack(&client.sums));
+    [user, torrent, number, Value::Integer(presence), ts, ms, seq, settled_until, sums]
 }
 
-pub(crate) fn run_key_cells(client: &ClientRef, key: &RunKey) -> [Cell; 5] {
-    let [user, torrent, number] = client_key_cells(client);
+pub(crate) fn run_key_values(client: &ClientRef, key: &RunKey) -> [Value; 5] {
+    let [user, torrent, number] = client_key_values(client);
     [user, torrent, number, i64::from(key.run.0).into(), to_bits(key.node).into()]
 }
 
 /// In the column order of its table.
-pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
-    let [user, torrent, number, key, node] = run_key_cells(client, &run.key);
+pub(crate) fn run_values(client: &ClientRef, run: &Run) -> [Value; 13] {
+    let [user, torrent, number, key, node] = run_key_values(client, &run.key);
     [
         user,
         torrent,
@@ -293,12 +288,12 @@ pub(crate) fn run_cells(client: &ClientRef, run: &Run) -> [Cell; 13] {
         i64::from(run.first.0).into(),
         i64::from(run.last.0).into(),
         i64::from(run.is_settled).into(),
-        Cell::Bytes(pack(run)),
+        Value::Bytes(pack(run)),
     ]
 }
 
 /// Without the id.
-pub(crate) fn multiplier_cells(terms: &NewMultiplier) -> [Cell; 7] {
+pub(crate) fn multiplier_values(terms: &NewMultiplier) -> [Value; 7] {
     [
         terms.scope.name().into(),
         counted(terms.scope.subject()).into(),

@@ -1,12 +1,17 @@
 //! A database for each test, on each kind of server, and a site's own connection to it.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 use tempfile::TempDir;
 
 use crate::servers::{MariaDbServer, PostgresServer};
+
+/// How long a statement waits for another writer of a SQLite file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs each test on SQLite, PostgreSQL and MariaDB, with an empty [`TestDatabase`]. The compiler reports a test that is
 /// not listed as unused.
@@ -73,8 +78,9 @@ impl TestDatabase {
     pub async fn raw(&self) -> RawConnection {
         match self {
             TestDatabase::Sqlite(_) => {
-                let options = SqliteConnectOptions::new().filename(self.path());
-                RawConnection::Sqlite(options.connect().await.expect("the file can be opened"))
+                let connection = rusqlite::Connection::open(self.path()).expect("the file can be opened");
+                connection.busy_timeout(BUSY_TIMEOUT).expect("the timeout can be set");
+                RawConnection::Sqlite(Mutex::new(connection))
             }
             TestDatabase::Postgres(url) => {
                 RawConnection::Postgres(PgConnection::connect(url).await.expect("PostgreSQL answers"))
@@ -100,19 +106,20 @@ impl TestDatabase {
 }
 
 pub enum RawConnection {
-    Sqlite(SqliteConnection),
+    Sqlite(Mutex<rusqlite::Connection>),
     Postgres(PgConnection),
     MariaDb(MySqlConnection),
 }
 
 impl RawConnection {
-    pub async fn try_execute(&mut self, sql: &str) -> Result<(), sqlx::Error> {
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+    pub async fn try_execute(&mut self, sql: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let text = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         match self {
-            RawConnection::Sqlite(connection) => sql.execute(connection).await.map(|_| ()),
-            RawConnection::Postgres(connection) => sql.execute(connection).await.map(|_| ()),
-            RawConnection::MariaDb(connection) => sql.execute(connection).await.map(|_| ()),
+            RawConnection::Sqlite(connection) => lock(connection).execute_batch(sql)?,
+            RawConnection::Postgres(connection) => drop(text.execute(connection).await?),
+            RawConnection::MariaDb(connection) => drop(text.execute(connection).await?),
         }
+        Ok(())
     }
 
     pub async fn execute(&mut self, sql: &str) {
@@ -120,12 +127,21 @@ impl RawConnection {
     }
 
     pub async fn count(&mut self, table: &str) -> i64 {
-        let sql = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        let sql = format!("SELECT count(*) FROM {table}");
+        if let RawConnection::Sqlite(connection) = self {
+            let count = lock(connection).query_row(&sql, [], |row| row.get(0));
+            return count.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        let sql = AssertSqlSafe(sql);
         let count = match self {
-            RawConnection::Sqlite(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
+            RawConnection::Sqlite(_) => Ok(0),
             RawConnection::Postgres(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
             RawConnection::MariaDb(connection) => sqlx::query_scalar(sql).fetch_one(connection).await,
         };
         count.unwrap_or_else(|error| panic!("{table}: {error}"))
     }
+}
+
+fn lock(connection: &mut Mutex<rusqlite::Connection>) -> &mut rusqlite::Connection {
+    connection.get_mut().expect("no test panics while it uses its connection")
 }

@@ -1,6 +1,6 @@
 //! Errors, and which are retryable.
 
-use database::DatabaseError;
+use database::{DatabaseError, SqlError};
 use journal::JournalError;
 use keyspace::RedisError;
 
@@ -25,7 +25,7 @@ pub enum ViewsError {
     Database(#[from] DatabaseError),
     /// A statement failed.
     #[error("the database failed: {0}")]
-    Sql(#[from] sqlx::Error),
+    Sql(#[from] SqlError),
 }
 
 impl ViewsError {
@@ -37,7 +37,7 @@ impl ViewsError {
             ViewsError::WrongType { .. } => false,
             ViewsError::NotApplied { .. } => true,
             ViewsError::Database(error) => error.is_retryable(),
-            ViewsError::Sql(error) => database::is_retryable(error),
+            ViewsError::Sql(error) => error.is_retryable(),
         }
     }
 }

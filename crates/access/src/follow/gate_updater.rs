@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use database::SqlError;
 use domain::{InfoHash, TorrentId, UnixTime, UserId};
 
 use super::Change;
@@ -130,9 +131,9 @@ fn both(hashes: Option<(InfoHash, Option<InfoHash>)>) -> impl Iterator<Item = In
 
 /// Reads the whole database in pages, then removes from the gate what was not read.
 pub(super) async fn read_all<F: FnMut(Change)>(
-    tables: &mut dyn Tables,
+    tables: &mut Tables<'_>,
     updater: &mut GateUpdater<'_, F>,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), SqlError> {
     updater.set_clients(&tables.all_clients().await?);
     updater.set_banned_ports(&tables.all_banned_ports().await?);
 

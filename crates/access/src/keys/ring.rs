@@ -197,7 +197,7 @@ impl KeyRing {
 
     async fn reload_in_time(&self) -> Result<(), AccessError> {
         let reloaded = tokio::time::timeout(POLL_TIMEOUT, self.reload()).await;
-        reloaded.unwrap_or_else(|_| Err(self.keys.explain(sqlx::Error::PoolTimedOut)))
+        reloaded.unwrap_or_else(|_| Err(self.keys.explain(database::SqlError::TimedOut)))
     }
 
     pub async fn reload(&self) -> Result<(), AccessError> {

@@ -6,9 +6,10 @@
 //! Seeder and leecher counts are not in the database. Names have no index, because no database uses one to search for a part
 //! of a text; a hundred thousand names are scanned quickly enough.
 
+use database::{Kind, Value};
 use domain::{TorrentId, UserId};
 
-use super::rows::{Selected, readable, sql_integer, torrent_id, user_id};
+use super::rows::{Selected, TORRENT_COLUMNS, USER_COLUMNS, readable, sql_integer, torrent_id, user_id};
 use super::search::NameSearch;
 use super::{Store, Torrent, User};
 use crate::error::AccessError;
@@ -65,7 +66,7 @@ impl Store {
         for some in ids.chunks(IDS_PER_STATEMENT) {
             let numbers = some.iter().map(|id| sql_integer(id.get())).collect();
             let selection = Selection { ids: Some(numbers), ..Selection::all() };
-            let rows = self.tables().await?.selected_torrents(&selection).await;
+            let rows = self.tables().selected_torrents(&selection).await;
             let rows = rows.map_err(|error| self.explain(error))?;
             found.extend(rows.into_iter().filter_map(|row| readable(row.torrent)));
         }
@@ -84,7 +85,7 @@ impl Store {
             limit: Some(limit),
             ..Selection::all()
         };
-        let numbers = self.tables().await?.selected_numbers(&selection).await;
+        let numbers = self.tables().selected_numbers(&selection).await;
         let numbers = numbers.map_err(|error| self.explain(error))?;
         Ok(numbers.into_iter().filter_map(|id| TorrentId::new(u64::try_from(id).ok()?)).collect())
     }
@@ -92,7 +93,7 @@ impl Store {
     pub async fn count_found(&self, search: &NameSearch) -> Result<u64, AccessError> {
         let selection =
             Selection { projection: Projection::Count, search: Some(search.clone()), ..Selection::all() };
-        let counted = self.tables().await?.selected_numbers(&selection).await;
+        let counted = self.tables().selected_numbers(&selection).await;
         Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
     }
 
@@ -116,7 +117,7 @@ impl Store {
 
     pub async fn count_pending_torrents(&self) -> Result<u64, AccessError> {
         let selection = Selection { projection: Projection::Count, pending: true, ..Selection::all() };
-        let counted = self.tables().await?.selected_numbers(&selection).await;
+        let counted = self.tables().selected_numbers(&selection).await;
         Ok(counted.map_err(|error| self.explain(error))?.first().map_or(0, |count| count.unsigned_abs()))
     }
 
@@ -129,7 +130,7 @@ impl Store {
         // One row beyond the limit shows whether there are more.
         let rows_max = limit.saturating_add(1);
         let selection = Selection { order: Some(order), limit: Some(rows_max), ..among };
-        let rows = self.tables().await?.selected_torrents(&selection).await;
+        let rows = self.tables().selected_torrents(&selection).await;
         let mut rows = rows.map_err(|error| self.explain(error))?;
         let has_more = rows.len() as u64 > u64::from(limit);
         rows.truncate(limit as usize);
@@ -177,13 +178,13 @@ impl Store {
             limit: Some(limit),
             ..Selection::all()
         };
-        let numbers = self.tables().await?.selected_numbers(&selection).await;
+        let numbers = self.tables().selected_numbers(&selection).await;
         let numbers = numbers.map_err(|error| self.explain(error))?;
         Ok(numbers.into_iter().filter_map(user_id).collect())
     }
 
     async fn selected_users(&self, selection: &Selection) -> Result<Vec<User>, AccessError> {
-        let rows = self.tables().await?.selected_users(selection).await;
+        let rows = self.tables().selected_users(selection).await;
         Ok(rows.map_err(|error| self.explain(error))?.into_iter().filter_map(readable).collect())
     }
 }
@@ -197,10 +198,8 @@ enum Table {
 impl Table {
     const fn columns(self) -> &'static str {
         match self {
-            Table::Torrents => {
-                "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at"
-            }
-            Table::Users => "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at",
+            Table::Torrents => TORRENT_COLUMNS,
+            Table::Users => USER_COLUMNS,
         }
     }
 
@@ -233,26 +232,6 @@ pub(crate) struct Selection {
     limit: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Sqlite,
-    Postgres,
-    MySql,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    Number(i64),
-    Text(String),
-}
-
-/// SQL with the values to bind, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Statement {
-    pub(crate) sql: String,
-    pub(crate) values: Vec<Value>,
-}
-
 impl Selection {
     fn all() -> Selection {
         Selection {
@@ -267,9 +246,10 @@ impl Selection {
         }
     }
 
-    /// The SQL contains only fixed text and integers; user input is bound.
-    pub(crate) fn statement(&self, dialect: Dialect) -> Statement {
-        let mut builder = StatementBuilder { dialect, statement: Statement::default(), has_condition: false };
+    /// The SQL, which contains only fixed text and integers, and its parameters.
+    pub(crate) fn statement(&self, kind: Kind) -> (String, Vec<Value>) {
+        let mut builder =
+            StatementBuilder { kind, sql: String::new(), values: Vec::new(), has_condition: false };
         let columns = match self.projection {
             Projection::Rows => self.table.columns(),
             Projection::Ids => "id",
@@ -291,7 +271,7 @@ impl Selection {
         if let Some(after) = self.after {
             builder.condition();
             builder.push("id > ");
-            builder.value(Value::Number(after));
+            builder.value(Value::Integer(after));
         }
         if let Some(order) = &self.order {
             builder.order(order);
@@ -301,27 +281,25 @@ impl Selection {
         if let Some(limit) = self.limit {
             builder.push(&format!(" LIMIT {limit}"));
         }
-        builder.statement
+        (builder.sql, builder.values)
     }
 }
 
 struct StatementBuilder {
-    dialect: Dialect,
-    statement: Statement,
+    kind: Kind,
+    sql: String,
+    values: Vec<Value>,
     has_condition: bool,
 }
 
 impl StatementBuilder {
     fn push(&mut self, sql: &str) {
-        self.statement.sql.push_str(sql);
+        self.sql.push_str(sql);
     }
 
     fn value(&mut self, value: Value) {
-        self.statement.values.push(value);
-        match self.dialect {
-            Dialect::Postgres => self.push(&format!("${}", self.statement.values.len())),
-            Dialect::Sqlite | Dialect::MySql => self.push("?"),
-        }
+        self.values.push(value);
+        self.push("?");
     }
 
     fn condition(&mut self) {
@@ -331,24 +309,24 @@ impl StatementBuilder {
 
     fn search(&mut self, table: Table, search: &NameSearch) {
         self.condition();
-        let (name, pattern) = match self.dialect {
-            Dialect::Sqlite => ("(name GLOB ", search.glob()),
-            Dialect::Postgres => ("(name ~ ", search.regex()),
+        let (name, pattern) = match self.kind {
+            Kind::Sqlite => ("(name GLOB ", search.glob()),
+            Kind::Postgres => ("(name ~ ", search.regex()),
             // Binary: the usual collations treat all emoji as equal.
-            Dialect::MySql => ("(name COLLATE utf8mb4_bin REGEXP ", search.regex()),
+            Kind::MySql => ("(name COLLATE utf8mb4_bin REGEXP ", search.regex()),
         };
         self.push(name);
         self.value(Value::Text(pattern));
         if let Some(id) = search.id() {
             self.push(" OR id = ");
-            self.value(Value::Number(id));
+            self.value(Value::Integer(id));
         }
         if let Some(pattern) = search.hash_pattern().filter(|_| table == Table::Torrents) {
             for column in ["infohash", "infohash_v2"] {
                 // The others compare these columns case-insensitively.
-                let column = match self.dialect {
-                    Dialect::Postgres => format!("lower({column})"),
-                    Dialect::Sqlite | Dialect::MySql => column.to_owned(),
+                let column = match self.kind {
+                    Kind::Postgres => format!("lower({column})"),
+                    Kind::Sqlite | Kind::MySql => column.to_owned(),
                 };
                 self.push(&format!(" OR {column} LIKE "));
                 self.value(Value::Text(pattern.clone()));
@@ -365,13 +343,13 @@ impl StatementBuilder {
         self.push("id > 0");
         if let Some((value, id)) = order.after {
             self.condition();
-            let value = Value::Number(value);
+            let value = Value::Integer(value);
             self.push(&format!("({column} {after} "));
             self.value(value.clone());
             self.push(&format!(" OR ({column} = "));
             self.value(value);
             self.push(&format!(" AND id {after} "));
-            self.value(Value::Number(sql_integer(id.get())));
+            self.value(Value::Integer(sql_integer(id.get())));
             self.push("))");
         }
         self.push(&format!(" ORDER BY {column}{direction}, id{direction}"));
@@ -392,15 +370,14 @@ mod tests {
         };
         let selection =
             Selection { search: Some(search), order: Some(order), limit: Some(3), ..Selection::all() };
-        let statement = selection.statement(Dialect::Postgres);
+        let (sql, values) = selection.statement(Kind::Postgres);
         assert!(
-            statement.sql.ends_with(
-                "WHERE (name ~ $1) AND id > 0 AND (total_bytes < $2 OR (total_bytes = $3 AND id < $4)) \
+            sql.ends_with(
+                "WHERE (name ~ ?) AND id > 0 AND (total_bytes < ? OR (total_bytes = ? AND id < ?)) \
                  ORDER BY total_bytes DESC, id DESC LIMIT 3"
             ),
-            "{}",
-            statement.sql
+            "{sql}"
         );
-        assert_eq!(statement.values.len(), 4);
+        assert_eq!(values.len(), 4);
     }
 }

@@ -25,7 +25,7 @@ impl Store {
     }
 
     pub async fn list_clients(&self) -> Result<Vec<ClientRule>, AccessError> {
-        self.tables().await?.all_clients().await.map_err(|error| self.explain(error))
+        self.tables().all_clients().await.map_err(|error| self.explain(error))
     }
 
     async fn put_client(&self, rule: ClientRule) -> Result<(), AccessError> {

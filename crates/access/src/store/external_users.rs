@@ -8,12 +8,13 @@
 //!   another passkey now, keeps the row, and with it account and ban; the row gets the new passkey. Ids from
 //!   [`ExternalUserOptions::id_min`] on were assigned here, and do not identify a user of the site.
 
+use database::SqlError;
 use domain::{Passkey, UnixTime, UserId};
 
 use super::rows::sql_integer;
-use super::tables::Transaction;
+use super::tables::Tables;
 use super::{NewUser, Store, User};
-use crate::error::{AccessError, is_constraint};
+use crate::error::AccessError;
 
 /// Attempts of a transaction that conflicts with another process.
 const ATTEMPTS_MAX: usize = 8;
@@ -79,7 +80,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let mut rows = Vec::with_capacity(users.len());
         for user in users {
-            let outcome = ensure(&mut *transaction, user, options).await;
+            let outcome = ensure(&mut transaction, user, options).await;
             match outcome.map_err(|error| self.explain(error))? {
                 Outcome::Done(row) => rows.push(row),
                 Outcome::Conflict => return Ok(None),
@@ -91,10 +92,10 @@ impl Store {
 }
 
 async fn ensure(
-    transaction: &mut dyn Transaction,
+    transaction: &mut Tables<'_>,
     new: &NewExternalUser,
     options: ExternalUserOptions,
-) -> Result<Outcome, sqlx::Error> {
+) -> Result<Outcome, SqlError> {
     if let Some(present) = transaction.user_by_passkey(&new.passkey).await? {
         let found = present.map(|user| ExternalUser { user, is_new: false, old_passkey: None });
         return Ok(Outcome::Done(found));
@@ -119,10 +120,10 @@ async fn ensure(
 }
 
 async fn replace_passkey(
-    transaction: &mut dyn Transaction,
+    transaction: &mut Tables<'_>,
     present: User,
     passkey: Passkey,
-) -> Result<Outcome, sqlx::Error> {
+) -> Result<Outcome, SqlError> {
     match transaction.set_external_passkey(sql_integer(present.id.get()), &passkey).await {
         // Removed, or no longer external.
         Ok(0) => Ok(Outcome::Conflict),
@@ -131,23 +132,23 @@ async fn replace_passkey(
             let user = User { passkey, ..present };
             Ok(Outcome::Done(Ok(ExternalUser { user, is_new: false, old_passkey })))
         }
-        Err(error) if is_constraint(&error) => Ok(Outcome::Conflict),
+        Err(error) if error.is_constraint() => Ok(Outcome::Conflict),
         Err(error) => Err(error),
     }
 }
 
 async fn insert(
-    transaction: &mut dyn Transaction,
+    transaction: &mut Tables<'_>,
     new: &NewExternalUser,
     id: Option<UserId>,
     options: ExternalUserOptions,
-) -> Result<Outcome, sqlx::Error> {
+) -> Result<Outcome, SqlError> {
     let user = NewUser { id, passkey: Some(new.passkey), created_at: options.now };
     match transaction.insert_user(&(user, new.passkey), true).await {
         Ok(read) => {
             Ok(Outcome::Done(read.map(|user| ExternalUser { user, is_new: true, old_passkey: None })))
         }
-        Err(error) if is_constraint(&error) => Ok(Outcome::Conflict),
+        Err(error) if error.is_constraint() => Ok(Outcome::Conflict),
         Err(error) => Err(error),
     }
 }

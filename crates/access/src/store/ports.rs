@@ -8,7 +8,7 @@ impl Store {
     /// Banning the same range again replaces the reason.
     pub async fn ban_ports(&self, range: PortRange, reason: &str) -> Result<(), AccessError> {
         let ban = BannedPorts { range, reason: reason.to_owned() };
-        let inserted = self.tables().await?.insert_banned_ports(&ban).await;
+        let inserted = self.tables().insert_banned_ports(&ban).await;
         inserted.map_err(|error| self.explain(error))
     }
 
@@ -44,6 +44,6 @@ impl Store {
 
     /// By port.
     pub async fn list_banned_ports(&self) -> Result<Vec<BannedPorts>, AccessError> {
-        self.tables().await?.all_banned_ports().await.map_err(|error| self.explain(error))
+        self.tables().all_banned_ports().await.map_err(|error| self.explain(error))
     }
 }

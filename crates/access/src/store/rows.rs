@@ -3,11 +3,8 @@
 //! The site may have written anything that the database accepts, so each column is parsed separately, and a failure is an
 //! error that names the row; other rows are not affected.
 
+use database::{Row, SqlError};
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
-use sqlx::Row;
-use sqlx::mysql::MySqlRow;
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
 
 use crate::clients::ClientRule;
 use crate::error::AccessError;
@@ -27,75 +24,43 @@ pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
     u64::try_from(number).ok().and_then(TorrentId::new)
 }
 
-/// Columns of a row of any database, by name.
-pub(crate) trait Columns {
-    fn number(&self, name: &str) -> Result<i64, sqlx::Error>;
-    fn maybe_number(&self, name: &str) -> Result<Option<i64>, sqlx::Error>;
-    fn flag(&self, name: &str) -> Result<bool, sqlx::Error>;
-    /// Need not be UTF-8.
-    fn maybe_text(&self, name: &str) -> Result<Option<Vec<u8>>, sqlx::Error>;
-}
+pub(crate) const USER_COLUMNS: &str = "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at";
+pub(crate) const TORRENT_COLUMNS: &str =
+    "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at";
 
-macro_rules! columns {
-    ($row:ty, $text:ty) => {
-        impl Columns for $row {
-            fn number(&self, name: &str) -> Result<i64, sqlx::Error> {
-                self.try_get(name)
-            }
-            fn maybe_number(&self, name: &str) -> Result<Option<i64>, sqlx::Error> {
-                self.try_get(name)
-            }
-            fn flag(&self, name: &str) -> Result<bool, sqlx::Error> {
-                self.try_get(name)
-            }
-            fn maybe_text(&self, name: &str) -> Result<Option<Vec<u8>>, sqlx::Error> {
-                Ok(self.try_get::<Option<$text>, _>(name)?.map(Into::into))
-            }
-        }
-    };
-}
-
-columns!(SqliteRow, Vec<u8>);
-columns!(PgRow, String);
-columns!(MySqlRow, Vec<u8>);
-
-/// Reads `id passkey enabled vouched leech_slots name sandbox created_at`. `vouched` marks external users; the column keeps
-/// its name, because the previous version continues on these tables if a take-over fails.
-pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
-    let number = column("a user", "id", row.number("id"))?;
+/// Reads [`USER_COLUMNS`].
+pub(crate) fn read_user(mut row: Row) -> Result<User, AccessError> {
+    let number = column("a user", "id", row.get())?;
     let subject = format!("user {number}");
-    let id = user_id(number);
-    let name = column(&subject, "name", row.maybe_text("name"))?;
-    let passkey = Passkey::from_ascii(&text(row, "passkey", &subject)?);
+    let passkey = Passkey::from_ascii(&text(&mut row, "passkey", &subject)?);
     Ok(User {
-        id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
+        id: user_id(number).ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
         passkey: passkey.map_err(|error| unreadable(&subject, error))?,
-        enabled: column(&subject, "enabled", row.flag("enabled"))?,
-        is_external: column(&subject, "vouched", row.flag("vouched"))?,
-        leech_slots: slots(row, &subject)?,
-        name: name.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-        sandbox: column(&subject, "sandbox", row.flag("sandbox"))?,
-        created_at: time(row, &subject)?,
+        enabled: column(&subject, "enabled", row.get())?,
+        is_external: column(&subject, "vouched", row.get())?,
+        leech_slots: slots(&mut row, &subject)?,
+        name: column::<Option<Vec<u8>>>(&subject, "name", row.get())?.map(lossy),
+        sandbox: column(&subject, "sandbox", row.get())?,
+        created_at: time(&mut row, &subject)?,
     })
 }
 
-/// Reads `id infohash infohash_v2 name total_bytes enabled approved leech_slots created_at`.
-pub(crate) fn read_torrent(row: &impl Columns) -> Result<Torrent, AccessError> {
-    let number = column("a torrent", "id", row.number("id"))?;
+/// Reads [`TORRENT_COLUMNS`].
+pub(crate) fn read_torrent(mut row: Row) -> Result<Torrent, AccessError> {
+    let number = column("a torrent", "id", row.get())?;
     let subject = format!("torrent {number}");
-    let id = torrent_id(number);
-    let info_hash_v2 = column(&subject, "infohash_v2", row.maybe_text("infohash_v2"))?;
-    let total_bytes = column(&subject, "total_bytes", row.number("total_bytes"))?;
+    let info_hash_v1 = text(&mut row, "infohash", &subject)?;
+    let info_hash_v2: Option<Vec<u8>> = column(&subject, "infohash_v2", row.get())?;
     Ok(Torrent {
-        id: id.ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
-        info_hash: info_hash(&text(row, "infohash", &subject)?, &subject)?,
+        id: torrent_id(number).ok_or_else(|| unreadable(&subject, "its id is not positive"))?,
+        info_hash: info_hash(&info_hash_v1, &subject)?,
         info_hash_v2: info_hash_v2.map(|digits| info_hash_v2_of(&digits, &subject)).transpose()?,
-        name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
-        total_bytes: u64::try_from(total_bytes).unwrap_or(0),
-        enabled: column(&subject, "enabled", row.flag("enabled"))?,
-        approved: column(&subject, "approved", row.flag("approved"))?,
-        leech_slots: slots(row, &subject)?,
-        created_at: time(row, &subject)?,
+        name: lossy(text(&mut row, "name", &subject)?),
+        total_bytes: u64::try_from(column::<i64>(&subject, "total_bytes", row.get())?).unwrap_or(0),
+        enabled: column(&subject, "enabled", row.get())?,
+        approved: column(&subject, "approved", row.get())?,
+        leech_slots: slots(&mut row, &subject)?,
+        created_at: time(&mut row, &subject)?,
     })
 }
 
@@ -107,37 +72,37 @@ pub(crate) struct Selected {
     pub(crate) torrent: Result<Torrent, AccessError>,
 }
 
-pub(crate) fn read_selected(row: &impl Columns) -> Selected {
-    Selected {
-        id: row.number("id").ok(),
-        total_bytes: row.number("total_bytes").ok(),
-        created_at: row.number("created_at").ok(),
-        torrent: read_torrent(row),
-    }
+pub(crate) fn read_selected(row: Row) -> Selected {
+    let mut columns = row.clone();
+    let id = columns.get().ok();
+    columns.skip(3);
+    let total_bytes = columns.get().ok();
+    columns.skip(3);
+    Selected { id, total_bytes, created_at: columns.get().ok(), torrent: read_torrent(row) }
 }
 
 /// Reads `prefix name allowed`.
-pub(crate) fn read_client(row: &impl Columns) -> Result<ClientRule, AccessError> {
-    let prefix = String::from_utf8_lossy(&text(row, "prefix", "a client")?).into_owned();
+pub(crate) fn read_client(mut row: Row) -> Result<ClientRule, AccessError> {
+    let prefix = lossy(text(&mut row, "prefix", "a client")?);
     let subject = format!("client {prefix:?}");
     Ok(ClientRule {
         prefix: prefix.parse().map_err(|error| unreadable(&subject, error))?,
-        name: String::from_utf8_lossy(&text(row, "name", &subject)?).into_owned(),
-        allowed: column(&subject, "allowed", row.flag("allowed"))?,
+        name: lossy(text(&mut row, "name", &subject)?),
+        allowed: column(&subject, "allowed", row.get())?,
     })
 }
 
 /// Reads `first_port last_port reason`.
-pub(crate) fn read_banned_ports(row: &impl Columns) -> Result<BannedPorts, AccessError> {
+pub(crate) fn read_banned_ports(mut row: Row) -> Result<BannedPorts, AccessError> {
     let subject = "a range of banned ports";
-    let port = |name| -> Result<u16, AccessError> {
-        let number = column(subject, name, row.number(name))?;
+    let mut port = |name| -> Result<u16, AccessError> {
+        let number: i64 = column(subject, name, row.get())?;
         u16::try_from(number).map_err(|_| unreadable(subject, NotPorts))
     };
     let range = PortRange::new(port("first_port")?, port("last_port")?);
     Ok(BannedPorts {
         range: range.map_err(|error| unreadable(subject, error))?,
-        reason: String::from_utf8_lossy(&text(row, "reason", subject)?).into_owned(),
+        reason: lossy(text(&mut row, "reason", subject)?),
     })
 }
 
@@ -150,23 +115,28 @@ fn unreadable(subject: &str, reason: impl ToString) -> AccessError {
     AccessError::Unreadable { subject: subject.to_owned(), reason: reason.to_string() }
 }
 
-fn column<T>(subject: &str, name: &str, read: Result<T, sqlx::Error>) -> Result<T, AccessError> {
+fn column<T>(subject: &str, name: &str, read: Result<T, SqlError>) -> Result<T, AccessError> {
     read.map_err(|_| unreadable(subject, format!("its {name} has the wrong type")))
 }
 
-fn text(row: &impl Columns, name: &str, subject: &str) -> Result<Vec<u8>, AccessError> {
-    let read = column(subject, name, row.maybe_text(name))?;
+/// Need not be UTF-8.
+fn text(row: &mut Row, name: &str, subject: &str) -> Result<Vec<u8>, AccessError> {
+    let read: Option<Vec<u8>> = column(subject, name, row.get())?;
     read.ok_or_else(|| unreadable(subject, format!("its {name} is missing")))
 }
 
-fn slots(row: &impl Columns, subject: &str) -> Result<LeechSlots, AccessError> {
-    let number = column(subject, "leech_slots", row.maybe_number("leech_slots"))?;
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn slots(row: &mut Row, subject: &str) -> Result<LeechSlots, AccessError> {
+    let number = column(subject, "leech_slots", row.get())?;
     LeechSlots::from_number(number).map_err(|error| unreadable(subject, error))
 }
 
 /// Times out of range are clamped: they must not make the row unusable.
-fn time(row: &impl Columns, subject: &str) -> Result<UnixTime, AccessError> {
-    let seconds = column(subject, "created_at", row.number("created_at"))?;
+fn time(row: &mut Row, subject: &str) -> Result<UnixTime, AccessError> {
+    let seconds: i64 = column(subject, "created_at", row.get())?;
     Ok(UnixTime(seconds.clamp(0, i64::from(u32::MAX)) as u32))
 }
 

@@ -1,11 +1,12 @@
 //! The table `torrents`.
 
+use database::SqlError;
 use domain::{InfoHash, TorrentId, UnixTime};
 
 use super::rows::sql_integer;
-use super::tables::Transaction;
+use super::tables::Tables;
 use super::{BULK_ROWS, Store};
-use crate::error::{AccessError, is_constraint};
+use crate::error::AccessError;
 use crate::leech_slots::LeechSlots;
 
 /// Limit of the API and the commands.
@@ -55,7 +56,7 @@ pub struct NewTorrent {
 impl Store {
     pub async fn add_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_torrent(&mut *transaction, &torrent).await?;
+        let added = self.insert_torrent(&mut transaction, &torrent).await?;
         self.commit(transaction).await?;
         Ok(added)
     }
@@ -63,7 +64,7 @@ impl Store {
     /// Adds a torrent that is not approved yet.
     pub async fn add_pending_torrent(&self, torrent: NewTorrent) -> Result<Torrent, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_torrent(&mut *transaction, &torrent).await?;
+        let added = self.insert_torrent(&mut transaction, &torrent).await?;
         let pending = TorrentChange { approved: Some(false), ..TorrentChange::default() };
         let changed = transaction.change_torrent(sql_integer(added.id.get()), &pending).await;
         changed.map_err(|error| self.explain(error))?;
@@ -85,7 +86,7 @@ impl Store {
             if batch.is_empty() {
                 break;
             }
-            self.insert_torrents(&mut *transaction, &batch).await?;
+            self.insert_torrents(&mut transaction, &batch).await?;
             added += batch.len() as u64;
         }
         self.commit(transaction).await?;
@@ -93,13 +94,13 @@ impl Store {
     }
 
     pub async fn torrent(&self, id: TorrentId) -> Result<Option<Torrent>, AccessError> {
-        let found = self.tables().await?.torrent(sql_integer(id.get())).await;
+        let found = self.tables().torrent(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
     /// By v1 or truncated v2 infohash.
     pub async fn torrent_by_info_hash(&self, info_hash: &InfoHash) -> Result<Option<Torrent>, AccessError> {
-        let found = self.tables().await?.torrent_by_info_hash(info_hash).await;
+        let found = self.tables().torrent_by_info_hash(info_hash).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
@@ -109,7 +110,7 @@ impl Store {
         after: Option<TorrentId>,
         limit: u32,
     ) -> Result<Vec<Torrent>, AccessError> {
-        let mut tables = self.tables().await?;
+        let mut tables = self.tables();
         let mut torrents = Vec::new();
         let mut last = after.map_or(0, |id| sql_integer(id.get()));
         loop {
@@ -125,12 +126,12 @@ impl Store {
     }
 
     pub async fn count_torrents(&self) -> Result<u64, AccessError> {
-        let count = self.tables().await?.count_torrents().await.map_err(|error| self.explain(error))?;
+        let count = self.tables().count_torrents().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
     pub async fn remove_torrent(&self, id: TorrentId) -> Result<(), AccessError> {
-        let removed = self.tables().await?.delete_torrent(sql_integer(id.get())).await;
+        let removed = self.tables().delete_torrent(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownTorrent(id)),
             _ => Ok(()),
@@ -142,7 +143,7 @@ impl Store {
     }
 
     pub async fn change_torrent(&self, id: TorrentId, change: TorrentChange) -> Result<(), AccessError> {
-        let found = self.tables().await?.change_torrent(sql_integer(id.get()), &change).await;
+        let found = self.tables().change_torrent(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownTorrent(id)),
             _ => Ok(()),
@@ -151,7 +152,7 @@ impl Store {
 
     async fn insert_torrent(
         &self,
-        transaction: &mut dyn Transaction,
+        transaction: &mut Tables<'_>,
         torrent: &NewTorrent,
     ) -> Result<Torrent, AccessError> {
         check_size(torrent)?;
@@ -163,13 +164,13 @@ impl Store {
 
     async fn insert_torrents(
         &self,
-        transaction: &mut dyn Transaction,
+        transaction: &mut Tables<'_>,
         batch: &[NewTorrent],
     ) -> Result<(), AccessError> {
         batch.iter().try_for_each(check_size)?;
         match transaction.insert_torrents(batch).await {
             Ok(read) => read,
-            Err(error) if is_constraint(&error) => {
+            Err(error) if error.is_constraint() => {
                 // Inserted one by one, to name the row at fault.
                 for torrent in batch {
                     self.insert_torrent(transaction, torrent).await?;
@@ -183,11 +184,11 @@ impl Store {
     /// Turns a constraint violation into the error that names its cause.
     async fn explain_torrent(
         &self,
-        transaction: &mut dyn Transaction,
-        error: sqlx::Error,
+        transaction: &mut Tables<'_>,
+        error: SqlError,
         torrent: &NewTorrent,
     ) -> AccessError {
-        if !is_constraint(&error) {
+        if !error.is_constraint() {
             return self.explain(error);
         }
         if let Some(id) = torrent.id

@@ -1,11 +1,12 @@
 //! The table `users`.
 
+use database::SqlError;
 use domain::{Passkey, UnixTime, UserId};
 
 use super::rows::{sql_integer, user_id};
-use super::tables::Transaction;
+use super::tables::Tables;
 use super::{BULK_ROWS, Store, random_passkey};
-use crate::error::{AccessError, is_constraint};
+use crate::error::AccessError;
 use crate::leech_slots::LeechSlots;
 use crate::user_name::UserName;
 
@@ -54,14 +55,14 @@ impl Store {
     /// Adds a user. An external user with this passkey becomes a user of the database, and keeps id and account.
     pub async fn add_user(&self, user: NewUser) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
+        let added = self.insert_user(&mut transaction, with_passkey(user)?).await?;
         self.commit(transaction).await?;
         Ok(added)
     }
 
     pub async fn add_named_user(&self, user: NewUser, name: UserName) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
+        let added = self.insert_user(&mut transaction, with_passkey(user)?).await?;
         let text = name.as_str().to_owned();
         let change = UserChange { name: Some(Some(name)), ..UserChange::default() };
         let changing = transaction.change_user(sql_integer(added.id.get()), &change).await;
@@ -72,7 +73,7 @@ impl Store {
 
     pub async fn add_sandbox_user(&self, user: NewUser) -> Result<User, AccessError> {
         let mut transaction = self.begin().await?;
-        let added = self.insert_user(&mut *transaction, with_passkey(user)?).await?;
+        let added = self.insert_user(&mut transaction, with_passkey(user)?).await?;
         let marking = transaction.mark_sandbox(sql_integer(added.id.get())).await;
         marking.map_err(|error| self.explain(error))?;
         self.commit(transaction).await?;
@@ -94,7 +95,7 @@ impl Store {
             if batch.is_empty() {
                 break;
             }
-            self.insert_users(&mut *transaction, &batch).await?;
+            self.insert_users(&mut transaction, &batch).await?;
             added += batch.len() as u64;
         }
         self.commit(transaction).await?;
@@ -102,18 +103,18 @@ impl Store {
     }
 
     pub async fn user(&self, id: UserId) -> Result<Option<User>, AccessError> {
-        let found = self.tables().await?.user(sql_integer(id.get())).await;
+        let found = self.tables().user(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
     pub async fn user_by_passkey(&self, passkey: &Passkey) -> Result<Option<User>, AccessError> {
-        let found = self.tables().await?.user_by_passkey(passkey).await;
+        let found = self.tables().user_by_passkey(passkey).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
     /// The first `limit` users after `after`, by id. Fewer than `limit` are the last ones.
     pub async fn list_users(&self, after: Option<UserId>, limit: u32) -> Result<Vec<User>, AccessError> {
-        let mut tables = self.tables().await?;
+        let mut tables = self.tables();
         let mut users = Vec::new();
         let mut last = after.map_or(0, |id| sql_integer(id.get()));
         loop {
@@ -129,12 +130,12 @@ impl Store {
     }
 
     pub async fn count_users(&self) -> Result<u64, AccessError> {
-        let count = self.tables().await?.count_users().await.map_err(|error| self.explain(error))?;
+        let count = self.tables().count_users().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
     pub async fn remove_user(&self, id: UserId) -> Result<(), AccessError> {
-        let removed = self.tables().await?.delete_user(sql_integer(id.get())).await;
+        let removed = self.tables().delete_user(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownUser(id)),
             _ => Ok(()),
@@ -146,7 +147,7 @@ impl Store {
     }
 
     pub async fn change_user(&self, id: UserId, change: UserChange) -> Result<(), AccessError> {
-        let found = self.tables().await?.change_user(sql_integer(id.get()), &change).await;
+        let found = self.tables().change_user(sql_integer(id.get()), &change).await;
         match found.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownUser(id)),
             _ => Ok(()),
@@ -164,7 +165,7 @@ impl Store {
         match transaction.set_passkey(sql_integer(id.get()), &passkey).await {
             Ok(0) => return Err(AccessError::UnknownUser(id)),
             Ok(_) => {}
-            Err(error) => return Err(self.explain_user(&mut *transaction, error, None, &passkey).await),
+            Err(error) => return Err(self.explain_user(&mut transaction, error, None, &passkey).await),
         }
         self.commit(transaction).await?;
         Ok(passkey)
@@ -172,14 +173,14 @@ impl Store {
 
     async fn insert_user(
         &self,
-        transaction: &mut dyn Transaction,
+        transaction: &mut Tables<'_>,
         user: UserWithPasskey,
     ) -> Result<User, AccessError> {
         let error = match transaction.insert_user(&user, false).await {
             Ok(read) => return read,
             Err(error) => error,
         };
-        if is_constraint(&error)
+        if error.is_constraint()
             && let Some(converted) = self.convert_external(transaction, &user).await?
         {
             return Ok(converted);
@@ -190,7 +191,7 @@ impl Store {
     /// Makes the external user with this passkey, if there is one, a user of the database.
     async fn convert_external(
         &self,
-        transaction: &mut dyn Transaction,
+        transaction: &mut Tables<'_>,
         (user, passkey): &UserWithPasskey,
     ) -> Result<Option<User>, AccessError> {
         let holder = transaction.user_by_passkey(passkey).await.map_err(|error| self.explain(error))?;
@@ -205,12 +206,12 @@ impl Store {
 
     async fn insert_users(
         &self,
-        transaction: &mut dyn Transaction,
+        transaction: &mut Tables<'_>,
         batch: &[UserWithPasskey],
     ) -> Result<(), AccessError> {
         match transaction.insert_users(batch).await {
             Ok(read) => read,
-            Err(error) if is_constraint(&error) => {
+            Err(error) if error.is_constraint() => {
                 // Inserted one by one, to convert external users and to name the row at fault.
                 for user in batch {
                     self.insert_user(transaction, *user).await?;
@@ -224,12 +225,12 @@ impl Store {
     /// Turns a constraint violation into the error that names its cause.
     async fn explain_user(
         &self,
-        transaction: &mut dyn Transaction,
-        error: sqlx::Error,
+        transaction: &mut Tables<'_>,
+        error: SqlError,
         id: Option<UserId>,
         passkey: &Passkey,
     ) -> AccessError {
-        if !is_constraint(&error) {
+        if !error.is_constraint() {
             return self.explain(error);
         }
         let holders = transaction.user_holders(id.map(|id| sql_integer(id.get())), passkey).await;
@@ -241,7 +242,7 @@ impl Store {
         }
     }
 
-    async fn explain_id(&self, transaction: &mut dyn Transaction, id: UserId) -> AccessError {
+    async fn explain_id(&self, transaction: &mut Tables<'_>, id: UserId) -> AccessError {
         match transaction.user(sql_integer(id.get())).await {
             Ok(Some(Ok(user))) if user.is_external => AccessError::UserIdExternal(id),
             _ => AccessError::UserIdTaken(id),

@@ -15,9 +15,10 @@
 
 use std::time::Duration;
 
+use database::{ChangeLog, ChangeLogReader, FromRow, LogRead, Position, Row, SqlError};
 use domain::Passkey;
 
-use super::tables;
+use super::tables::{self, WhitelistTransaction};
 use crate::error::AccessError;
 use crate::store::Store;
 
@@ -39,6 +40,16 @@ pub enum PasskeyChange {
     Replaced,
 }
 
+/// Numbers are assigned under a row lock, so they follow the order of commits on every database.
+const LOG: ChangeLog = ChangeLog {
+    table: "passkey_changes",
+    columns: "seq, kind, passkey",
+    newest: tables::NEWEST_CHANGE,
+    trimmed_postgres: None,
+    channel_postgres: "passkey_changes",
+    batch: None,
+};
+
 /// A reader of the feed with its own position.
 ///
 /// Open it before the first answer of the whitelist is cached, poll it a few times a second, and drop the cached answers
@@ -46,23 +57,57 @@ pub enum PasskeyChange {
 #[derive(Debug)]
 pub struct PasskeyFeed {
     store: Store,
-    /// All changes up to this number were returned.
-    position: i64,
+    /// All changes up to here were returned.
+    position: Position,
+    /// None after a failure: the next call opens another connection.
+    log: Option<ChangeLogReader>,
 }
 
 impl PasskeyFeed {
     /// A reader of everything that is published from now on.
     pub async fn open(store: &Store) -> Result<PasskeyFeed, AccessError> {
-        let position = in_time(store, newest(store)).await?;
-        Ok(PasskeyFeed { store: store.clone(), position })
+        let opened = async {
+            let mut log = ChangeLogReader::connect(store.database(), LOG).await?;
+            Ok((log.position().await?, log))
+        };
+        let (position, log) = in_time(store, opened).await?;
+        Ok(PasskeyFeed { store: store.clone(), position, log: Some(log) })
     }
 
     /// The changes since the last call, in order.
     pub async fn next_changes(&mut self) -> Result<Vec<PasskeyChange>, AccessError> {
-        let (position, changes) = in_time(&self.store, changes_after(&self.store, self.position)).await?;
+        let known = self.log.take();
+        let read = async {
+            let mut log = match known {
+                Some(log) => log,
+                None => ChangeLogReader::connect(self.store.database(), LOG).await?,
+            };
+            let read = log.read_after(&self.position).await?;
+            if !matches!(read, LogRead::UpToDate(_)) {
+                log.end_snapshot().await?;
+            }
+            Ok((read, log))
+        };
+        let (read, log) = in_time(&self.store, read).await?;
+        self.log = Some(log);
+        let (position, changes) = match read {
+            LogRead::UpToDate(position) => (position, Vec::new()),
+            LogRead::Changes(rows, position) => {
+                (position, in_order(rows).unwrap_or_else(|| vec![PasskeyChange::Replaced]))
+            }
+            LogRead::Truncated(position) => (position, vec![PasskeyChange::Replaced]),
+        };
         self.position = position;
         Ok(changes)
     }
+}
+
+/// None if one of them is `all`, or of an unknown kind.
+fn in_order(rows: Vec<Row>) -> Option<Vec<PasskeyChange>> {
+    let rows = rows.into_iter().map(|mut row| <(i64, String, Option<String>)>::from_row(&mut row).ok());
+    let mut rows: Vec<_> = rows.collect::<Option<_>>()?;
+    rows.sort_unstable_by_key(|(seq, ..)| *seq);
+    rows.iter().map(read).collect()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,39 +138,17 @@ pub(super) async fn publish_replaced(store: &Store) -> Result<(), AccessError> {
 }
 
 /// No passkeys stand for all.
-async fn append(store: &Store, kind: &'static str, passkeys: &[Passkey]) -> Result<(), sqlx::Error> {
+async fn append(store: &Store, kind: &'static str, passkeys: &[Passkey]) -> Result<(), SqlError> {
     let count = passkeys.len().max(1) as i64;
-    let mut transaction = tables::begin(store.database()).await?;
+    let mut transaction = WhitelistTransaction::begin(store.database()).await?;
     let newest = transaction.take_numbers(count).await?;
     transaction.insert_changes(newest - count + 1, kind, passkeys).await?;
     transaction.trim_changes(newest - ENTRIES_MAX).await?;
     transaction.commit().await
 }
 
-async fn newest(store: &Store) -> Result<i64, sqlx::Error> {
-    tables::acquire(store.database()).await?.newest_change().await
-}
-
-async fn changes_after(store: &Store, position: i64) -> Result<(i64, Vec<PasskeyChange>), sqlx::Error> {
-    let mut tables = tables::acquire(store.database()).await?;
-    let newest = tables.newest_change().await?;
-    if newest == position {
-        return Ok((position, Vec::new()));
-    }
-    let missing = newest.saturating_sub(position);
-    // A lower number comes from another database, such as a restored one.
-    if !(0..=ENTRIES_MAX).contains(&missing) {
-        return Ok((newest, vec![PasskeyChange::Replaced]));
-    }
-    // Numbers follow the order of commits, so all entries up to the newest are visible.
-    let rows = tables.changes(position, newest).await?;
-    // Fewer rows than numbers: the oldest were trimmed between the two queries.
-    let changes = if rows.len() as i64 == missing { rows.iter().map(read).collect() } else { None };
-    Ok((newest, changes.unwrap_or_else(|| vec![PasskeyChange::Replaced])))
-}
-
 /// None for `all` and for an unknown kind.
-fn read((_, kind, passkey): &tables::ChangeRow) -> Option<PasskeyChange> {
+fn read((_, kind, passkey): &(i64, String, Option<String>)) -> Option<PasskeyChange> {
     let passkey = passkey.as_deref()?.parse().ok()?;
     match kind.as_str() {
         "add" => Some(PasskeyChange::Added(passkey)),
@@ -136,8 +159,8 @@ fn read((_, kind, passkey): &tables::ChangeRow) -> Option<PasskeyChange> {
 
 async fn in_time<T>(
     store: &Store,
-    query: impl Future<Output = Result<T, sqlx::Error>>,
+    query: impl Future<Output = Result<T, SqlError>>,
 ) -> Result<T, AccessError> {
     let outcome = tokio::time::timeout(QUERY_TIMEOUT, query).await;
-    outcome.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|error| store.explain(error))
+    outcome.unwrap_or(Err(SqlError::TimedOut)).map_err(|error| store.explain(error))
 }

@@ -11,9 +11,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use database::SqlError;
 use domain::Passkey;
 
-use super::tables::{self, GenerationState, Generations, Transaction};
+use super::tables::{self, GenerationState, Generations, WhitelistTransaction};
 use super::{Refresh, Replaced, Whitelist};
 use crate::error::AccessError;
 use crate::store::Store;
@@ -43,8 +44,8 @@ impl SqlWhitelist {
         self
     }
 
-    async fn begin(&self) -> Result<Box<dyn Transaction>, AccessError> {
-        tables::begin(self.store.database()).await.map_err(|error| self.store.explain(error))
+    async fn begin(&self) -> Result<WhitelistTransaction, AccessError> {
+        WhitelistTransaction::begin(self.store.database()).await.map_err(|error| self.store.explain(error))
     }
 
     /// Adds or removes, under the lock that excludes a switch.
@@ -61,8 +62,8 @@ impl SqlWhitelist {
         Ok(changed)
     }
 
-    async fn undo_once(&self) -> Result<Option<Replaced>, sqlx::Error> {
-        let mut transaction = tables::begin(self.store.database()).await?;
+    async fn undo_once(&self) -> Result<Option<Replaced>, SqlError> {
+        let mut transaction = WhitelistTransaction::begin(self.store.database()).await?;
         let Generations { current, previous: Some(previous) } = transaction.lock_generations().await? else {
             return Ok(None);
         };
@@ -75,8 +76,8 @@ impl SqlWhitelist {
         Ok(Some(replaced(before, after)))
     }
 
-    async fn tidy_once(&self) -> Result<bool, sqlx::Error> {
-        let mut transaction = tables::begin(self.store.database()).await?;
+    async fn tidy_once(&self) -> Result<bool, SqlError> {
+        let mut transaction = WhitelistTransaction::begin(self.store.database()).await?;
         let idle_s = i64::try_from(self.idle_max.as_secs()).unwrap_or(i64::MAX);
         let dropped = transaction.drop_idle(idle_s).await?;
         if dropped > 0 {
@@ -106,14 +107,12 @@ impl Whitelist for SqlWhitelist {
 
     async fn contains(&self, passkeys: &[Passkey]) -> Result<Vec<bool>, AccessError> {
         let explain = |error| self.store.explain(error);
-        let mut tables = tables::acquire(self.store.database()).await.map_err(explain)?;
-        tables::contains(&mut *tables, passkeys).await.map_err(explain)
+        tables::contains(self.store.database(), passkeys).await.map_err(explain)
     }
 
     async fn count(&self) -> Result<u64, AccessError> {
         let explain = |error| self.store.explain(error);
-        let mut tables = tables::acquire(self.store.database()).await.map_err(explain)?;
-        Ok(tables.count().await.map_err(explain)?.unsigned_abs())
+        Ok(tables::count(self.store.database()).await.map_err(explain)?.unsigned_abs())
     }
 
     async fn begin_refresh(&self) -> Result<Box<dyn Refresh>, AccessError> {
@@ -143,8 +142,8 @@ struct SqlRefresh {
 
 impl SqlRefresh {
     /// False if the generation was dropped.
-    async fn insert(&mut self, passkeys: &[Passkey]) -> Result<bool, sqlx::Error> {
-        let mut transaction = tables::begin(self.store.database()).await?;
+    async fn insert(&mut self, passkeys: &[Passkey]) -> Result<bool, SqlError> {
+        let mut transaction = WhitelistTransaction::begin(self.store.database()).await?;
         if !transaction.touch(self.generation).await? {
             return Ok(false);
         }
@@ -154,8 +153,8 @@ impl SqlRefresh {
     }
 
     /// None if the generation was dropped. Idempotent: if the generation is current, it was switched to before.
-    async fn switch(&self) -> Result<Option<Replaced>, sqlx::Error> {
-        let mut transaction = tables::begin(self.store.database()).await?;
+    async fn switch(&self) -> Result<Option<Replaced>, SqlError> {
+        let mut transaction = WhitelistTransaction::begin(self.store.database()).await?;
         let Generations { current, previous } = transaction.lock_generations().await?;
         if current == self.generation {
             let before = transaction.count_in(previous.unwrap_or_default()).await?;
@@ -201,7 +200,7 @@ impl Refresh for SqlRefresh {
         loop {
             match self.switch().await {
                 Ok(replaced) => return replaced.ok_or(AccessError::RefreshLost),
-                Err(error) if tries < SWITCH_TRIES && database::is_retryable(&error) => tries += 1,
+                Err(error) if tries < SWITCH_TRIES && error.is_retryable() => tries += 1,
                 Err(error) => return Err(self.store.explain(error)),
             }
         }
@@ -209,7 +208,7 @@ impl Refresh for SqlRefresh {
 
     async fn abandon(self: Box<Self>) -> Result<(), AccessError> {
         let explain = |error| self.store.explain(error);
-        let mut transaction = tables::begin(self.store.database()).await.map_err(explain)?;
+        let mut transaction = WhitelistTransaction::begin(self.store.database()).await.map_err(explain)?;
         // False if it was dropped, or committed after all.
         if transaction.touch(self.generation).await.map_err(explain)? {
             transaction.set_state(self.generation, GenerationState::Dropped).await.map_err(explain)?;

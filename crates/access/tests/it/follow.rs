@@ -420,6 +420,7 @@ async fn a_failed_poll_changes_nothing_and_the_next_one_catches_up(fixture: Fixt
     poll(&mut follower).await;
 
     let mut raw = fixture.raw().await;
+    store.add_user(new_user(2)).await.unwrap();
     raw.execute("ALTER TABLE users RENAME TO users_away").await;
     store.add_torrent(new_torrent(1)).await.unwrap();
     assert!(follower.poll(&mut |_| panic!("no change expected")).await.is_err());
@@ -427,7 +428,8 @@ async fn a_failed_poll_changes_nothing_and_the_next_one_catches_up(fixture: Fixt
     assert_eq!(gate.torrent_count(), 0);
 
     raw.execute("ALTER TABLE users_away RENAME TO users").await;
-    assert_eq!(poll(&mut follower).await, [Change::TorrentAdmitted(info_hash(1))]);
+    let caught_up = [Change::UserAdmitted(user_id(2)), Change::TorrentAdmitted(info_hash(1))];
+    assert_eq!(poll(&mut follower).await, caught_up);
 }
 
 async fn an_open_transaction_does_not_block_the_follower(fixture: Fixture) {

@@ -1,7 +1,7 @@
 //! The SQLite file: creation, permissions, and errors.
 
 use access::{AccessError, Store};
-use database::DatabaseError;
+use database::{Database, DatabaseError};
 
 use crate::fixture::{Fixture, OpenStore, new_user};
 
@@ -79,16 +79,12 @@ async fn the_file_is_readable_by_its_owner_only() {
 async fn files_of_the_first_version_can_be_opened() {
     let fixture = Fixture::sqlite();
     fixture.store().await.close().await;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path());
-    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
-    let found: (i64, String) =
-        sqlx::query_as("SELECT version, lower(hex(checksum)) FROM access_migrations WHERE version = 1")
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
+    let database = Database::open(&fixture.url()).await.unwrap();
+    let select = "SELECT version, lower(hex(checksum)) FROM access_migrations WHERE version = 1";
+    let found: Option<(i64, String)> = database.query_one(select, &[]).await.unwrap();
     let checksum =
         "bc5b254648a4d2225fed12afa6ccf27f20051888ae5b612a91b5896796465605950372aa85bc01cc017abfc689d51391";
-    assert_eq!(found, (1, checksum.to_owned()));
+    assert_eq!(found, Some((1, checksum.to_owned())));
 }
 
 /// SQLite reports "disk full" when the highest id is in use.

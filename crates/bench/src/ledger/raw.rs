@@ -9,13 +9,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::Database;
+use database::{Database, SqlError, SqliteSession};
 use domain::clock::Stopwatch;
 use journal::DeliveredEntry;
 use sqlx::postgres::PgConnection;
 use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteConnection};
-use sqlx::{AssertSqlSafe, Postgres, Sqlite};
+use sqlx::{AssertSqlSafe, Postgres};
 
 use super::rows::{Holds, Rows, TABLES, Table, Value, rows_of};
 
@@ -55,12 +54,7 @@ impl RawTables {
         };
         let statements = TABLES.iter().map(|table| statement(table).map(Arc::from)).collect();
         let add = "INSERT INTO ledger_consumers (name, lane, applied) VALUES ('raw', 'traffic', '')";
-        let added = match &database {
-            Database::Sqlite(file) => sqlx::query(add).execute(&file.pool).await.map(drop),
-            Database::Postgres(pool) => sqlx::query(add).execute(pool).await.map(drop),
-            Database::MySql(pool) => sqlx::query(add).execute(pool).await.map(drop),
-        };
-        added?;
+        database.execute(add, &[]).await?;
         Ok(RawTables { database, statements, spent: [(Duration::ZERO, 0); 2] })
     }
 
@@ -104,21 +98,23 @@ impl RawTables {
         }
     }
 
-    async fn write_in(&self, way: usize, batch: Prepared) -> Result<(), sqlx::Error> {
+    async fn write_in(&self, way: usize, batch: Prepared) -> Result<(), SqlError> {
         let note =
             "UPDATE ledger_consumers SET applied = ?, applied_max_ms = applied_max_ms + 1 WHERE name = ?";
         let applied = vec![1_u8; APPLIED_BYTES];
         match (&self.database, batch) {
             (Database::Sqlite(file), Prepared::Sqlite(tables)) => {
-                let mut page = file.begin_write().await?;
-                for (statements, (rows, json)) in self.statements.iter().zip(*tables) {
-                    match way {
-                        0 => write_rows(&mut page, &statements[0], &rows).await?,
-                        _ => write_json(&mut page, &statements[1], json).await?,
+                let statements = self.statements.clone();
+                let write = move |session: &SqliteSession| {
+                    for (statements, (rows, json)) in statements.iter().zip(*tables) {
+                        match way {
+                            0 => write_rows(session, &statements[0], &rows)?,
+                            _ => drop(session.execute(&statements[1], &[json.into()])?),
+                        }
                     }
-                }
-                sqlx::query(note).bind(applied).bind(CONSUMER).execute(&mut *page).await?;
-                page.commit().await
+                    session.execute(note, &[applied.into(), CONSUMER.into()]).map(drop)
+                };
+                file.write(write).await
             }
             (Database::Postgres(pool), Prepared::Postgres(tables)) => {
                 let mut page = pool.begin().await?;
@@ -128,7 +124,7 @@ impl RawTables {
                 let note = "UPDATE ledger_consumers SET applied = $1, applied_max_ms = applied_max_ms + 1 \
                             WHERE name = $2";
                 sqlx::query(note).bind(applied).bind(CONSUMER).execute(&mut *page).await?;
-                page.commit().await
+                Ok(page.commit().await?)
             }
             (Database::MySql(pool), Prepared::MariaDb(texts)) => {
                 let mut page = pool.begin().await?;
@@ -136,30 +132,25 @@ impl RawTables {
                     sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *page).await?;
                 }
                 sqlx::query(note).bind(applied).bind(CONSUMER).execute(&mut *page).await?;
-                page.commit().await
+                Ok(page.commit().await?)
             }
-            _ => Err(sqlx::Error::Protocol("prepared for another database".to_owned())),
+            _ => Err(SqlError::ColumnType),
         }
     }
 }
 
-async fn write_rows(page: &mut SqliteConnection, text: &Arc<str>, rows: &Rows) -> Result<(), sqlx::Error> {
+fn write_rows(session: &SqliteSession, text: &str, rows: &Rows) -> Result<(), SqlError> {
     for row in rows {
-        let mut query: Query<'_, Sqlite, SqliteArguments> = sqlx::query(AssertSqlSafe(Arc::clone(text)));
-        for value in row {
-            query = match value {
-                Value::Number(number) => query.bind(*number),
-                Value::Null => query.bind(None::<i64>),
-                Value::Text(text) => query.bind(text.as_str()),
-            };
-        }
-        query.execute(&mut *page).await?;
+        let values: Vec<database::Value> = row
+            .iter()
+            .map(|value| match value {
+                Value::Number(number) => (*number).into(),
+                Value::Null => None::<i64>.into(),
+                Value::Text(text) => text.into(),
+            })
+            .collect();
+        session.execute(text, &values)?;
     }
-    Ok(())
-}
-
-async fn write_json(page: &mut SqliteConnection, text: &Arc<str>, json: String) -> Result<(), sqlx::Error> {
-    sqlx::query(AssertSqlSafe(Arc::clone(text))).bind(json).execute(page).await?;
     Ok(())
 }
 

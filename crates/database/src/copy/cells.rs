@@ -1,11 +1,7 @@
 //! Values between databases.
 
-use sqlx::Row;
-use sqlx::mysql::MySqlRow;
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
-
 use super::{Column, ColumnType};
+use crate::sql::{FromValue, Row, SqlError, Type, Value};
 
 /// Text is stored as bytes, because another database may have it in a binary column.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +13,7 @@ pub(super) enum Cell {
 
 impl Cell {
     /// Text that is not an integer becomes NULL, which the table refuses.
-    pub(super) fn integer(&self) -> Option<i64> {
+    fn integer(&self) -> Option<i64> {
         match self {
             Cell::Null => None,
             Cell::Integer(number) => Some(*number),
@@ -25,7 +21,7 @@ impl Cell {
         }
     }
 
-    pub(super) fn text(&self) -> Option<String> {
+    fn text(&self) -> Option<String> {
         match self {
             Cell::Null => None,
             Cell::Integer(number) => Some(number.to_string()),
@@ -33,46 +29,53 @@ impl Cell {
         }
     }
 
-    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
-        match self {
-            Cell::Null => None,
-            Cell::Integer(number) => Some(number.to_string().into_bytes()),
-            Cell::Bytes(bytes) => Some(bytes.clone()),
+    /// As a parameter for a column.
+    pub(super) fn value(&self, column: &Column) -> Value {
+        match column.column_type {
+            ColumnType::Integer => self.integer().into(),
+            ColumnType::Flag => self.integer().map(|number| number != 0).into(),
+            ColumnType::Number => self.text().map_or(Value::Null(Type::Decimal), Value::Decimal),
+            ColumnType::Text => self.text().into(),
+            ColumnType::Blob => match self {
+                Cell::Bytes(bytes) => bytes.clone().into(),
+                _ => self.text().map(String::into_bytes).into(),
+            },
         }
     }
 }
 
-pub(super) trait CellRow {
-    fn cells(&self, columns: &[Column]) -> Result<Vec<Cell>, sqlx::Error>;
+pub(super) fn read_all(rows: Vec<Row>, columns: &[Column]) -> Result<Vec<Vec<Cell>>, SqlError> {
+    rows.into_iter().map(|row| read(row, columns)).collect()
 }
 
-macro_rules! cell_row {
-    ($row:ty, $text:ty) => {
-        impl CellRow for $row {
-            fn cells(&self, columns: &[Column]) -> Result<Vec<Cell>, sqlx::Error> {
-                let cell = |(index, column): (usize, &Column)| {
-                    Ok(match column.column_type {
-                        ColumnType::Integer | ColumnType::Flag => {
-                            self.try_get::<Option<i64>, _>(index)?.map_or(Cell::Null, Cell::Integer)
-                        }
-                        ColumnType::Blob => {
-                            self.try_get::<Option<Vec<u8>>, _>(index)?.map_or(Cell::Null, Cell::Bytes)
-                        }
-                        ColumnType::Number | ColumnType::Text => {
-                            let text = self.try_get::<Option<$text>, _>(index)?;
-                            text.map_or(Cell::Null, |text| Cell::Bytes(portable(text.into())))
-                        }
-                    })
-                };
-                columns.iter().enumerate().map(cell).collect()
+fn read(mut row: Row, columns: &[Column]) -> Result<Vec<Cell>, SqlError> {
+    let cell = |column: &Column| {
+        Ok(match column.column_type {
+            ColumnType::Integer | ColumnType::Flag => {
+                row.get::<Option<i64>>()?.map_or(Cell::Null, Cell::Integer)
             }
-        }
+            ColumnType::Blob => row.get::<Option<Vec<u8>>>()?.map_or(Cell::Null, Cell::Bytes),
+            ColumnType::Number | ColumnType::Text => {
+                let text = row.get::<Option<AnyText>>()?;
+                text.map_or(Cell::Null, |AnyText(bytes)| Cell::Bytes(portable(bytes)))
+            }
+        })
     };
+    columns.iter().map(cell).collect()
 }
 
-cell_row!(SqliteRow, Vec<u8>);
-cell_row!(PgRow, String);
-cell_row!(MySqlRow, Vec<u8>);
+/// Text, or a number as text.
+struct AnyText(Vec<u8>);
+
+impl FromValue for AnyText {
+    fn from_value(value: Value) -> Option<AnyText> {
+        match value {
+            Value::Integer(number) => Some(AnyText(number.to_string().into_bytes())),
+            Value::Decimal(text) => Some(AnyText(text.into_bytes())),
+            value => Vec::from_value(value).map(AnyText),
+        }
+    }
+}
 
 /// Text that every database can store: UTF-8 without NUL.
 fn portable(bytes: Vec<u8>) -> Vec<u8> {

@@ -1,9 +1,7 @@
 //! The columns of a table, and the SELECT expressions for them on each kind of database.
 
-use sqlx::Row;
-use sqlx::mysql::MySqlConnection;
-use sqlx::postgres::PgConnection;
-use sqlx::sqlite::SqliteConnection;
+use crate::Kind;
+use crate::sql::{Session, SqlError, Statement};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
@@ -38,46 +36,31 @@ impl Column {
     }
 }
 
-pub(super) async fn sqlite(
-    connection: &mut SqliteConnection,
-    table: &str,
-) -> Result<Vec<Column>, sqlx::Error> {
-    let rows = sqlx::query("SELECT name, type FROM pragma_table_info(?) ORDER BY name")
-        .bind(table)
-        .fetch_all(connection)
-        .await?;
-    rows.iter().map(|row| Ok(Column::new(row.try_get(0)?, row.try_get(1)?))).collect()
+const COLUMNS: Statement = Statement::each(
+    "SELECT name, type FROM pragma_table_info(?) ORDER BY name",
+    "SELECT column_name::TEXT, data_type::TEXT FROM information_schema.columns
+     WHERE table_schema = current_schema() AND table_name = ? AND is_generated = 'NEVER'
+     ORDER BY column_name COLLATE \"C\"",
+    "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) FROM information_schema.columns
+     WHERE table_schema = database() AND table_name = ? AND coalesce(generation_expression, '') = ''
+     ORDER BY CAST(column_name AS BINARY)",
+);
+
+pub(super) async fn columns(session: &mut Session, table: &str) -> Result<Vec<Column>, SqlError> {
+    let columns: Vec<(String, String)> = session.query(COLUMNS, &[table.into()]).await?;
+    Ok(columns.into_iter().map(|(name, kind)| Column::new(name, &kind)).collect())
 }
 
-pub(super) async fn postgres(connection: &mut PgConnection, table: &str) -> Result<Vec<Column>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT column_name::TEXT, data_type::TEXT FROM information_schema.columns
-         WHERE table_schema = current_schema() AND table_name = $1 AND is_generated = 'NEVER'
-         ORDER BY column_name COLLATE \"C\"",
-    )
-    .bind(table)
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(|row| Ok(Column::new(row.try_get(0)?, row.try_get(1)?))).collect()
+/// A SELECT expression for the column.
+pub(super) fn expression(kind: Kind, column: &Column) -> String {
+    match kind {
+        Kind::Sqlite => column.name.clone(),
+        Kind::Postgres => postgres_expression(column),
+        Kind::MySql => mysql_expression(column),
+    }
 }
 
-pub(super) async fn mysql(connection: &mut MySqlConnection, table: &str) -> Result<Vec<Column>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) FROM information_schema.columns
-         WHERE table_schema = database() AND table_name = ? AND coalesce(generation_expression, '') = ''
-         ORDER BY CAST(column_name AS BINARY)",
-    )
-    .bind(table)
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(|row| Ok(Column::new(row.try_get(0)?, row.try_get(1)?))).collect()
-}
-
-pub(super) fn sqlite_expression(column: &Column) -> String {
-    column.name.clone()
-}
-
-pub(super) fn postgres_expression(column: &Column) -> String {
+fn postgres_expression(column: &Column) -> String {
     let name = &column.name;
     match column.column_type {
         ColumnType::Integer => format!("{name}::BIGINT"),
@@ -87,7 +70,7 @@ pub(super) fn postgres_expression(column: &Column) -> String {
     }
 }
 
-pub(super) fn mysql_expression(column: &Column) -> String {
+fn mysql_expression(column: &Column) -> String {
     let name = &column.name;
     match column.column_type {
         ColumnType::Integer | ColumnType::Flag => format!("CAST({name} AS SIGNED)"),

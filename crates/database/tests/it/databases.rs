@@ -6,21 +6,14 @@ mod full_disk;
 use std::path::Path;
 
 use database::{
-    Database, DatabaseError, Durability, Kind, Migrations, SqliteDatabase, SqliteOptions, is_retryable,
-    migrate, migrate_sqlite,
+    Database, DatabaseError, Durability, Kind, Migrations, Rows, SqlError, SqliteDatabase, SqliteOptions,
+    SqliteSession, Value, migrate,
 };
-use sqlx::migrate::Migrator;
-use sqlx::{AssertSqlSafe, Row};
 use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
 
-static SQLITE: Migrator = sqlx::migrate!("tests/migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("tests/migrations/postgres");
-static MYSQL: Migrator = sqlx::migrate!("tests/migrations/mysql");
-
-fn migrations() -> Migrations<'static> {
-    Migrations { table: "notes_migrations", sqlite: &SQLITE, postgres: &POSTGRES, mysql: &MYSQL }
-}
+static MIGRATIONS: Migrations =
+    database::migrations!("notes_migrations" in "tests/migrations": each "0001_notes");
 
 /// The addresses of a new database of each kind.
 fn one_of_each(folder: &TempDir) -> [String; 3] {
@@ -32,13 +25,12 @@ fn one_of_each(folder: &TempDir) -> [String; 3] {
     ]
 }
 
-async fn execute(database: &Database, sql: &str) -> Result<(), sqlx::Error> {
-    let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-    match database {
-        Database::Sqlite(file) => sql.execute(&file.pool).await.map(|_| ()),
-        Database::Postgres(pool) => sql.execute(pool).await.map(|_| ()),
-        Database::MySql(pool) => sql.execute(pool).await.map(|_| ()),
-    }
+/// Runs several statements.
+async fn execute(database: &Database, sql: &str) -> Result<(), SqlError> {
+    let mut session = database.session().await?;
+    let outcome = session.batch(sql).await;
+    session.close().await;
+    outcome
 }
 
 #[tokio::test]
@@ -92,25 +84,17 @@ async fn a_missing_database_and_a_wrong_password_are_different_permanent_errors(
 
 #[tokio::test]
 async fn sessions_override_the_servers_defaults() {
-    let Database::Postgres(pool) = Database::open(&PostgresServer::shared().fresh_database()).await.unwrap()
-    else {
-        panic!("it is PostgreSQL");
-    };
-    let setting: String =
-        sqlx::query_scalar("SHOW default_transaction_isolation").fetch_one(&pool).await.unwrap();
-    assert_eq!(setting, "read committed");
+    let postgres = Database::open(&PostgresServer::shared().fresh_database()).await.unwrap();
+    let setting: Option<String> =
+        postgres.query_one("SHOW default_transaction_isolation", &[]).await.unwrap();
+    assert_eq!(setting.unwrap(), "read committed");
 
-    let Database::MySql(pool) = Database::open(&MariaDbServer::shared().fresh_database()).await.unwrap()
-    else {
-        panic!("it is MariaDB");
-    };
-    let row = sqlx::query("SELECT @@tx_isolation, @@time_zone, @@character_set_client, @@sql_mode")
-        .fetch_one(&pool)
-        .await
-        .unwrap();
-    let settings: Vec<String> = (0..4).map(|column| row.get(column)).collect();
-    assert_eq!(settings[..3], ["READ-COMMITTED", "+00:00", "utf8mb4"]);
-    assert!(settings[3].contains("STRICT_ALL_TABLES"), "{}", settings[3]);
+    let mariadb = Database::open(&MariaDbServer::shared().fresh_database()).await.unwrap();
+    let settings = "SELECT @@tx_isolation, @@time_zone, @@character_set_client, @@sql_mode";
+    let settings: Option<(String, String, String, String)> = mariadb.query_one(settings, &[]).await.unwrap();
+    let (isolation, time_zone, charset, mode) = settings.unwrap();
+    assert_eq!([isolation.as_str(), &time_zone, &charset], ["READ-COMMITTED", "+00:00", "utf8mb4"]);
+    assert!(mode.contains("STRICT_ALL_TABLES"), "{mode}");
 }
 
 #[tokio::test]
@@ -118,7 +102,7 @@ async fn errors_of_a_row_are_not_retryable() {
     let folder = tempfile::tempdir().unwrap();
     for url in one_of_each(&folder) {
         let database = Database::open(&url).await.unwrap();
-        migrate(&database, migrations()).await.unwrap();
+        migrate(&database, MIGRATIONS).await.unwrap();
         execute(&database, "INSERT INTO notes VALUES (1, 'first')").await.unwrap();
         for bad in [
             "INSERT INTO notes VALUES (1, 'the same id')",
@@ -127,12 +111,12 @@ async fn errors_of_a_row_are_not_retryable() {
             "INSERT nonsense",
         ] {
             let error = execute(&database, bad).await.unwrap_err();
-            assert!(!is_retryable(&error), "{url}: {bad}: {error}");
+            assert!(!error.is_retryable(), "{url}: {bad}: {error}");
         }
         if database.kind() != Kind::Sqlite {
             let cut = format!("INSERT INTO notes VALUES (3, '{}')", "x".repeat(21));
             let error = execute(&database, &cut).await.unwrap_err();
-            assert!(!is_retryable(&error), "{error}");
+            assert!(!error.is_retryable(), "{error}");
         }
     }
 }
@@ -146,7 +130,7 @@ async fn concurrent_starts_migrate_once() {
                 let url = url.clone();
                 tokio::spawn(async move {
                     let database = Database::open(&url).await.unwrap();
-                    migrate(&database, migrations()).await.unwrap();
+                    migrate(&database, MIGRATIONS).await.unwrap();
                     execute(&database, &format!("INSERT INTO notes VALUES ({number}, 'here')"))
                         .await
                         .unwrap();
@@ -158,13 +142,9 @@ async fn concurrent_starts_migrate_once() {
             starter.await.unwrap();
         }
         let database = Database::open(&url).await.unwrap();
-        let count = AssertSqlSafe("SELECT count(*) FROM notes_migrations".to_owned());
-        let rows: i64 = match &database {
-            Database::Sqlite(file) => sqlx::query_scalar(count).fetch_one(&file.pool).await.unwrap(),
-            Database::Postgres(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
-            Database::MySql(pool) => sqlx::query_scalar(count).fetch_one(pool).await.unwrap(),
-        };
-        assert_eq!(rows, 1, "{url}");
+        let rows: Option<i64> =
+            database.query_one("SELECT count(*) FROM notes_migrations", &[]).await.unwrap();
+        assert_eq!(rows, Some(1), "{url}");
     }
 }
 
@@ -173,9 +153,9 @@ async fn tables_of_a_newer_version_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for url in one_of_each(&folder) {
         let database = Database::open(&url).await.unwrap();
-        migrate(&database, migrations()).await.unwrap();
+        migrate(&database, MIGRATIONS).await.unwrap();
         execute(&database, "UPDATE notes_migrations SET version = 9999").await.unwrap();
-        let error = migrate(&database, migrations()).await.unwrap_err();
+        let error = migrate(&database, MIGRATIONS).await.unwrap_err();
         assert!(matches!(error, DatabaseError::Schema { .. }) && !error.is_retryable(), "{url}: {error}");
     }
 }
@@ -183,9 +163,9 @@ async fn tables_of_a_newer_version_are_refused() {
 #[tokio::test]
 async fn an_interrupted_migration_on_mariadb_is_run_again() {
     let database = Database::open(&MariaDbServer::shared().fresh_database()).await.unwrap();
-    migrate(&database, migrations()).await.unwrap();
+    migrate(&database, MIGRATIONS).await.unwrap();
     execute(&database, "DROP TABLE notes; UPDATE notes_migrations SET success = 0").await.unwrap();
-    migrate(&database, migrations()).await.unwrap();
+    migrate(&database, MIGRATIONS).await.unwrap();
     execute(&database, "INSERT INTO notes VALUES (1, 'repaired')").await.unwrap();
 }
 
@@ -197,13 +177,13 @@ async fn a_killed_server_is_retryable_and_the_pool_reconnects() {
         Database::open(&mariadb.fresh_database()).await.unwrap(),
     ];
     for database in &databases {
-        migrate(database, migrations()).await.unwrap();
+        migrate(database, MIGRATIONS).await.unwrap();
     }
     postgres.kill();
     mariadb.kill();
     for database in &databases {
         let error = execute(database, "INSERT INTO notes VALUES (1, 'lost')").await.unwrap_err();
-        assert!(is_retryable(&error), "{error}");
+        assert!(error.is_retryable(), "{error}");
     }
     postgres.restart();
     mariadb.restart();
@@ -216,19 +196,19 @@ async fn a_killed_server_is_retryable_and_the_pool_reconnects() {
 async fn a_deadlock_is_retryable() {
     for url in [PostgresServer::shared().fresh_database(), MariaDbServer::shared().fresh_database()] {
         let database = Database::open(&url).await.unwrap();
-        migrate(&database, migrations()).await.unwrap();
+        migrate(&database, MIGRATIONS).await.unwrap();
         execute(&database, "INSERT INTO notes VALUES (1, 'a'), (2, 'b')").await.unwrap();
         let first = cross(&database, 1, 2);
         let second = cross(&database, 2, 1);
         let outcomes = tokio::join!(first, second);
         let errors: Vec<_> = [outcomes.0, outcomes.1].into_iter().filter_map(Result::err).collect();
-        assert!(errors.iter().all(is_retryable), "{url}: {errors:?}");
+        assert!(errors.iter().all(SqlError::is_retryable), "{url}: {errors:?}");
         assert_eq!(errors.len(), 1, "{url}: one of the two is the victim");
     }
 }
 
 /// Writes two rows in one transaction, with a pause between, so that two crossing transactions deadlock.
-async fn cross(database: &Database, from: i64, to: i64) -> Result<(), sqlx::Error> {
+async fn cross(database: &Database, from: i64, to: i64) -> Result<(), SqlError> {
     let pause = match database.kind() {
         Kind::Postgres => "SELECT pg_sleep(0.5)",
         _ => "SELECT sleep(0.5)",
@@ -242,33 +222,103 @@ async fn cross(database: &Database, from: i64, to: i64) -> Result<(), sqlx::Erro
 async fn one_sqlite_writer_waits_for_another_and_readers_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = SqliteDatabase::open(&folder.path().join("notes.db"), SqliteOptions::default()).await.unwrap();
-    migrate_sqlite(&file, "notes_migrations", &SQLITE).await.unwrap();
-    let mut first = file.begin_write().await.unwrap();
-    sqlx::query("INSERT INTO notes VALUES (1, 'first')").execute(&mut *first).await.unwrap();
-    let second = tokio::spawn({
-        let file = file.clone();
-        async move {
-            let second = file.begin_write().await.unwrap();
-            second.commit().await.unwrap();
-        }
-    });
-    let seen: i64 = sqlx::query_scalar("SELECT count(*) FROM notes").fetch_one(&file.pool).await.unwrap();
-    assert_eq!(seen, 0, "uncommitted rows are invisible, and the reader does not wait");
-    first.commit().await.unwrap();
-    second.await.unwrap();
     assert_eq!(file.path(), Path::new(&file.shown()));
+    // Of another process.
+    let other = SqliteDatabase::open(file.path(), SqliteOptions::default()).await.unwrap();
+    let database = Database::Sqlite(file);
+    migrate(&database, MIGRATIONS).await.unwrap();
+    let mut first = database.begin().await.unwrap();
+    first.execute("INSERT INTO notes VALUES (1, 'first')", &[]).await.unwrap();
+    let waiting = [database.clone(), Database::Sqlite(other)]
+        .map(|database| tokio::spawn(async move { database.begin().await.unwrap().commit().await.unwrap() }));
+    let seen: Option<i64> = database.query_one("SELECT count(*) FROM notes", &[]).await.unwrap();
+    assert_eq!(seen, Some(0), "uncommitted rows are invisible, and the reader does not wait");
+    assert!(waiting.iter().all(|writer| !writer.is_finished()));
+    first.commit().await.unwrap();
+    for writer in waiting {
+        writer.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_dropped_is_rolled_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in one_of_each(&folder) {
+        let database = Database::open(&url).await.unwrap();
+        migrate(&database, MIGRATIONS).await.unwrap();
+        let mut dropped = database.begin().await.unwrap();
+        dropped.execute("INSERT INTO notes VALUES (1, 'dropped')", &[]).await.unwrap();
+        drop(dropped);
+        let mut kept = database.begin().await.unwrap();
+        let refused = kept.attempt("INSERT INTO notes VALUES (2, NULL)", &[]).await.unwrap_err();
+        assert!(refused.is_constraint() && !refused.is_retryable() && !refused.is_conflict(), "{refused}");
+        kept.execute("INSERT INTO notes VALUES (2, 'kept')", &[]).await.unwrap();
+        kept.commit().await.unwrap();
+        let notes: Vec<(i64, String)> = database.query("SELECT id, text FROM notes", &[]).await.unwrap();
+        assert_eq!(notes, [(2, "kept".to_owned())], "{url}");
+        database.close().await;
+    }
+}
+
+#[tokio::test]
+async fn values_and_lists_are_the_same_in_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in one_of_each(&folder) {
+        let database = Database::open(&url).await.unwrap();
+        migrate(&database, MIGRATIONS).await.unwrap();
+        let texts = ["plain", "it's", "\\\" ?{x}", "é\u{1f980}"];
+        let rows = Rows::new((1..).zip(texts).map(|(id, text)| [Value::Integer(id), text.into()]));
+        let mut transaction = database.begin().await.unwrap();
+        let insert = "INSERT INTO notes (id, text) {values} {upsert id} text = {new text}";
+        for _ in 0..2 {
+            transaction.write_rows(insert, &rows).await.unwrap();
+        }
+        let ignored =
+            "{insert or ignore} notes (id, text) SELECT k.c0, 'x' FROM {rows 2} WHERE true {or ignore}";
+        let keys = Value::Rows(Rows::new([[Value::Integer(4), 0.into()], [5.into(), 0.into()]]));
+        transaction.execute(ignored, &[keys.clone()]).await.unwrap();
+        transaction.commit().await.unwrap();
+        let found: Vec<String> =
+            database.query("SELECT text FROM notes WHERE id < ? ORDER BY id", &[5.into()]).await.unwrap();
+        assert_eq!(found, texts, "{url}");
+        let by = |list: Value| {
+            let database = database.clone();
+            async move {
+                let sql = match list {
+                    Value::Texts(_) => "SELECT id FROM notes WHERE text {in} ORDER BY id",
+                    _ => "SELECT id FROM notes WHERE id {not in} ORDER BY id",
+                };
+                let ids: Vec<i64> = database.query(sql, &[list]).await.unwrap();
+                ids
+            }
+        };
+        assert_eq!(by(Value::texts([texts[1], texts[2], "absent"])).await, [2, 3], "{url}");
+        assert_eq!(by(Value::integers([1, 2, 5])).await, [3, 4], "{url}");
+        assert_eq!(by(Value::integers([])).await.len(), 5, "{url}");
+        let joined = "SELECT t.text FROM {rows 2} {join} notes t ON t.id = k.c0 AND k.c1 = ? ORDER BY t.id";
+        let joined: Vec<String> = database.query(joined, &[keys, 0.into()]).await.unwrap();
+        assert_eq!(joined.len(), 2, "{url}");
+        let null: Option<(Option<String>, bool)> = database
+            .query_one("SELECT max(text), count(*) > 0 FROM notes WHERE id > ?", &[9.into()])
+            .await
+            .unwrap();
+        assert_eq!(null, Some((None, false)), "{url}");
+        database.close().await;
+    }
 }
 
 #[tokio::test]
 async fn durability_sets_the_synchronous_pragma() {
     let folder = tempfile::tempdir().unwrap();
+    let level = |session: &SqliteSession| session.query_one::<i64>("PRAGMA synchronous", &[]);
     for (durability, expected) in
         [(Durability::PowerLoss, 2), (Durability::ProcessCrash, 1), (Durability::Rebuildable, 0)]
     {
         let options = SqliteOptions { durability, ..SqliteOptions::default() };
         let file = SqliteDatabase::open(&folder.path().join("notes.db"), options).await.unwrap();
-        let level: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&file.pool).await.unwrap();
-        assert_eq!(level, expected, "{durability:?}");
+        assert_eq!(file.write(level).await.unwrap(), Some(expected), "{durability:?}");
+        assert_eq!(file.write_with(Durability::ProcessCrash, level).await.unwrap(), Some(1));
+        assert_eq!(file.write(level).await.unwrap(), Some(expected), "{durability:?} again");
         file.close().await;
     }
 }

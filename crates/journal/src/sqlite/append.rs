@@ -1,8 +1,10 @@
 //! Appending to a lane, and the tokens of its producers.
 
-use sqlx::SqliteConnection;
+use std::sync::Arc;
 
-use super::{SqliteJournal, place};
+use database::{SqlError, SqliteSession};
+
+use super::{Failure, SqliteJournal, place};
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
@@ -23,18 +25,17 @@ impl SqliteJournal {
         if batch.is_empty() {
             return Ok(());
         }
-        let fields: Vec<&Fields> = batch.iter().collect();
-        let mut writing = self.begin().await?;
-        let is_new = async {
-            if is_known(&mut writing.transaction, lane, token).await? {
+        let entries = Encoded::new(&batch.iter().collect::<Vec<_>>());
+        let (token, clock) = (token.clone(), Arc::clone(&self.clock));
+        let append = move |session: &SqliteSession| {
+            if is_known(session, lane, &token)? {
                 return Ok(false);
             }
-            let last = store(&mut writing.transaction, lane, &fields, self.clock.now_ms()).await?;
-            save_token(&mut writing.transaction, lane, token, last).await?;
+            let last = store(session, lane, &entries, clock.now_ms())?;
+            save_token(session, lane, &token, last)?;
             Ok(true)
         };
-        if is_new.await.map_err(|error| self.explain(error))? {
-            self.commit(writing).await?;
+        if self.write(append).await? {
             self.notify_append(lane);
         }
         Ok(())
@@ -42,17 +43,11 @@ impl SqliteJournal {
 }
 
 /// Whether this batch, or a later one of the same producer, has been stored.
-async fn is_known(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    token: &AppendToken,
-) -> Result<bool, sqlx::Error> {
-    let last: Option<i64> =
-        sqlx::query_scalar("SELECT number FROM producers WHERE lane = ?1 AND producer = ?2")
-            .bind(place::lane_number(lane))
-            .bind(&token.producer)
-            .fetch_optional(connection)
-            .await?;
+fn is_known(session: &SqliteSession, lane: Lane, token: &AppendToken) -> Result<bool, SqlError> {
+    let last: Option<i64> = session.query_one(
+        "SELECT number FROM producers WHERE lane = ?1 AND producer = ?2",
+        &[place::lane_number(lane).into(), token.producer.as_str().into()],
+    )?;
     Ok(last.is_some_and(|last| last >= number_of(token)))
 }
 
@@ -60,64 +55,88 @@ fn number_of(token: &AppendToken) -> i64 {
     i64::try_from(token.number).unwrap_or(i64::MAX)
 }
 
-async fn save_token(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    token: &AppendToken,
-    last: i64,
-) -> Result<(), sqlx::Error> {
-    let known = sqlx::query("UPDATE producers SET number = ?3, place = ?4 WHERE lane = ?1 AND producer = ?2")
-        .bind(place::lane_number(lane))
-        .bind(&token.producer)
-        .bind(number_of(token))
-        .bind(last)
-        .execute(&mut *connection)
-        .await?;
-    if known.rows_affected() > 0 {
+fn save_token(session: &SqliteSession, lane: Lane, token: &AppendToken, last: i64) -> Result<(), SqlError> {
+    let lane = place::lane_number(lane);
+    let row = [lane.into(), token.producer.as_str().into(), number_of(token).into(), last.into()];
+    let update = "UPDATE producers SET number = ?3, place = ?4 WHERE lane = ?1 AND producer = ?2";
+    if session.execute(update, &row)? > 0 {
         return Ok(());
     }
-    sqlx::query("INSERT INTO producers (lane, producer, number, place) VALUES (?1, ?2, ?3, ?4)")
-        .bind(place::lane_number(lane))
-        .bind(&token.producer)
-        .bind(number_of(token))
-        .bind(last)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(
+    session.execute("INSERT INTO producers (lane, producer, number, place) VALUES (?1, ?2, ?3, ?4)", &row)?;
+    session.execute(
         "DELETE FROM producers WHERE lane = ?1 AND place <
             (SELECT place FROM producers WHERE lane = ?1 ORDER BY place DESC LIMIT 1 OFFSET ?2)",
-    )
-    .bind(place::lane_number(lane))
-    .bind(PRODUCERS_MAX - 1)
-    .execute(connection)
-    .await?;
+        &[lane.into(), (PRODUCERS_MAX - 1).into()],
+    )?;
     Ok(())
 }
 
 /// Returns the place of the last entry.
-pub(super) async fn store(
-    connection: &mut SqliteConnection,
+pub(super) fn store(
+    session: &SqliteSession,
     lane: Lane,
-    entries: &[&Fields],
+    entries: &Encoded,
     now_ms: u64,
-) -> Result<i64, sqlx::Error> {
-    let last: i64 = sqlx::query_scalar("SELECT last FROM lanes WHERE lane = ?1")
-        .bind(place::lane_number(lane))
-        .fetch_one(&mut *connection)
-        .await?;
+) -> Result<i64, Failure> {
+    let last: Option<i64> =
+        session.query_one("SELECT last FROM lanes WHERE lane = ?1", &[place::lane_number(lane).into()])?;
+    let last = last.ok_or(SqlError::RowMissing)?;
     let first = place::at_most(lane, EntryId::at_ms(now_ms)).max(last + 1);
-    let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-    let last = first.saturating_add(count - 1);
+    let last = first.saturating_add(entries.count - 1);
     if last >= place::end_of(lane) {
-        return Err(sqlx::Error::Protocol("the clock is beyond the year 2248: no ids are left".to_owned()));
+        return Err(Failure::IdsExhausted);
     }
     let mut next = first;
-    for piece in pieces(entries) {
-        insert(connection, next, piece).await?;
-        next += i64::try_from(piece.len()).unwrap_or(i64::MAX);
+    for piece in &entries.pieces {
+        session.execute(
+            "INSERT INTO entries (place, fields)
+             SELECT ?1 + key, substr(?2, (value >> 32) + 1, value & 0xffffffff) FROM json_each(?3)",
+            &[next.into(), piece.joined.as_slice().into(), piece.cuts.as_str().into()],
+        )?;
+        next += piece.count;
     }
-    count_appended(connection, lane, (last, count)).await?;
+    count_appended(session, lane, (last, entries.count))?;
     Ok(last)
+}
+
+/// Entries as they are inserted.
+pub(super) struct Encoded {
+    pieces: Vec<Piece>,
+    count: i64,
+}
+
+/// Several entries in one statement: one value, with a list of offsets and lengths. Several times faster than one
+/// statement each.
+struct Piece {
+    joined: Vec<u8>,
+    /// JSON.
+    cuts: String,
+    count: i64,
+}
+
+impl Encoded {
+    pub(super) fn new(entries: &[&Fields]) -> Encoded {
+        let pieces: Vec<Piece> = pieces(entries).map(Piece::new).collect();
+        let count = pieces.iter().map(|piece| piece.count).sum();
+        Encoded { pieces, count }
+    }
+}
+
+impl Piece {
+    fn new(entries: &[&Fields]) -> Piece {
+        let bytes: usize = entries.iter().map(|entry| entry.as_bytes().len()).sum();
+        let mut joined = Vec::with_capacity(bytes + 1);
+        let mut cuts = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let cut = (joined.len() << 32) | entry.as_bytes().len();
+            cuts.push(i64::try_from(cut).expect("an entry in memory is shorter than 2 GiB"));
+            joined.extend_from_slice(entry.as_bytes());
+        }
+        // For an empty value, `substr` would return NULL instead of an entry without fields.
+        joined.push(0);
+        let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+        Piece { joined, cuts: place::numbers(cuts), count }
+    }
 }
 
 /// Splits entries into pieces of at most `PIECE_BYTES`, except for larger single entries.
@@ -136,56 +155,17 @@ fn pieces<'a, 'b>(entries: &'b [&'a Fields]) -> impl Iterator<Item = &'b [&'a Fi
     })
 }
 
-/// All entries in one statement: one value, with a list of offsets and lengths. Several times faster than one statement
-/// each.
-async fn insert(
-    connection: &mut SqliteConnection,
-    first: i64,
-    entries: &[&Fields],
-) -> Result<(), sqlx::Error> {
-    let mut joined =
-        Vec::with_capacity(entries.iter().map(|entry| entry.as_bytes().len()).sum::<usize>() + 1);
-    let mut cuts = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let bytes = entry.as_bytes();
-        let cut = (joined.len() << 32) | bytes.len();
-        cuts.push(i64::try_from(cut).map_err(|_| sqlx::Error::Protocol("an entry is too large".to_owned()))?);
-        joined.extend_from_slice(bytes);
-    }
-    // For an empty value, `substr` would return NULL instead of an entry without fields.
-    joined.push(0);
-    sqlx::query(
-        "INSERT INTO entries (place, fields)
-         SELECT ?1 + key, substr(?2, (value >> 32) + 1, value & 0xffffffff) FROM json_each(?3)",
-    )
-    .bind(first)
-    .bind(joined)
-    .bind(place::numbers(cuts))
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-async fn count_appended(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    (last, count): (i64, i64),
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE lanes SET last = ?2, appended = appended + ?3, length = length + ?3 WHERE lane = ?1")
-        .bind(place::lane_number(lane))
-        .bind(last)
-        .bind(count)
-        .execute(&mut *connection)
-        .await?;
+fn count_appended(session: &SqliteSession, lane: Lane, (last, count): (i64, i64)) -> Result<(), SqlError> {
+    let values = [place::lane_number(lane).into(), last.into(), count.into()];
+    session.execute(
+        "UPDATE lanes SET last = ?2, appended = appended + ?3, length = length + ?3 WHERE lane = ?1",
+        &values,
+    )?;
     // A group may start after entries that do not exist yet.
-    sqlx::query(
+    session.execute(
         "UPDATE groups SET unread = unread + min(?3, ?2 - last_delivered) WHERE lane = ?1 AND last_delivered < ?2",
-    )
-    .bind(place::lane_number(lane))
-    .bind(last)
-    .bind(count)
-    .execute(connection)
-    .await?;
+        &values,
+    )?;
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! Moving and deleting dead letters.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use sqlx::SqliteConnection;
+use database::{SqlError, SqliteSession};
 
-use super::append::store;
-use super::read::find_group;
-use super::{SqliteJournal, no_group, place};
+use super::append::{Encoded, store};
+use super::read::{existing_group, find_group};
+use super::{Failure, SqliteJournal, place};
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
@@ -23,34 +24,38 @@ impl SqliteJournal {
         if dead_letters.is_empty() {
             return Ok(0);
         }
-        let explain = |error| self.explain(error);
-        let mut writing = self.begin().await?;
-        let connection = &mut *writing.transaction;
-        let group_id = self.group_of(connection, from, group).await?;
-        let asked = place::list(from, dead_letters.iter().map(|dead_letter| dead_letter.id));
-        let mut waiting = match from {
-            Lane::Traffic => pending_among(connection, group_id, &asked).await.map_err(explain)?,
-            _ => stored_among(connection, &asked).await.map_err(explain)?,
+        let (group, dead_letters) = (group.map(str::to_owned), dead_letters.to_vec());
+        let clock = Arc::clone(&self.clock);
+        let transfer = move |session: &SqliteSession| {
+            let group = group_of(session, from, group.as_deref())?;
+            let asked = place::list(from, dead_letters.iter().map(|dead_letter| dead_letter.id));
+            let mut waiting = match from {
+                Lane::Traffic => pending_among(session, group, &asked)?,
+                _ => stored_among(session, &asked)?,
+            };
+            // Removed as they are found, so that an id given twice is moved once.
+            let moved: Vec<(i64, &Fields)> = dead_letters
+                .iter()
+                .filter_map(|dead_letter| Some((place::exactly(from, dead_letter.id)?, &dead_letter.fields)))
+                .filter(|(place, _)| waiting.remove(place))
+                .collect();
+            if moved.is_empty() {
+                return Ok(0);
+            }
+            let (places, fields): (Vec<i64>, Vec<&Fields>) = moved.into_iter().unzip();
+            let places = place::numbers(places);
+            remove_pending(session, group, &places)?;
+            if from != Lane::Traffic {
+                remove_entries(session, from, &places)?;
+            }
+            store(session, to, &Encoded::new(&fields), clock.now_ms())?;
+            Ok(fields.len() as u64)
         };
-        // Removed as they are found, so that an id given twice is moved once.
-        let moved: Vec<(i64, &Fields)> = dead_letters
-            .iter()
-            .filter_map(|dead_letter| Some((place::exactly(from, dead_letter.id)?, &dead_letter.fields)))
-            .filter(|(place, _)| waiting.remove(place))
-            .collect();
-        if moved.is_empty() {
-            return Ok(0);
+        let moved = self.write(transfer).await?;
+        if moved > 0 {
+            self.notify_append(to);
         }
-        let (places, fields): (Vec<i64>, Vec<&Fields>) = moved.into_iter().unzip();
-        let places = place::numbers(places);
-        remove_pending(connection, group_id, &places).await.map_err(explain)?;
-        if from != Lane::Traffic {
-            remove_entries(connection, from, &places).await.map_err(explain)?;
-        }
-        store(connection, to, &fields, self.clock.now_ms()).await.map_err(explain)?;
-        self.commit(writing).await?;
-        self.notify_append(to);
-        Ok(fields.len() as u64)
+        Ok(moved)
     }
 
     /// Entries of the traffic lane are not deleted: other groups may have to read them.
@@ -63,103 +68,69 @@ impl SqliteJournal {
         if ids.is_empty() || lane == Lane::Traffic {
             return Ok(0);
         }
-        let places = place::list(lane, ids.iter().copied());
-        let explain = |error| self.explain(error);
-        let mut writing = self.begin().await?;
-        let connection = &mut *writing.transaction;
-        let group_id = self.group_of(connection, lane, group).await?;
-        remove_pending(connection, group_id, &places).await.map_err(explain)?;
-        let removed = remove_entries(connection, lane, &places).await.map_err(explain)?;
-        self.commit(writing).await?;
-        Ok(removed)
-    }
-
-    /// In other lanes than traffic a group need not exist: its view may never have had a dead letter.
-    async fn group_of(
-        &self,
-        connection: &mut SqliteConnection,
-        lane: Lane,
-        group: Option<&str>,
-    ) -> Result<Option<i64>, JournalError> {
-        let Some(name) = group else { return Ok(None) };
-        let found = find_group(connection, lane, name).await.map_err(|error| self.explain(error))?;
-        match found {
-            None if lane == Lane::Traffic => Err(no_group(name)),
-            found => Ok(found.map(|group| group.id)),
-        }
+        let (group, places) = (group.map(str::to_owned), place::list(lane, ids.iter().copied()));
+        let delete = move |session: &SqliteSession| {
+            let group = group_of(session, lane, group.as_deref())?;
+            remove_pending(session, group, &places)?;
+            Ok(remove_entries(session, lane, &places)?)
+        };
+        self.write(delete).await
     }
 }
 
-async fn pending_among(
-    connection: &mut SqliteConnection,
+/// In other lanes than traffic a group need not exist: its view may never have had a dead letter.
+fn group_of(session: &SqliteSession, lane: Lane, group: Option<&str>) -> Result<Option<i64>, Failure> {
+    let Some(name) = group else { return Ok(None) };
+    match lane {
+        Lane::Traffic => Ok(Some(existing_group(session, lane, name)?.id)),
+        _ => Ok(find_group(session, lane, name)?.map(|group| group.id)),
+    }
+}
+
+fn pending_among(
+    session: &SqliteSession,
     group: Option<i64>,
     places: &str,
-) -> Result<HashSet<i64>, sqlx::Error> {
-    let found: Vec<i64> = sqlx::query_scalar(
+) -> Result<HashSet<i64>, SqlError> {
+    let found = session.query(
         "SELECT place FROM pending WHERE group_id = ?1 AND place IN (SELECT value FROM json_each(?2))",
-    )
-    .bind(group)
-    .bind(places)
-    .fetch_all(connection)
-    .await?;
+        &[group.into(), places.into()],
+    )?;
     Ok(found.into_iter().collect())
 }
 
-async fn stored_among(connection: &mut SqliteConnection, places: &str) -> Result<HashSet<i64>, sqlx::Error> {
-    let found: Vec<i64> =
-        sqlx::query_scalar("SELECT place FROM entries WHERE place IN (SELECT value FROM json_each(?1))")
-            .bind(places)
-            .fetch_all(connection)
-            .await?;
-    Ok(found.into_iter().collect())
+fn stored_among(session: &SqliteSession, places: &str) -> Result<HashSet<i64>, SqlError> {
+    let select = "SELECT place FROM entries WHERE place IN (SELECT value FROM json_each(?1))";
+    Ok(session.query(select, &[places.into()])?.into_iter().collect())
 }
 
-async fn remove_pending(
-    connection: &mut SqliteConnection,
-    group: Option<i64>,
-    places: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM pending WHERE group_id = ?1 AND place IN (SELECT value FROM json_each(?2))")
-        .bind(group)
-        .bind(places)
-        .execute(connection)
-        .await?;
+fn remove_pending(session: &SqliteSession, group: Option<i64>, places: &str) -> Result<(), SqlError> {
+    session.execute(
+        "DELETE FROM pending WHERE group_id = ?1 AND place IN (SELECT value FROM json_each(?2))",
+        &[group.into(), places.into()],
+    )?;
     Ok(())
 }
 
 /// Deletes entries of a lane and adjusts the unread counts of its groups. Returns how many existed.
-async fn remove_entries(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    places: &str,
-) -> Result<u64, sqlx::Error> {
-    sqlx::query(
+fn remove_entries(session: &SqliteSession, lane: Lane, places: &str) -> Result<u64, SqlError> {
+    session.execute(
         "UPDATE groups SET unread = unread - (SELECT count(*) FROM entries
              WHERE place IN (SELECT value FROM json_each(?2)) AND place > groups.last_delivered)
          WHERE lane = ?1",
-    )
-    .bind(place::lane_number(lane))
-    .bind(places)
-    .execute(&mut *connection)
-    .await?;
-    let removed = sqlx::query("DELETE FROM entries WHERE place IN (SELECT value FROM json_each(?1))")
-        .bind(places)
-        .execute(&mut *connection)
-        .await?
-        .rows_affected();
-    shorten(connection, lane, removed).await?;
+        &[place::lane_number(lane).into(), places.into()],
+    )?;
+    let removed = session
+        .execute("DELETE FROM entries WHERE place IN (SELECT value FROM json_each(?1))", &[places.into()])?;
+    shorten(session, lane, removed)?;
     Ok(removed)
 }
 
-pub(super) async fn shorten(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    removed: u64,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE lanes SET length = length - ?2 WHERE lane = ?1")
-        .bind(place::lane_number(lane))
-        .bind(i64::try_from(removed).unwrap_or(i64::MAX))
-        .execute(connection)
-        .await?;
+pub(super) fn shorten(session: &SqliteSession, lane: Lane, removed: u64) -> Result<(), SqlError> {
+    let removed = i64::try_from(removed).unwrap_or(i64::MAX);
+    session.execute(
+        "UPDATE lanes SET length = length - ?2 WHERE lane = ?1",
+        &[place::lane_number(lane).into(), removed.into()],
+    )?;
     Ok(())
 }

@@ -1,27 +1,29 @@
 //! Queries of entries and status; the notes.
 
-use super::{SqliteJournal, limit, place, to_u64};
+use database::{SqlError, SqliteSession, Value};
+
+use super::{SqliteJournal, all_stored, limit, place, stored, to_u64};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::notes::Notes;
 use crate::port::{GroupStatus, Lane, LaneStatus, Stored};
 
-#[derive(sqlx::FromRow)]
-struct LaneRow {
-    last: i64,
-    appended: i64,
-    length: i64,
-    first: Option<i64>,
-}
+database::rows! {
+    struct LaneRow {
+        last: i64,
+        appended: i64,
+        length: i64,
+        first: Option<i64>,
+    }
 
-#[derive(sqlx::FromRow)]
-struct GroupRow {
-    name: String,
-    last_delivered: i64,
-    unread: i64,
-    pending: i64,
-    oldest_pending: Option<i64>,
-    consumers: i64,
+    struct GroupRow {
+        name: String,
+        last_delivered: i64,
+        unread: i64,
+        pending: i64,
+        oldest_pending: Option<i64>,
+        consumers: i64,
+    }
 }
 
 impl GroupRow {
@@ -44,16 +46,10 @@ impl SqliteJournal {
         after: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
-        let rows = sqlx::query_as(
-            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
-        )
-        .bind(place::at_most(lane, after))
-        .bind(place::end_of(lane))
-        .bind(limit(count))
-        .fetch_all(&self.database.pool)
-        .await
-        .map_err(|error| self.explain(error))?;
-        self.all_stored(rows)
+        let select =
+            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3";
+        let values = [place::at_most(lane, after), place::end_of(lane), limit(count)].map(Value::from);
+        self.query(move |session| all_stored(session.query(select, &values)?)).await
     }
 
     pub(super) async fn list_before(
@@ -62,57 +58,43 @@ impl SqliteJournal {
         before: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
-        let rows = sqlx::query_as(
-            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT ?3",
-        )
-        .bind(place::start_of(lane))
-        .bind(place::at_least(lane, before))
-        .bind(limit(count))
-        .fetch_all(&self.database.pool)
-        .await
-        .map_err(|error| self.explain(error))?;
-        self.all_stored(rows)
+        let select =
+            "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT ?3";
+        let values = [place::start_of(lane), place::at_least(lane, before), limit(count)].map(Value::from);
+        self.query(move |session| all_stored(session.query(select, &values)?)).await
     }
 
     pub(super) async fn find(&self, lane: Lane, id: EntryId) -> Result<Option<Stored>, JournalError> {
         let Some(place) = place::exactly(lane, id) else {
             return Ok(None);
         };
-        let row = sqlx::query_as("SELECT place, fields FROM entries WHERE place = ?1")
-            .bind(place)
-            .fetch_optional(&self.database.pool)
-            .await
-            .map_err(|error| self.explain(error))?;
-        row.map(|row| self.stored(row)).transpose()
+        let select = "SELECT place, fields FROM entries WHERE place = ?1";
+        let find = move |session: &SqliteSession| {
+            session.query_one(select, &[place.into()])?.map(stored).transpose()
+        };
+        self.query(find).await
     }
 
     pub(super) async fn lane_status(&self, lane: Lane) -> Result<LaneStatus, JournalError> {
-        let explain = |error| self.explain(error);
+        let values = [place::lane_number(lane), place::start_of(lane), place::end_of(lane)].map(Value::from);
         // One transaction, so that all numbers are consistent.
-        let mut reading = self.database.pool.begin().await.map_err(explain)?;
-        let row: LaneRow = sqlx::query_as(
-            "SELECT last, appended, length,
-                (SELECT min(place) FROM entries WHERE place > ?2 AND place < ?3) AS first
-             FROM lanes WHERE lane = ?1",
-        )
-        .bind(place::lane_number(lane))
-        .bind(place::start_of(lane))
-        .bind(place::end_of(lane))
-        .fetch_one(&mut *reading)
-        .await
-        .map_err(explain)?;
-        let groups: Vec<GroupRow> = sqlx::query_as(
-            "SELECT name, last_delivered, unread,
-                (SELECT count(*) FROM pending WHERE group_id = groups.id) AS pending,
-                (SELECT min(place) FROM pending WHERE group_id = groups.id) AS oldest_pending,
-                (SELECT count(*) FROM consumers WHERE group_id = groups.id) AS consumers
-             FROM groups WHERE lane = ?1 ORDER BY name",
-        )
-        .bind(place::lane_number(lane))
-        .fetch_all(&mut *reading)
-        .await
-        .map_err(explain)?;
-        reading.rollback().await.map_err(explain)?;
+        let read = move |session: &SqliteSession| {
+            let row: Option<LaneRow> = session.query_one(
+                "SELECT last, appended, length, (SELECT min(place) FROM entries WHERE place > ?2 AND place < ?3)
+                 FROM lanes WHERE lane = ?1",
+                &values,
+            )?;
+            let groups: Vec<GroupRow> = session.query(
+                "SELECT name, last_delivered, unread,
+                    (SELECT count(*) FROM pending WHERE group_id = groups.id),
+                    (SELECT min(place) FROM pending WHERE group_id = groups.id),
+                    (SELECT count(*) FROM consumers WHERE group_id = groups.id)
+                 FROM groups WHERE lane = ?1 ORDER BY name",
+                &values[..1],
+            )?;
+            Ok((row.ok_or(SqlError::RowMissing)?, groups))
+        };
+        let (row, groups) = self.query(read).await?;
         Ok(LaneStatus {
             length: to_u64(row.length),
             first: row.first.map(place::id_of),
@@ -123,25 +105,21 @@ impl SqliteJournal {
     }
 
     pub(super) async fn write_note(&self, name: &str, value: Option<&str>) -> Result<(), JournalError> {
-        let statement = match value {
-            Some(value) => sqlx::query(
+        let (statement, values): (_, Vec<Value>) = match value {
+            Some(value) => (
                 "INSERT INTO notes (name, value) VALUES (?1, ?2)
                  ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            )
-            .bind(name)
-            .bind(value),
-            None => sqlx::query("DELETE FROM notes WHERE name = ?1").bind(name),
+                vec![name.into(), value.into()],
+            ),
+            None => ("DELETE FROM notes WHERE name = ?1", vec![name.into()]),
         };
-        let mut writing = self.begin().await?;
-        statement.execute(&mut *writing.transaction).await.map_err(|error| self.explain(error))?;
-        self.commit(writing).await
+        self.write(move |session| Ok(session.execute(statement, &values).map(drop)?)).await
     }
 
     pub(super) async fn read_notes(&self) -> Result<Notes, JournalError> {
-        let notes: Vec<(String, String)> = sqlx::query_as("SELECT name, value FROM notes")
-            .fetch_all(&self.database.pool)
-            .await
-            .map_err(|error| self.explain(error))?;
-        Ok(notes.into_iter().collect())
+        let read = |session: &SqliteSession| -> Result<Vec<(String, String)>, _> {
+            Ok(session.query("SELECT name, value FROM notes", &[])?)
+        };
+        Ok(self.query(read).await?.into_iter().collect())
     }
 }

@@ -1,6 +1,6 @@
 //! Removing entries that every group has acknowledged.
 
-use sqlx::SqliteConnection;
+use database::{SqlError, SqliteSession};
 
 use super::dead_letters::shorten;
 use super::{SqliteJournal, place};
@@ -22,15 +22,13 @@ struct Bound {
 impl SqliteJournal {
     pub(super) async fn trim_in_steps(&self, lane: Lane, before: EntryId) -> Result<Trimmed, JournalError> {
         let before = place::at_least(lane, before);
-        let explain = |error| self.explain(error);
         let mut removed = 0;
         loop {
             // Without work nothing is written.
-            let mut reading = self.database.pool.begin().await.map_err(explain)?;
-            let bound = bound_of(&mut reading, lane, before).await.map_err(explain)?;
-            let first = first_of(&mut reading, lane).await.map_err(explain)?;
-            reading.rollback().await.map_err(explain)?;
-            let (Some(bound), Some(first)) = (bound, first) else {
+            let look = move |session: &SqliteSession| {
+                Ok((bound_of(session, lane, before)?, first_of(session, lane)?))
+            };
+            let (Some(bound), Some(first)) = self.query(look).await? else {
                 return Ok(Trimmed { removed, held_back_by: None });
             };
             if first >= bound.place {
@@ -42,34 +40,27 @@ impl SqliteJournal {
     }
 
     async fn trim_step(&self, lane: Lane, before: EntryPlace) -> Result<u64, JournalError> {
-        let explain = |error| self.explain(error);
-        let mut writing = self.begin().await?;
-        let connection = &mut *writing.transaction;
-        let Some(bound) = bound_of(connection, lane, before).await.map_err(explain)? else {
-            return Ok(0);
+        let trim = move |session: &SqliteSession| {
+            let Some(bound) = bound_of(session, lane, before)? else {
+                return Ok(0);
+            };
+            let removed = remove(session, lane, bound.place)?;
+            shorten(session, lane, removed)?;
+            Ok(removed)
         };
-        let removed = remove(connection, lane, bound.place).await.map_err(explain)?;
-        shorten(connection, lane, removed).await.map_err(explain)?;
-        self.commit(writing).await?;
-        Ok(removed)
+        self.write(trim).await
     }
 }
 
 type EntryPlace = i64;
 
 /// None if nothing may be removed: the traffic lane has no group yet.
-async fn bound_of(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    before: EntryPlace,
-) -> Result<Option<Bound>, sqlx::Error> {
-    let slowest: Option<(String, EntryPlace)> = sqlx::query_as(
+fn bound_of(session: &SqliteSession, lane: Lane, before: EntryPlace) -> Result<Option<Bound>, SqlError> {
+    let slowest: Option<(String, EntryPlace)> = session.query_one(
         "SELECT name, coalesce((SELECT min(place) FROM pending WHERE group_id = groups.id), last_delivered + 1)
          FROM groups WHERE lane = ?1 ORDER BY 2, name LIMIT 1",
-    )
-    .bind(place::lane_number(lane))
-    .fetch_optional(connection)
-    .await?;
+        &[place::lane_number(lane).into()],
+    )?;
     Ok(match slowest {
         Some((name, place)) if place < before => Some(Bound { place, group: Some(name) }),
         None if lane == Lane::Traffic => None,
@@ -77,27 +68,18 @@ async fn bound_of(
     })
 }
 
-async fn first_of(connection: &mut SqliteConnection, lane: Lane) -> Result<Option<EntryPlace>, sqlx::Error> {
-    sqlx::query_scalar("SELECT min(place) FROM entries WHERE place > ?1 AND place < ?2")
-        .bind(place::start_of(lane))
-        .bind(place::end_of(lane))
-        .fetch_one(connection)
-        .await
+fn first_of(session: &SqliteSession, lane: Lane) -> Result<Option<EntryPlace>, SqlError> {
+    let first: Option<Option<EntryPlace>> = session.query_one(
+        "SELECT min(place) FROM entries WHERE place > ?1 AND place < ?2",
+        &[place::start_of(lane).into(), place::end_of(lane).into()],
+    )?;
+    Ok(first.flatten())
 }
 
-async fn remove(
-    connection: &mut SqliteConnection,
-    lane: Lane,
-    bound: EntryPlace,
-) -> Result<u64, sqlx::Error> {
-    let removed = sqlx::query(
+fn remove(session: &SqliteSession, lane: Lane, bound: EntryPlace) -> Result<u64, SqlError> {
+    session.execute(
         "DELETE FROM entries WHERE place > ?1 AND place < min(?2, coalesce(
              (SELECT place FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT 1 OFFSET ?3), ?2))",
+        &[place::start_of(lane).into(), bound.into(), STEP_ENTRIES.into()],
     )
-    .bind(place::start_of(lane))
-    .bind(bound)
-    .bind(STEP_ENTRIES)
-    .execute(connection)
-    .await?;
-    Ok(removed.rows_affected())
 }

@@ -7,12 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use database::{SqliteDatabase, SqliteOptions};
+use database::{Database, Session, SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, ManualClock, SystemClock};
 use domain::{Seconds, UnixTime};
 use journal::{AppendToken, EntryId, Fields, Journal, JournalError, Lane, SqliteJournal, StartAt, Stored};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
 
 const NOW: UnixTime = UnixTime(1_750_000_000);
@@ -48,13 +46,19 @@ impl File {
     }
 
     /// A connection outside of this crate.
-    async fn raw(&self) -> SqliteConnection {
-        SqliteConnectOptions::new().filename(self.path()).connect().await.unwrap()
+    async fn raw(&self) -> Session {
+        let file = SqliteDatabase::open(&self.path(), SqliteOptions::default()).await.unwrap();
+        Database::Sqlite(file).session().await.unwrap()
     }
 }
 
-async fn execute(connection: &mut SqliteConnection, sql: &str) {
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(connection).await.unwrap();
+async fn execute(connection: &mut Session, sql: &str) {
+    connection.batch(sql).await.unwrap();
+}
+
+/// On the connection that writes.
+async fn set(database: &SqliteDatabase, pragma: &str) {
+    Database::Sqlite(database.clone()).execute(pragma, &[]).await.unwrap();
 }
 
 fn token(number: u64) -> AppendToken {
@@ -153,8 +157,7 @@ async fn a_full_disk_loses_nothing_and_passes() {
     let (journal, database) = file.open_single().await;
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
     journal.append(Lane::Traffic, &[entry("before")], &token(1)).await.unwrap();
-    let full = "PRAGMA max_page_count = 1";
-    sqlx::raw_sql(full).execute(&database.pool).await.unwrap();
+    set(&database, "PRAGMA max_page_count = 1").await;
 
     let large = [entry("large"), [("text", "x".repeat(1 << 20))].into_iter().collect()];
     for _ in 0..3 {
@@ -166,7 +169,7 @@ async fn a_full_disk_loses_nothing_and_passes() {
     // What needs no space still works.
     assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap().len(), 1);
 
-    sqlx::raw_sql("PRAGMA max_page_count = 1000000").execute(&database.pool).await.unwrap();
+    set(&database, "PRAGMA max_page_count = 1000000").await;
     journal.append(Lane::Traffic, &large, &token(2)).await.unwrap();
     assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap().len(), 2);
     assert_eq!(journal.status(Lane::Traffic).await.unwrap().appended, 3);
@@ -177,11 +180,11 @@ async fn a_file_that_is_read_only_for_now_loses_nothing() {
     let file = File::new();
     let (journal, database) = file.open_single().await;
     journal.append(Lane::Traffic, &[entry("a")], &token(1)).await.unwrap();
-    sqlx::raw_sql("PRAGMA query_only = 1").execute(&database.pool).await.unwrap();
+    set(&database, "PRAGMA query_only = 1").await;
     let error = journal.append(Lane::Traffic, &[entry("b")], &token(2)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
     assert_eq!(texts(&journal, Lane::Traffic).await, ["a"]);
-    sqlx::raw_sql("PRAGMA query_only = 0").execute(&database.pool).await.unwrap();
+    set(&database, "PRAGMA query_only = 0").await;
     journal.append(Lane::Traffic, &[entry("b")], &token(2)).await.unwrap();
     assert_eq!(texts(&journal, Lane::Traffic).await, ["a", "b"]);
 }
@@ -254,10 +257,10 @@ async fn a_waiting_read_does_not_write() {
     assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap(), []);
     let mut raw = file.raw().await;
     let version = "PRAGMA data_version";
-    let before: i64 = sqlx::query_scalar(version).fetch_one(&mut raw).await.unwrap();
+    let before: Option<i64> = raw.query_one(version, &[]).await.unwrap();
     let waited = journal.read(Lane::Traffic, "g", "c", ALL, Duration::from_millis(400)).await.unwrap();
     assert_eq!(waited, []);
-    let after: i64 = sqlx::query_scalar(version).fetch_one(&mut raw).await.unwrap();
+    let after: Option<i64> = raw.query_one(version, &[]).await.unwrap();
     assert_eq!(before, after);
 }
 
@@ -270,9 +273,9 @@ async fn old_producers_are_dropped() {
     for number in 1..=STARTS {
         journal.append(Lane::Risk, &[Fields::new()], &start(number)).await.unwrap();
     }
-    let tracked: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM producers").fetch_one(&mut file.raw().await).await.unwrap();
-    assert_eq!(tracked, 1_000);
+    let tracked: Option<i64> =
+        file.raw().await.query_one("SELECT count(*) FROM producers", &[]).await.unwrap();
+    assert_eq!(tracked, Some(1_000));
     journal.append(Lane::Risk, &[Fields::new()], &start(STARTS - 900)).await.unwrap();
     assert_eq!(journal.status(Lane::Risk).await.unwrap().appended, STARTS);
 }
@@ -352,5 +355,5 @@ async fn a_closed_journal_returns_an_error() {
     journal.close().await;
     let error = journal.append(Lane::Traffic, &[entry("a")], &token(1)).await.unwrap_err();
     assert!(matches!(error, JournalError::Unavailable { .. }), "{error}");
-    file.raw().await.close().await.unwrap();
+    file.raw().await.close().await;
 }

@@ -12,8 +12,6 @@ use ledger::{
     ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
 };
 
-use sqlx::migrate::Migrator;
-
 use crate::support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
 use crate::support::{
     self, Known, Place, Risks, account, apply, batch, boundless, clock, figures, open, open_with,
@@ -348,11 +346,7 @@ async fn many_processes_that_open_an_empty_database_at_once_agree(place: Place) 
 
 /// Writes to the tables directly.
 async fn damage(place: &Place, sql: &'static str) {
-    match Database::open(&place.url).await.unwrap() {
-        Database::Sqlite(file) => drop(sqlx::query(sql).execute(&file.pool).await.unwrap()),
-        Database::Postgres(pool) => drop(sqlx::query(sql).execute(&pool).await.unwrap()),
-        Database::MySql(pool) => drop(sqlx::query(sql).execute(&pool).await.unwrap()),
-    }
+    Database::open(&place.url).await.unwrap().execute(sql, &[]).await.unwrap();
 }
 
 async fn a_malformed_row_rejects_only_its_entry(place: Place) {
@@ -455,11 +449,7 @@ async fn l2_l4_l5_an_announce_to_three_nodes_at_once_counts_once(place: Place) {
 
 /// The tables before runs had reported sums.
 async fn open_as_it_was(place: &Place) {
-    let first =
-        |all: &Migrator| Migrator { migrations: all.migrations[..1].to_vec().into(), ..Migrator::DEFAULT };
-    let Migrations { table, sqlite, postgres, mysql } = ledger::MIGRATIONS;
-    let (sqlite, postgres, mysql) = (first(sqlite), first(postgres), first(mysql));
-    let migrations = Migrations { table, sqlite: &sqlite, postgres: &postgres, mysql: &mysql };
+    let migrations = Migrations { list: &ledger::MIGRATIONS.list[..1], ..ledger::MIGRATIONS };
     database::migrate(&Database::open(&place.url).await.unwrap(), migrations).await.unwrap();
 }
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use database::{Schema, SqliteDatabase, migrate_sqlite};
+use database::{
+    FromRow, Kind, Migrations, Schema, SqlError, SqliteDatabase, SqliteSession, Value, migrate_sqlite,
+};
 use domain::{InfoHash, Passkey, UnixTime};
-use sqlx::migrate::Migrator;
-use sqlx::{Sqlite, SqliteConnection, Transaction};
 
 use super::fold::{Change, UserChanges};
 use super::record::{ClientState, Record};
@@ -17,12 +17,11 @@ use super::settings::Window;
 use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Cursor, Listing, Page, REMOVE_MAX, Swept};
 use crate::error::ViewsError;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/activity");
-const MIGRATIONS_TABLE: &str = "activity_migrations";
+static MIGRATIONS: Migrations = database::migrations!("activity_migrations" in "migrations/activity": sqlite "0001_activity", sqlite "0002_until");
 
 /// The schema that this version requires.
 pub fn schema() -> Schema {
-    Schema::of(MIGRATIONS_TABLE, &MIGRATIONS)
+    MIGRATIONS.schema(Kind::Sqlite)
 }
 
 /// Precedes every torrent of a list.
@@ -39,35 +38,55 @@ type ClientsRow = (Vec<u8>, Vec<u8>);
 impl SqliteActivity {
     /// Migrates the file.
     pub(super) async fn new(database: SqliteDatabase) -> Result<Self, ViewsError> {
-        migrate_sqlite(&database, MIGRATIONS_TABLE, &MIGRATIONS).await?;
+        migrate_sqlite(&database, MIGRATIONS).await?;
         Ok(SqliteActivity { database })
     }
 
     /// Removes all expired reports of one user.
     async fn remove_expired(&self, passkey: &str, window: &Window) -> Result<(), ViewsError> {
-        // Usually nothing has expired, and a read need not wait for a writer.
-        while has_expired(&self.database, passkey, window).await? {
-            let mut transaction = self.database.begin_write().await?;
-            remove_some(&mut transaction, passkey, window).await?;
-            transaction.commit().await?;
+        let cutoff = window.cutoff();
+        loop {
+            // Usually nothing has expired, and a read need not wait for a writer.
+            let values = [passkey.into(), cutoff.0.into()];
+            let select = "SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND until <= ?)";
+            let has_expired = self.database.read(move |session| session.query_one(select, &values)).await?;
+            if has_expired != Some(true) {
+                return Ok(());
+            }
+            self.remove_some(passkey, cutoff).await?;
         }
-        Ok(())
+    }
+
+    /// Removes expired reports from up to [`REMOVE_MAX`] torrents of one user. Returns the number of torrents.
+    async fn remove_some(&self, passkey: &str, cutoff: UnixTime) -> Result<u64, ViewsError> {
+        let passkey = passkey.to_owned();
+        Ok(self.database.write(move |session| remove_some(session, &passkey, cutoff)).await?)
+    }
+
+    async fn query<T: FromRow + Send + 'static>(
+        &self,
+        sql: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<T>, ViewsError> {
+        Ok(self.database.read(move |session| session.query(sql, &values)).await?)
     }
 }
 
 #[async_trait]
 impl ActivityStore for SqliteActivity {
     async fn apply(&self, users: &[UserChanges], window: &Window) -> Result<Applied, ViewsError> {
-        let mut applied = Applied::default();
-        let mut transaction = self.database.begin_write().await?;
-        for user in users {
-            let passkey = user.passkey.to_string();
-            for changes in user.changes.chunk_by(|a, b| a.info_hash == b.info_hash) {
-                applied.clients_evicted += apply_changes(&mut transaction, &passkey, changes, window).await?;
+        let (users, cutoff) = (users.to_vec(), window.cutoff());
+        let apply = move |session: &SqliteSession| -> Result<Applied, SqlError> {
+            let mut applied = Applied::default();
+            for user in &users {
+                let passkey = user.passkey.to_string();
+                for changes in user.changes.chunk_by(|a, b| a.info_hash == b.info_hash) {
+                    applied.clients_evicted += apply_changes(session, &passkey, changes, cutoff)?;
+                }
             }
-        }
-        transaction.commit().await?;
-        Ok(applied)
+            Ok(applied)
+        };
+        Ok(self.database.write(apply).await?)
     }
 
     async fn list(
@@ -80,19 +99,18 @@ impl ActivityStore for SqliteActivity {
         let passkey = passkey.to_string();
         self.remove_expired(&passkey, window).await?;
         let after = page.after.unwrap_or(FIRST);
-        let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as(
-            "SELECT info_hash, at FROM activity \
+        let select = "SELECT info_hash, at FROM activity \
              WHERE passkey = ? AND standing = ? AND until > ? AND (at, info_hash) < (?, ?) \
-             ORDER BY at DESC, info_hash DESC LIMIT ?",
-        )
-        .bind(passkey)
-        .bind(state_number(state))
-        .bind(i64::from(window.cutoff().0))
-        .bind(i64::from(after.at.0))
-        .bind(after.info_hash.0.to_vec())
-        .bind(page.torrents_max() as i64 + 1)
-        .fetch_all(&self.database.pool)
-        .await?;
+             ORDER BY at DESC, info_hash DESC LIMIT ?";
+        let values = vec![
+            passkey.into(),
+            state_number(state).into(),
+            window.cutoff().0.into(),
+            after.at.0.into(),
+            after.info_hash.0.as_slice().into(),
+            (page.torrents_max() as i64 + 1).into(),
+        ];
+        let rows: Vec<(Vec<u8>, i64)> = self.query(select, values).await?;
         let found = rows.into_iter().map(|(info_hash, at)| torrent_of(&info_hash, at));
         Ok(Listing::of(found.collect::<Result<_, _>>()?, page))
     }
@@ -100,24 +118,18 @@ impl ActivityStore for SqliteActivity {
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
         let passkey = passkey.to_string();
         self.remove_expired(&passkey, window).await?;
-        let (seeding, leeching): (i64, i64) = sqlx::query_as(
-            "SELECT \
+        let select = "SELECT \
              (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 0 AND until > ?2), \
-             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND until > ?2)",
-        )
-        .bind(passkey)
-        .bind(i64::from(window.cutoff().0))
-        .fetch_one(&self.database.pool)
-        .await?;
+             (SELECT count(*) FROM activity WHERE passkey = ?1 AND standing = 1 AND until > ?2)";
+        let rows: Vec<(i64, i64)> =
+            self.query(select, vec![passkey.into(), window.cutoff().0.into()]).await?;
+        let (seeding, leeching) = rows.first().copied().unwrap_or_default();
         Ok(Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() })
     }
 
     async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
-        let rows: Vec<(String, i64, i64)> = sqlx::query_as(
-            "SELECT passkey, sum(standing = 0), sum(standing = 1) FROM activity WHERE standing IN (0, 1) GROUP BY passkey",
-        )
-        .fetch_all(&self.database.pool)
-        .await?;
+        let select = "SELECT passkey, sum(standing = 0), sum(standing = 1) FROM activity WHERE standing IN (0, 1) GROUP BY passkey";
+        let rows: Vec<(String, i64, i64)> = self.query(select, Vec::new()).await?;
         let read = |(passkey, seeding, leeching): (String, i64, i64)| {
             let counts = Counts { seeding: seeding.unsigned_abs(), leeching: leeching.unsigned_abs() };
             Some((passkey.parse().ok()?, counts))
@@ -126,18 +138,13 @@ impl ActivityStore for SqliteActivity {
     }
 
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
-        let passkeys: Vec<(String,)> =
-            sqlx::query_as("SELECT DISTINCT passkey FROM activity WHERE until <= ? LIMIT ?")
-                .bind(i64::from(window.cutoff().0))
-                .bind(users_max as i64)
-                .fetch_all(&self.database.pool)
-                .await?;
+        let select = "SELECT DISTINCT passkey FROM activity WHERE until <= ? LIMIT ?";
+        let values = vec![window.cutoff().0.into(), (users_max as i64).into()];
+        let passkeys: Vec<String> = self.query(select, values).await?;
         let mut swept = Swept { is_behind: passkeys.len() >= users_max, ..Swept::default() };
-        for (passkey,) in passkeys {
+        for passkey in passkeys {
             // One transaction per user, so that a long sweep does not block other writers.
-            let mut transaction = self.database.begin_write().await?;
-            let torrents = remove_some(&mut transaction, &passkey, window).await?;
-            transaction.commit().await?;
+            let torrents = self.remove_some(&passkey, window.cutoff()).await?;
             swept.users += 1;
             swept.torrents += torrents;
             swept.is_behind |= torrents as usize >= REMOVE_MAX;
@@ -146,88 +153,63 @@ impl ActivityStore for SqliteActivity {
     }
 }
 
-async fn has_expired(database: &SqliteDatabase, passkey: &str, window: &Window) -> Result<bool, ViewsError> {
-    let (found,): (bool,) =
-        sqlx::query_as("SELECT EXISTS (SELECT 1 FROM activity WHERE passkey = ? AND until <= ?)")
-            .bind(passkey)
-            .bind(i64::from(window.cutoff().0))
-            .fetch_one(&database.pool)
-            .await?;
-    Ok(found)
-}
-
 /// Applies changes of one user on one torrent. Returns the number of evicted clients.
-async fn apply_changes(
-    transaction: &mut Transaction<'static, Sqlite>,
+fn apply_changes(
+    session: &SqliteSession,
     passkey: &str,
     changes: &[Change],
-    window: &Window,
-) -> Result<u64, ViewsError> {
+    cutoff: UnixTime,
+) -> Result<u64, SqlError> {
     let Some(first) = changes.first() else {
         return Ok(0);
     };
-    let stored: Option<(Vec<u8>,)> =
-        sqlx::query_as("SELECT clients FROM activity WHERE passkey = ? AND info_hash = ?")
-            .bind(passkey)
-            .bind(first.info_hash.0.to_vec())
-            .fetch_optional(&mut **transaction)
-            .await?;
-    let before = stored.map(|(clients,)| Record::from_bytes(&clients)).unwrap_or_default();
+    let info_hash = &first.info_hash.0;
+    let select = "SELECT clients FROM activity WHERE passkey = ? AND info_hash = ?";
+    let stored: Option<Vec<u8>> =
+        session.query_one(select, &[passkey.into(), info_hash.as_slice().into()])?;
+    let before = stored.map(|clients| Record::from_bytes(&clients)).unwrap_or_default();
     let mut record = before.clone();
-    record.expire(window.cutoff());
+    record.expire(cutoff);
     let evicted = changes.iter().map(|change| record.add(&change.report)).sum();
     if record != before {
-        write(transaction, passkey, &first.info_hash.0, &record).await?;
+        write(session, passkey, info_hash, &record)?;
     }
     Ok(evicted)
 }
 
-/// Removes expired reports from up to [`REMOVE_MAX`] torrents of one user. Returns the number of torrents.
-async fn remove_some(
-    transaction: &mut Transaction<'static, Sqlite>,
-    passkey: &str,
-    window: &Window,
-) -> Result<u64, ViewsError> {
-    let cutoff = window.cutoff();
+fn remove_some(session: &SqliteSession, passkey: &str, cutoff: UnixTime) -> Result<u64, SqlError> {
+    let select = "SELECT info_hash, clients FROM activity WHERE passkey = ? AND until <= ? LIMIT ?";
     let rows: Vec<ClientsRow> =
-        sqlx::query_as("SELECT info_hash, clients FROM activity WHERE passkey = ? AND until <= ? LIMIT ?")
-            .bind(passkey)
-            .bind(i64::from(cutoff.0))
-            .bind(REMOVE_MAX as i64)
-            .fetch_all(&mut **transaction)
-            .await?;
+        session.query(select, &[passkey.into(), cutoff.0.into(), (REMOVE_MAX as i64).into()])?;
     for (info_hash, clients) in &rows {
         let mut record = Record::from_bytes(clients);
         record.expire(cutoff);
-        write(transaction, passkey, info_hash, &record).await?;
+        write(session, passkey, info_hash, &record)?;
     }
     Ok(rows.len() as u64)
 }
 
-async fn write(
-    connection: &mut SqliteConnection,
-    passkey: &str,
-    info_hash: &[u8],
-    record: &Record,
-) -> Result<(), ViewsError> {
-    let query = match record.summary() {
-        Some(summary) => sqlx::query(
+fn write(session: &SqliteSession, passkey: &str, info_hash: &[u8], record: &Record) -> Result<(), SqlError> {
+    let written = match record.summary() {
+        Some(summary) => session.execute(
             "INSERT INTO activity (passkey, info_hash, standing, at, until, clients) VALUES (?, ?, ?, ?, ?, ?) \
              ON CONFLICT (passkey, info_hash) DO UPDATE SET standing = excluded.standing, \
              at = excluded.at, until = excluded.until, clients = excluded.clients",
-        )
-        .bind(passkey.to_owned())
-        .bind(info_hash.to_vec())
-        .bind(state_number(summary.state))
-        .bind(i64::from(summary.at.0))
-        .bind(i64::from(summary.until.0))
-        .bind(record.to_bytes()),
-        None => sqlx::query("DELETE FROM activity WHERE passkey = ? AND info_hash = ?")
-            .bind(passkey.to_owned())
-            .bind(info_hash.to_vec()),
+            &[
+                passkey.into(),
+                info_hash.into(),
+                state_number(summary.state).into(),
+                summary.at.0.into(),
+                summary.until.0.into(),
+                record.to_bytes().into(),
+            ],
+        ),
+        None => session.execute(
+            "DELETE FROM activity WHERE passkey = ? AND info_hash = ?",
+            &[passkey.into(), info_hash.into()],
+        ),
     };
-    query.execute(connection).await?;
-    Ok(())
+    written.map(drop)
 }
 
 fn state_number(state: ClientState) -> i64 {
@@ -239,8 +221,7 @@ fn state_number(state: ClientState) -> i64 {
 }
 
 fn torrent_of(info_hash: &[u8], at: i64) -> Result<ActiveTorrent, ViewsError> {
-    let malformed = |what: &str| sqlx::Error::Decode(format!("activity: malformed {what}").into());
-    let info_hash = info_hash.try_into().map_err(|_| malformed("info_hash"))?;
-    let at = u32::try_from(at).map_err(|_| malformed("at"))?;
+    let info_hash = info_hash.try_into().map_err(|_| SqlError::ColumnType)?;
+    let at = u32::try_from(at).map_err(|_| SqlError::ColumnType)?;
     Ok(ActiveTorrent { info_hash: InfoHash(info_hash), at: UnixTime(at) })
 }

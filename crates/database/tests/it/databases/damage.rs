@@ -6,24 +6,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use database::integrity::{self, Integrity, check_sqlite};
-use database::{DatabaseError, SqliteDatabase, SqliteOptions};
+use database::{DatabaseError, SqliteDatabase, SqliteOptions, SqliteSession};
 
 const BUDGET: Duration = Duration::from_secs(60);
 
 async fn fill(path: &Path, rows: i64) {
     let database = SqliteDatabase::open(path, SqliteOptions::default()).await.unwrap();
-    sqlx::query("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
-        .execute(&database.pool)
-        .await
-        .unwrap();
-    sqlx::query(
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-         INSERT INTO notes (text) SELECT hex(randomblob(100)) FROM n",
-    )
-    .bind(rows)
-    .execute(&database.pool)
-    .await
-    .unwrap();
+    let fill = move |session: &SqliteSession| {
+        session.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)", &[])?;
+        session.execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+             INSERT INTO notes (text) SELECT hex(randomblob(100)) FROM n",
+            &[rows.into()],
+        )
+    };
+    database.write(fill).await.unwrap();
     database.close().await;
 }
 

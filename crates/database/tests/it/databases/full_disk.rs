@@ -1,6 +1,6 @@
 //! A SQLite file on a disk that is temporarily full.
 
-use database::{SqliteDatabase, SqliteOptions, is_retryable};
+use database::{SqlError, SqliteDatabase, SqliteOptions, SqliteSession};
 use testkit::SmallDisk;
 
 const ROW_BYTES: i64 = 64 * 1024;
@@ -8,17 +8,14 @@ const ROUNDS: usize = 5;
 /// More rows than the disk has room for.
 const ROWS_MAX: usize = 1_000;
 
-async fn insert(database: &SqliteDatabase) -> Result<(), sqlx::Error> {
-    let mut transaction = database.begin_write().await?;
-    sqlx::query("INSERT INTO bulk (bytes) VALUES (randomblob(?))")
-        .bind(ROW_BYTES)
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await
+async fn insert(database: &SqliteDatabase) -> Result<(), SqlError> {
+    let insert = "INSERT INTO bulk (bytes) VALUES (randomblob(?))";
+    database.write(move |session| session.execute(insert, &[ROW_BYTES.into()]).map(drop)).await
 }
 
 async fn count(database: &SqliteDatabase) -> usize {
-    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM bulk").fetch_one(&database.pool).await.unwrap();
+    let count = |session: &SqliteSession| session.query_one::<i64>("SELECT count(*) FROM bulk", &[]);
+    let count = database.read(count).await.unwrap().unwrap();
     usize::try_from(count).unwrap()
 }
 
@@ -43,10 +40,8 @@ async fn a_full_disk_is_retryable_and_leaves_no_broken_connection() {
     let disk = SmallDisk::mount(&folder.path().join("disk"), 8);
     let database =
         SqliteDatabase::open(&disk.path().join("bulk.db"), SqliteOptions::default()).await.unwrap();
-    sqlx::query("CREATE TABLE bulk (id INTEGER PRIMARY KEY, bytes BLOB)")
-        .execute(&database.pool)
-        .await
-        .unwrap();
+    let create = "CREATE TABLE bulk (id INTEGER PRIMARY KEY, bytes BLOB)";
+    database.write(move |session| session.execute(create, &[])).await.unwrap();
     let mut written = 0;
     for round in 0..ROUNDS {
         disk.fill();
@@ -55,7 +50,7 @@ async fn a_full_disk_is_retryable_and_leaves_no_broken_connection() {
             match insert(&database).await {
                 Ok(()) => written += 1,
                 Err(error) => {
-                    assert!(is_retryable(&error), "round {round}: {error}");
+                    assert!(error.is_retryable(), "round {round}: {error}");
                     failures += 1;
                 }
             }

@@ -86,10 +86,8 @@ impl Fixture {
     }
 
     /// The database without anything between.
-    pub async fn raw(&self) -> sqlx::SqlitePool {
-        let options =
-            sqlx::sqlite::SqliteConnectOptions::new().filename(self.folder.path().join("people.db"));
-        sqlx::SqlitePool::connect_with(options).await.unwrap()
+    pub fn database(&self) -> &Database {
+        self.friend_store.database()
     }
 
     pub async fn befriend(&self, pairs: &[(u64, u64)]) {

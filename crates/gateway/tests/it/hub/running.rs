@@ -225,8 +225,7 @@ async fn p14_a_sample_finds_dead_connections() {
 async fn failed_writes_wait_and_failed_reads_are_refused_as_temporary() {
     let fixture = Fixture::new().await;
     fixture.befriend(&[(1, 2)]).await;
-    let raw = fixture.raw().await;
-    let run = async |sql: &'static str| sqlx::query(sql).execute(&raw).await.unwrap();
+    let run = async |sql: &'static str| fixture.database().execute(sql, &[]).await.unwrap();
     run("ALTER TABLE people_presence RENAME TO elsewhere").await;
     assert_eq!(Client::connect(&fixture.hub, 1, hello("a")).await.err(), Some(ConnectRefusal::Unavailable));
     assert_eq!(fixture.counters.hub.load_failures.get(), 1);

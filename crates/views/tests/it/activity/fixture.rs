@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use database::{SqliteDatabase, SqliteOptions};
+use database::{SqliteDatabase, SqliteOptions, SqliteSession};
 use domain::clock::ManualClock;
 use domain::{
     AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
@@ -11,8 +11,6 @@ use journal::{
     Batch, DeliveredEntry, EntryId, Fields, Lane, Rejected, Totals, TrafficEntry, View, ViewError,
 };
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
 use testkit::{RedisCluster, RedisServer};
 use views::{Activity, ActivitySettings, Page};
@@ -59,11 +57,10 @@ impl Backend {
     pub async fn is_empty(&self) -> bool {
         match self {
             Backend::Sqlite(folder) => {
-                let options = SqliteConnectOptions::new().filename(folder.path().join("activity.db"));
-                let mut connection = options.connect().await.unwrap();
-                let count = sqlx::query_as("SELECT count(*) FROM activity");
-                let (rows,): (i64,) = count.fetch_one(&mut connection).await.unwrap();
-                rows == 0
+                let path = folder.path().join("activity.db");
+                let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
+                let count = |session: &SqliteSession| session.query_one("SELECT count(*) FROM activity", &[]);
+                database.read(count).await.unwrap() == Some(0_i64)
             }
             Backend::Redis(server) => server.cli(&["DBSIZE"]) == "0",
             Backend::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
