@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
 use domain::clock::Stopwatch;
-use domain::{RateCeiling, Seconds, UnixTime};
+use domain::{Announce, Families, RateCeiling, Seconds, UnixTime};
 use serde::Serialize;
-use swarm::{Announce, Families, PeerLists, Rules, SlotLimits, Swarms};
+use swarm::{PeerLists, Rules, SlotLimits, Swarms, Terms};
 
 use crate::allocator::allocated_bytes;
 use crate::error::BenchError;
@@ -97,7 +97,7 @@ pub fn measure(
 struct Bench {
     population: Population,
     schedule: Schedule,
-    batch: Vec<Announce>,
+    batch: Vec<(Announce, Terms)>,
     lists: PeerLists,
     announces: u64,
 }
@@ -113,9 +113,9 @@ impl Bench {
             self.batch
                 .extend((0..size).map(|_| announce_of(&self.population, self.schedule.next_announce(), now)));
             let watch = Stopwatch::start();
-            for announce in &self.batch {
+            for (announce, terms) in &self.batch {
                 // Not optimised away.
-                let _ = black_box(swarms.announce(black_box(announce), &RULES, &mut self.lists));
+                let _ = black_box(swarms.announce(black_box(announce), terms, &mut self.lists));
             }
             elapsed_ns += watch.elapsed().as_nanos();
             left -= size;
@@ -126,12 +126,16 @@ impl Bench {
     }
 }
 
-/// A scheduled announce as a request.
-pub fn announce_of(population: &Population, scheduled: ScheduledAnnounce, now: UnixTime) -> Announce {
+/// A scheduled announce, and what it is granted.
+pub fn announce_of(
+    population: &Population,
+    scheduled: ScheduledAnnounce,
+    now: UnixTime,
+) -> (Announce, Terms) {
     let peer = population.peer(scheduled.peer);
-    Announce {
+    let announce = Announce {
+        passkey: Some(peer.passkey),
         info_hash: peer.info_hash,
-        user: peer.user,
         peer_id: peer.peer_id,
         key: peer.key,
         ip: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | scheduled.peer)),
@@ -140,11 +144,12 @@ pub fn announce_of(population: &Population, scheduled: ScheduledAnnounce, now: U
         downloaded: 0,
         left: Some(peer.left),
         event: scheduled.event,
-        wanted: WANTED,
+        numwant: None,
         families: Families::Both,
-        slots: SlotLimits::default(),
         now,
-    }
+    };
+    let terms = Terms { user: peer.user, wanted: WANTED, slots: SlotLimits::default(), rules: RULES };
+    (announce, terms)
 }
 
 /// Follows a random cycle through `bytes` of memory, one cache line at a time.
@@ -179,14 +184,15 @@ mod tests {
         let swarms = Swarms::new(START, 1, domain::RunId(1));
         let mut lists = PeerLists::default();
         for _ in 0..1_000 {
-            let announce = announce_of(&population, schedule.next_announce(), START);
-            swarms.announce(&announce, &RULES, &mut lists).unwrap();
+            let (announce, terms) = announce_of(&population, schedule.next_announce(), START);
+            swarms.announce(&announce, &terms, &mut lists).unwrap();
         }
         assert_eq!(swarms.totals().peers, 1_000);
         let peers_given: usize = (0..1_000)
             .map(|_| {
-                let announce = announce_of(&population, schedule.next_announce(), START + Seconds(1));
-                swarms.announce(&announce, &RULES, &mut lists).unwrap();
+                let next = schedule.next_announce();
+                let (announce, terms) = announce_of(&population, next, START + Seconds(1));
+                swarms.announce(&announce, &terms, &mut lists).unwrap();
                 lists.v4.len() / 6
             })
             .sum();

@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, with strict parsing
+//! - [`mod@announce`]: `Announce`, as a client sent it
 //! - [`event`]: `TrafficEvent`, what a tracker records of an announce
 //! - [`rate`], [`risk`]: rate ceiling, and risk events
 //! - [`time`]: seconds as a type
@@ -13,6 +14,7 @@
 //!
 //! Nothing here does I/O. Only [`clock`] reads the time.
 
+pub mod announce;
 pub mod clock;
 mod counted;
 pub mod counter;
@@ -26,6 +28,7 @@ pub mod risk;
 pub mod time;
 pub mod wheel;
 
+pub use announce::{Announce, Families};
 pub use counted::counted;
 pub use counter::{Counter, Level};
 pub use event::{AnnounceEvent, Cause, TrafficEvent};

@@ -93,7 +93,10 @@ fn percent_encode(bytes: &[u8], out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::http::{AnnounceQuery, parse_target};
+    use std::net::Ipv4Addr;
+
+    use domain::UnixTime;
+    use wire::http::{Received, parse_announce, parse_target};
     use wire::udp::{Request, parse_request};
 
     fn announce() -> Announce {
@@ -119,7 +122,8 @@ mod tests {
         let path = request.split(' ').nth(1).unwrap();
         let target = parse_target(path.as_bytes()).unwrap();
         assert_eq!(target.path_passkey().unwrap(), Some(announce.passkey));
-        let query = AnnounceQuery::parse(path.split_once('?').unwrap().1.as_bytes()).unwrap();
+        let received = Received { ip: Ipv4Addr::LOCALHOST.into(), trusts_ip: false, now: UnixTime(0) };
+        let query = parse_announce(target.query, received).unwrap();
         assert_eq!(
             (query.info_hash, query.peer_id, query.port),
             (announce.info_hash, announce.peer_id, 51_413)
@@ -134,6 +138,7 @@ mod tests {
         let packet = announce.packet(7, 9);
         let Request::Announce(read) = parse_request(&packet).unwrap() else { panic!("not an announce") };
         assert_eq!(read.passkey().unwrap(), Some(announce.passkey));
+        let read = read.announce(Ipv4Addr::LOCALHOST.into(), UnixTime(0));
         assert_eq!(
             (read.info_hash, read.peer_id, read.event),
             (announce.info_hash, announce.peer_id, announce.event)

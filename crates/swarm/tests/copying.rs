@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, RunId, Seconds};
 use support::*;
-use swarm::{Announce, BadCopy, Restored, Swarms};
+use swarm::{BadCopy, Restored, Swarms};
 
 fn v6_of(number: u64) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number as u16))

@@ -9,7 +9,7 @@ use std::thread;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, Seconds, UnixTime, UserId};
 use support::*;
-use swarm::{Announce, AnnounceError, PeerLists, RemoteAnnounce, RemoteOutcome, SlotLimits, Swarms};
+use swarm::{AnnounceError, PeerLists, RemoteAnnounce, RemoteOutcome, SlotLimits, Swarms};
 
 fn torrent(number: u8) -> InfoHash {
     InfoHash([number; 20])
@@ -33,7 +33,7 @@ fn another_client(announce: Announce) -> Announce {
 }
 
 fn try_take(swarms: &Swarms, announce: &Announce) -> Result<(), AnnounceError> {
-    swarms.announce(announce, &RULES, &mut PeerLists::default()).map(|_| ())
+    announce.send(swarms, &RULES, &mut PeerLists::default()).map(|_| ())
 }
 
 fn full(limit: u32) -> Result<(), AnnounceError> {

@@ -12,8 +12,8 @@ use support::certificates::Authority;
 use support::*;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
+use tracker::{BoundSockets, InheritedSockets};
 
 const LONG: Duration = Duration::from_secs(60);
 /// Enough to see that nothing comes.

@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use domain::{AnnounceEvent, Cause, RunId, Seconds, UnixTime};
+use domain::{Announce, AnnounceEvent, Cause, RunId, Seconds, UnixTime};
 use serde::Serialize;
-use swarm::{Announce, PeerLists, RemoteAnnounce, RemoteTotals, Swarms};
+use swarm::{PeerLists, RemoteAnnounce, RemoteTotals, Swarms, Terms};
 
 use crate::population::{Population, Shape};
 use crate::progress::Stage;
@@ -98,18 +98,18 @@ fn announce_lap(swarms: &Swarms, population: &Population, order: &[u32], lap: u3
     let mut elapsed = Duration::ZERO;
     for numbers in order.chunks(BATCH) {
         let announces = numbers.iter().map(|number| announce_in(population, *number, lap));
-        let batch: Vec<Announce> = announces.collect();
+        let batch: Vec<(Announce, Terms)> = announces.collect();
         let watch = Stopwatch::start();
-        for announce in &batch {
+        for (announce, terms) in &batch {
             // Not optimised away.
-            let _ = black_box(swarms.announce(black_box(announce), &RULES, &mut lists));
+            let _ = black_box(swarms.announce(black_box(announce), terms, &mut lists));
         }
         elapsed += watch.elapsed();
     }
     elapsed
 }
 
-fn announce_in(population: &Population, number: u32, lap: u32) -> Announce {
+fn announce_in(population: &Population, number: u32, lap: u32) -> (Announce, Terms) {
     let event = if lap == 0 { AnnounceEvent::Started } else { AnnounceEvent::None };
     let uploaded = FIRST_UPLOADED + u64::from(lap) * UPLOADED;
     announce_of(population, ScheduledAnnounce { peer: number, uploaded, event }, moment(lap))
@@ -117,11 +117,11 @@ fn announce_in(population: &Population, number: u32, lap: u32) -> Announce {
 
 /// The same announce as a replicated one.
 fn heard_of(population: &Population, number: u32, lap: u32) -> RemoteAnnounce {
-    let announce = announce_in(population, number, lap);
+    let (announce, terms) = announce_in(population, number, lap);
     RemoteAnnounce {
         silence_max: Seconds(0),
         info_hash: announce.info_hash,
-        user: announce.user,
+        user: terms.user,
         peer_id: announce.peer_id,
         key: announce.key,
         ip: announce.ip,

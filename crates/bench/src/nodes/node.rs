@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use access::Gate;
-use domain::AnnounceEvent;
 use domain::clock::SystemClock;
+use domain::{Announce, AnnounceEvent, Families};
 use journal::{EntryId, Flusher, Journal, Queue};
-use swarm::{Families, PeerLists};
+use swarm::PeerLists;
 use testkit::RedisServer;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tracker::pipeline::Request;
-use tracker::secrets::Secrets;
 use tracker::settings::LiveSettings;
-use tracker::{Replication, Tracker};
+use tracker::{Replication, Secrets, Tracker};
 
 use crate::error::BenchError;
 use crate::journal_append::{connect, new_runtime};
@@ -116,8 +114,8 @@ impl Tasks {
 
 /// The first announce of a peer.
 pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) -> Result<(), BenchError> {
-    let request = Request {
-        passkey: peer.passkey,
+    let announce = Announce {
+        passkey: Some(peer.passkey),
         info_hash: peer.info_hash,
         peer_id: peer.peer_id,
         key: peer.key,
@@ -129,8 +127,9 @@ pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) ->
         event: AnnounceEvent::Started,
         numwant: None,
         families: Families::Both,
+        now: tracker.now(),
     };
-    let accepted = tracker.announce(&request, lists).map_err(|halt| BenchError::Refused {
+    let accepted = tracker.announce(&announce, lists).map_err(|halt| BenchError::Refused {
         failures: 1,
         replies: 1,
         example: format!("{halt:?}"),
