@@ -38,29 +38,34 @@ web: ## build the dashboard into web/dist, if its sources have changed (needs No
 	./scripts/web.sh
 
 test: toolchain ## install what the tests need, then check documents, format and lints, and run every test
+	@echo "step 1 of 5: install what the build needs"
 	./scripts/install-test-needs.sh --to-build
+	@echo "step 2 of 5: check the documents"
 	./scripts/check-docs.py
+	@echo "step 3 of 5: build the dashboard"
 	./scripts/web.sh
+	@echo "step 4 of 5: check the format"
 	cargo fmt --all --check
+	@echo "step 5 of 5: build, lint and run every test; beside the build, install what the tests need and check the dashboard"
 	RUST_TEST_THREADS=$(TEST_THREADS) TEST_JOBS=$(TEST_JOBS) ./scripts/run-tests.py --lint \
 	  --meanwhile "./scripts/install-test-needs.sh && npm --prefix web run --silent check"
 
 docs: compiler ## write docs/commands.md, docs/configuration.md and deploy/prometheus/alerts.yml from the program
-	ROLLCALL_WRITE_DOCS=1 cargo test --package rollcall --test commands reference
-	ROLLCALL_WRITE_DOCS=1 cargo test --package site --test metrics alerts_file
+	ROLLCALL_WRITE_DOCS=1 cargo test --package rollcall --test it commands::reference::
+	ROLLCALL_WRITE_DOCS=1 cargo test --package site --test it metrics::files::alerts_file
 
 chaos: compiler ## kill servers at random while clients announce, and check every byte (CHAOS_KILLS=300, CHAOS_SEED=N)
-	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test chaos -- --nocapture
+	CHAOS_KILLS=$(CHAOS_KILLS) cargo test --package rollcall --test it chaos:: -- --nocapture
 
 load: compiler ## many sessions at once: reconnect storm, churn, kill and restart (LOAD_SESSIONS=15000)
-	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test crowd -- --nocapture --test-threads=1
+	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test it crowd:: -- --nocapture --test-threads=1
 
 gateways: compiler ## three gateways, thousands of users, injected failures: check every status shown (GATEWAYS_S=300, ROLLCALL_SEED=N)
-	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test many_gateways -- --nocapture --test-threads=1 random_history
+	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test it many_gateways::random_history:: -- --nocapture --test-threads=1
 
 promises: toolchain ## check what is promised within a second, to the second, on an idle machine
-	ROLLCALL_PROMISES=1 cargo test --package access --test follow -- --test-threads=1
-	ROLLCALL_PROMISES=1 cargo test --package rollcall --test presence_clients -- --test-threads=1
+	ROLLCALL_PROMISES=1 cargo test --package access --test it follow:: -- --test-threads=1
+	ROLLCALL_PROMISES=1 cargo test --package rollcall --test it presence_clients:: -- --test-threads=1
 
 lint: compiler ## check format, lints, words and links of the documents
 	./scripts/check-docs.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Feeds random bytes to every parser: runs each test file that has a bolero target, for so many seconds a target.
+# Feeds random bytes to every parser: runs each test module that has a bolero target, for so many seconds a target.
 # On a failure, bolero prints the BOLERO_RANDOM_SEED that repeats it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ files=$(grep --recursive --files-with-matches 'bolero::check!\|[^:]check!()' cra
 [ -n "$files" ] || { echo "error: no fuzz targets in crates/*/tests" >&2; exit 1; }
 for file in $files; do
   package=$(echo "$file" | cut -d/ -f2)
-  target=$(basename "$file" .rs)
-  echo "fuzzing $package/$target, $seconds s for each target"
-  cargo test --release --quiet --package "$package" --test "$target"
+  module=$(basename "$file" .rs)
+  echo "fuzzing $package/$module, $seconds s for each target"
+  cargo test --release --quiet --package "$package" --test it "$module::"
 done

@@ -46,16 +46,17 @@ def build(lint):
         command.append("--all-targets")
         environment["RUSTC_WORKSPACE_WRAPPER"] = "clippy-driver"
         environment["CLIPPY_ARGS"] = "".join(f"{word}__CLIPPY_HACKERY__" for word in ["-D", "warnings"])
+    progress = BuildProgress()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as cargo:
-        messages = [json.loads(line) for line in cargo.stdout if line.startswith("{")]
+        for line in cargo.stdout:
+            message = json.loads(line) if line.startswith("{") else {}
+            if message.get("reason") == "compiler-artifact":
+                progress.add(message)
     if cargo.returncode != 0:
         sys.exit(cargo.returncode)
+    progress.show()
     groups = []
-    for message in messages:
-        if message.get("reason") != "compiler-artifact" or not message.get("executable"):
-            continue
-        if not message["profile"]["test"]:
-            continue
+    for message in progress.programs:
         folder = Path(message["manifest_path"]).parent
         target = message["target"]
         if target["kind"][0] == "bench":
@@ -66,6 +67,38 @@ def build(lint):
         else:
             groups.append((f"{folder.name} {target['kind'][0]} {target['name']}", [program], folder))
     return groups
+
+
+class BuildProgress:
+    """How far cargo is, as a line now and then. On a terminal cargo itself shows it."""
+
+    PERIOD_S = 10
+
+    def __init__(self):
+        version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+        host = re.search(r"^host: (.*)$", version, re.M)[1]
+        command = ["cargo", "metadata", "--format-version", "1", "--filter-platform", host]
+        metadata = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        members = set(metadata["workspace_members"])
+        tested = [target for package in metadata["packages"] if package["id"] in members
+                  for target in package["targets"] if target["test"]]
+        self.packages_count = len(metadata["resolve"]["nodes"])
+        self.programs_count = len(tested)
+        self.packages = set()
+        self.programs = []
+        self.began = self.shown = time.monotonic()
+
+    def add(self, artifact):
+        self.packages.add(artifact["package_id"])
+        if artifact.get("executable") and artifact["profile"]["test"]:
+            self.programs.append(artifact)
+        if time.monotonic() - self.shown >= self.PERIOD_S and not sys.stderr.isatty():
+            self.show()
+
+    def show(self):
+        self.shown = time.monotonic()
+        print(f"building: {len(self.packages)} of {self.packages_count} packages, {len(self.programs)} of "
+              f"{self.programs_count} test programs, {self.shown - self.began:.0f} s", flush=True)
 
 
 def modules(program, folder):
@@ -170,6 +203,8 @@ def main():
     asked = arguments()
     with subprocess.Popen(asked.meanwhile, shell=True, stdin=subprocess.DEVNULL) as beside:
         groups = build(asked.lint)
+        if beside.poll() is None:
+            print(f"waiting for: {asked.meanwhile}", flush=True)
     if beside.returncode != 0:
         sys.exit(f"failed: {asked.meanwhile}")
     groups = [group for group in groups if not asked.words or any(word in group[0] for word in asked.words)]
@@ -177,6 +212,7 @@ def main():
     os.sync()
     runs = Runs(groups)
     jobs = int(os.environ.get("TEST_JOBS") or os.cpu_count() or 1)
+    print(f"running {len(groups)} groups of tests, {jobs} at a time", flush=True)
     began = time.monotonic()
     workers = [threading.Thread(target=runs.work) for _ in range(jobs)]
     workers += [threading.Thread(target=runs.help) for _ in range(jobs // 2)]

@@ -27,7 +27,8 @@ export default defineConfig({
     rollupOptions: { input: ["index.html", "me.html"] },
   },
   server: {
-    fs: { allow: [".", "../clients/js/src"] },
+    // Unit tests compare texts with the sources of the server.
+    fs: { allow: process.env.VITEST ? [".."] : [".", "../clients/js/src"] },
     proxy: {
       "/api": toServer,
       "/session": toServer,

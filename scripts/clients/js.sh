@@ -6,7 +6,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source=$root/clients/js
-agents=$root/crates/rollcall/tests/presence_clients/agents
+agents=$root/crates/rollcall/tests/it/presence_clients/agents
 home=$root/target/tools/clients-js
 mkdir -p "$home"
 

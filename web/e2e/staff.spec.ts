@@ -156,6 +156,6 @@ test("a .torrent file is uploaded; invalid ones are refused, public ones need co
 
 test("the navigation links to the API documentation", async ({ open, server }) => {
   const page = await open(`/swarms/${FILM.id}`);
-  await expect(page.getByRole("link", { name: "API documentation" })).toHaveAttribute("href", "/docs");
+  await expect(page.getByRole("link", { name: "API documentation" })).toHaveAttribute("href", "/docs?lang=en");
   expect((await fetch(`${server.url}/docs`)).ok).toBe(true);
 });

@@ -21,7 +21,7 @@ export function withNow(points: readonly HistoryPoint[], now: Overview): History
     ...before,
     {
       at,
-      online: now.people?.online ?? null,
+      online: now.presence?.online ?? null,
       seeders: now.tracker?.seeders ?? null,
       leechers: now.tracker?.leechers ?? null,
       announces_per_s: now.tracker?.announces_per_s ?? null,

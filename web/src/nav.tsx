@@ -116,7 +116,7 @@ export function Nav() {
           </ul>
         </nav>
         <div class="nav-foot">
-          <a class="nav-docs" href="/docs" target="_blank" rel="noopener">
+          <a class="nav-docs" href={`/docs?lang=${language.value}`} target="_blank" rel="noopener">
             {t.docs}
           </a>
           <Preferences />

@@ -42,7 +42,7 @@ describe("the parts of a client", () => {
     uploaded: "18014398509481985", downloaded: "7", withheld_uploaded: "0", withheld_downloaded: "0",
   };
   const client = (more: Partial<AccountClient>): AccountClient => ({
-    id: "0123456789abcdef", state: "seeding", last_seen: 200, brought: nothing, settled: nothing, foreign: nothing, withheld: nothing, stretches: [], ...more,
+    id: "0123456789abcdef", state: "seeding", last_seen: 200, total: nothing, settled: nothing, foreign: nothing, withheld: nothing, stretches: [], ...more,
   });
 
   it("are runs and bridged gaps", () => {

@@ -48,7 +48,7 @@ export interface OwnDevice extends Device {
 export interface Privacy {
   readonly status: Visibility;
   readonly last_seen: Visibility;
-  /** Users to whom nothing is visible. */
+  /** Users that see nothing. */
   readonly never: readonly string[];
 }
 

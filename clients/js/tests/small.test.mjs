@@ -91,7 +91,7 @@ test("a replaced status request shares the outcome of its replacement", async ()
 });
 
 test("p12: after ten failed attempts the state is stuck, and retries continue", async () => {
-  // Nobody listens there. The first delay is a millisecond, so that ten tries take a second or two.
+  // No server listens there. The first delay is a millisecond, so that ten tries take a second or two.
   const rollcall = new Rollcall("ws://127.0.0.1:1/connection/websocket", {
     getToken: async () => "a token",
     websocket: WebSocket,

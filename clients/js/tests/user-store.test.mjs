@@ -84,7 +84,7 @@ test("late changes of an untracked user do not create a friend", () => {
   const { all } = people();
   all.applySnapshot([user("2", 1)]);
   assert.deepEqual(all.want(["5", "6", "5"]), ["5", "6"]);
-  assert.deepEqual(all.want(["5"]), [], "nobody is asked for twice");
+  assert.deepEqual(all.want(["5"]), [], "no user is requested twice");
   all.applyTracked(["5", "6"], [user("5", 1), user("6", 1)]);
   all.untrack(["5", "6"]);
   all.applyChanges([user("5", 2, "away")]);

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use domain::PeerId;
+use domain::{PeerId, hex};
 
 /// Marks a prefix in hexadecimal.
 const HEX_MARK: &str = "hex:";
@@ -47,18 +47,11 @@ impl ClientPrefix {
 
     /// In hexadecimal, also if it is printable.
     pub(crate) fn to_hex(self) -> String {
-        let digits: String = self.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{HEX_MARK}{digits}")
+        format!("{HEX_MARK}{}", hex::encode(self.as_bytes()))
     }
 
     fn from_hex(digits: &[u8]) -> Result<Self, NotAPrefix> {
-        if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX_BYTES {
-            return Err(NotAPrefix);
-        }
-        let value = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
-        let bytes: Option<Vec<u8>> =
-            digits.chunks_exact(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?)).collect();
-        Self::from_bytes(&bytes.ok_or(NotAPrefix)?)
+        Self::from_bytes(&hex::decode(digits).ok_or(NotAPrefix)?)
     }
 }
 

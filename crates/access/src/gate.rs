@@ -209,7 +209,7 @@ impl Gate {
             Some(_) if has_redis_key => Err(Refusal::NotVerified),
             Some(PasskeyStatus::Invalid) | None => Err(Refusal::UnknownPasskey),
             Some(PasskeyStatus::NotCached) => Err(Refusal::NotVerified),
-            Some(PasskeyStatus::Suspended) => Err(Refusal::CannotCheck),
+            Some(PasskeyStatus::CannotCheck) => Err(Refusal::CannotCheck),
         }
     }
 

@@ -25,6 +25,13 @@
 //! - Every queue and map is bounded, and each bound has a counter.
 //!
 //! Users of the database are never verified: the gate decides about them alone.
+//!
+//! # Why not a cache crate
+//!
+//! `moka` has lifetimes, bounds and one load per key, but not these guarantees. `try_get_with` stores what a load returns even
+//! if the key was invalidated meanwhile, so a passkey that is removed during its lookup would be admitted (W4). It loads keys
+//! one by one, where one whitelist lookup here takes up to 500. Its bound may evict a positive answer for an invented passkey,
+//! and its lifetime removes an expired one that is still needed while its source is unavailable (W5).
 
 use std::time::Duration;
 

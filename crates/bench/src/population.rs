@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn every_peer_is_somebody_else_and_the_same_in_every_run() {
+    fn peers_are_distinct_and_the_same_in_every_run() {
         let population = Population::new(Shape { torrents: 1_000, peers: 10_000 });
         let again = Population::new(Shape { torrents: 1_000, peers: 10_000 });
         let mut peer_ids = HashSet::new();

@@ -1,4 +1,4 @@
-//! Hexadecimal encoding and decoding without allocation.
+//! Hexadecimal digits: written in lowercase, read in either case.
 
 /// The value of one hexadecimal digit of either case.
 pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
@@ -11,7 +11,7 @@ pub(crate) const fn digit_value(digit: u8) -> Option<u8> {
 }
 
 /// The value of every byte as a hexadecimal digit; [`NOT_A_DIGIT`] for other bytes.
-pub(crate) const VALUES: [u8; 256] = {
+pub const VALUES: [u8; 256] = {
     let mut values = [NOT_A_DIGIT; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -24,7 +24,7 @@ pub(crate) const VALUES: [u8; 256] = {
 };
 
 /// Greater than any value.
-pub(crate) const NOT_A_DIGIT: u8 = 0xff;
+pub const NOT_A_DIGIT: u8 = 0xff;
 
 /// The lowercase digit of a value below 16.
 pub(crate) const fn digit(value: u8) -> u8 {
@@ -40,6 +40,26 @@ pub(crate) fn decode_20(text: &[u8]) -> Option<[u8; 20]> {
         *byte = digit_value(pair[0])? << 4 | digit_value(pair[1])?;
     }
     Some(bytes)
+}
+
+pub fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    push(&mut text, bytes);
+    text
+}
+
+/// Appends two digits per byte.
+pub fn push(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.push(char::from(digit(byte >> 4)));
+        text.push(char::from(digit(*byte)));
+    }
+}
+
+/// None if there is anything but pairs of digits.
+pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| Some(digit_value(*high)? << 4 | digit_value(*low)?)).collect()
 }
 
 /// Encodes twenty bytes as forty lowercase digits.

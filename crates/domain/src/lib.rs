@@ -5,6 +5,7 @@
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, with strict parsing
 //! - [`mod@announce`]: `Announce`, as a client sent it
 //! - [`event`]: `TrafficEvent`, what a tracker records of an announce
+//! - [`hex`], [`percent`]: text encodings of bytes
 //! - [`rate`], [`risk`]: rate ceiling, and risk events
 //! - [`time`]: seconds as a type
 //! - [`clock`]: the one module that reads the clock
@@ -19,10 +20,11 @@ pub mod clock;
 mod counted;
 pub mod counter;
 pub mod event;
-mod hex;
+pub mod hex;
 pub mod histogram;
 pub mod ids;
 pub mod log_throttle;
+pub mod percent;
 pub mod rate;
 pub mod risk;
 pub mod time;

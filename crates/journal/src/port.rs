@@ -12,7 +12,7 @@
 //! - **Atomic moves.** A moved entry is never in both lanes, nor in neither, nor acknowledged without being moved.
 //! - **Honest errors.** [`JournalError::is_retryable`] is true only if a retry can succeed.
 //!
-//! The suite in `tests/conformance` runs on every adapter.
+//! The suite in `tests/it/conformance` runs on every adapter.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 //! Unsigned 64-bit numbers (clients, nodes, counters) are stored as signed numbers with the same bits: SQL never
 //! computes with them.
 
-use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId};
+use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId, hex};
 use journal::EntryId;
 
 use crate::account_state::{Client, ClientState};
@@ -15,7 +15,7 @@ use crate::reported::Reported;
 use crate::run::{ClientRef, Counters, Run, RunKey};
 use crate::run_encoding::{pack, unpack};
 use crate::spans;
-use crate::sql::{Cell, hex};
+use crate::sql::Cell;
 use crate::sums;
 
 /// The columns that users, torrents and accounts have in common.
@@ -386,7 +386,7 @@ impl AccountRow {
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             peer_id,
             time: spans::unpack(&self.time_spent)
-                .ok_or_else(|| unreadable("the time spent on a torrent", hex(&self.time_spent)))?,
+                .ok_or_else(|| unreadable("the time spent on a torrent", hex::encode(&self.time_spent)))?,
             present_until: self.present_until.map(time_of).transpose()?,
             has_leeched: self.history & HAS_LEECHED > 0,
             was_removed: self.history & WAS_REMOVED > 0,
@@ -417,7 +417,7 @@ impl ClientRow {
             latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
             settled_until: time_of(self.settled_until)?,
             sums: sums::unpack(&self.sums)
-                .ok_or_else(|| unreadable("the sums of a client", hex(&self.sums)))?,
+                .ok_or_else(|| unreadable("the sums of a client", hex::encode(&self.sums)))?,
             runs: Vec::new(),
         };
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, client))
@@ -443,7 +443,8 @@ impl RunRow {
             stopped: None,
             reported: Reported::NONE,
         };
-        unpack(&self.told, &mut run).ok_or_else(|| unreadable("ledger_runs.told", hex(&self.told)))?;
+        unpack(&self.told, &mut run)
+            .ok_or_else(|| unreadable("ledger_runs.told", hex::encode(&self.told)))?;
         Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
     }
 }

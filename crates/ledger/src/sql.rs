@@ -12,6 +12,7 @@ mod sqlite;
 pub(crate) mod table;
 
 use database::Database;
+use domain::hex;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -35,17 +36,6 @@ pub(crate) enum Cell {
     Null,
     Text(String),
     Bytes(Vec<u8>),
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    push_hex(&mut digits, bytes);
-    digits
-}
-
-fn push_hex(out: &mut String, bytes: &[u8]) {
-    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
-    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
 }
 
 impl From<i64> for Cell {
@@ -143,7 +133,7 @@ fn push_cell(out: &mut String, cell: &Cell, format: &RowFormat) {
         Cell::Bytes(bytes) => {
             out.push_str(format.bytes);
             out.push(quote);
-            push_hex(out, bytes);
+            hex::push(out, bytes);
             out.push(quote);
         }
         Cell::Text(text) => {

@@ -114,7 +114,7 @@ SIGTERM and Ctrl-C stop it after answering requests in flight; SIGHUP reloads th
     /// Add, list and change users
     #[command(subcommand, arg_required_else_help = true)]
     User(UserCommand),
-    /// Change and check passkeys; manage the whitelist
+    /// Change and check passkeys; manage the passkey whitelist
     #[command(subcommand, arg_required_else_help = true)]
     Passkey(PasskeyCommand),
     /// Add, list and change torrents; print announce URLs
@@ -198,7 +198,7 @@ pub enum PasskeyCommand {
     /// Check a passkey: its user, and whether it is on the whitelist
     #[command(after_help = "\
 Exit code 0 if it is valid, 1 if not. Valid: it belongs to an enabled user, or to no user and is on the whitelist.
-The verification endpoint of your site is not called.")]
+The verify endpoint of your site is not called.")]
     Check {
         /// The passkey
         #[arg(value_name = "HEX")]
@@ -382,7 +382,7 @@ pub enum ClientCommand {
     },
     /// List all prefixes
     List,
-    /// Write the keys of allowed clients to Redis (t:whitelist:*), for other programs
+    /// Write the client whitelist (t:whitelist:*) to Redis, for other programs
     #[command(after_help = sync::HELP)]
     Sync(sync::SyncArgs),
 }

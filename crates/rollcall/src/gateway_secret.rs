@@ -87,7 +87,7 @@ pub fn read(data: &Path) -> anyhow::Result<Option<String>> {
 fn make(data: &Path) -> anyhow::Result<()> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).context("cannot read random numbers from the system")?;
-    let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = domain::hex::encode(&random);
     crate::node::create_private_folder(data)?;
     let (path, draft) = (path_in(data), data.join(format!("{SECRET_FILE}.{}", std::process::id())));
     let written = write_new(&draft, &secret).and_then(|()| fs::hard_link(&draft, &path));

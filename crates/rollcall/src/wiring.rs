@@ -5,7 +5,7 @@
 //! - [`server`]: everything together, in the order of the start; and the shutdown
 //! - [`stores`]: opens journal, ledger, activity lists, whitelist and friends: in the data folder, or in Redis and SQL
 //! - [`gate`]: the followers that keep the gate current, and the copy of the database for readers of the Redis source
-//! - [`verification`]: unknown passkeys: whitelist and verification endpoint
+//! - [`verification`]: unknown passkeys: whitelist and verify endpoint
 //! - [`resolver`]: user and torrent of an entry; [`risks`]: risk events of the ledger
 //! - [`background`]: the queue into the journal, the views, and [`periodic`] tasks
 //! - [`mirror`]: the keys `t:*` in Redis

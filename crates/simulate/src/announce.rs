@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use domain::{AnnounceEvent, InfoHash, Passkey, PeerId};
+use domain::{AnnounceEvent, InfoHash, Passkey, PeerId, percent};
 
 /// Bytes in one option of BEP 41.
 const OPTION_TEXT_MAX: usize = 255;
@@ -29,14 +29,16 @@ pub struct Announce {
 impl Announce {
     /// An HTTP request with `Connection: close`.
     pub fn request(&self, host: &str) -> String {
-        let mut request = format!("GET /announce/{}?info_hash=", self.passkey);
-        percent_encode(&self.info_hash.0, &mut request);
-        request.push_str("&peer_id=");
-        percent_encode(&self.peer_id.0, &mut request);
-        let _ = write!(
-            request,
-            "&port={}&uploaded={}&downloaded={}&left={}&corrupt=0&key={:08X}",
-            self.port, self.uploaded, self.downloaded, self.left, self.key
+        let mut request = format!(
+            "GET /announce/{}?info_hash={}&peer_id={}&port={}&uploaded={}&downloaded={}&left={}&corrupt=0&key={:08X}",
+            self.passkey,
+            percent::encode(&self.info_hash.0),
+            percent::encode(&self.peer_id.0),
+            self.port,
+            self.uploaded,
+            self.downloaded,
+            self.left,
+            self.key
         );
         if self.event != AnnounceEvent::None {
             let _ = write!(request, "&event={}", self.event);
@@ -76,17 +78,6 @@ impl Announce {
             packet.extend(part);
         }
         packet
-    }
-}
-
-/// Percent-encodes all but unreserved characters.
-fn percent_encode(bytes: &[u8], out: &mut String) {
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            out.push(char::from(*byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
     }
 }
 

@@ -61,7 +61,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn nobody_uploads_what_nobody_downloaded() {
+    fn uploads_never_exceed_downloads() {
         let mut swarm = Swarm::default();
         swarm.join(true);
         swarm.join(false);

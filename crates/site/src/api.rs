@@ -157,7 +157,7 @@ pub(crate) async fn recorded_with<T, E: Into<Problem>>(
     match operation.await.map_err(Into::into) {
         Ok(done) => {
             let written = audit.record(extend(record, &done)).await;
-            written.map_err(|error| Problem::made_not_recorded(&error))?;
+            written.map_err(|error| Problem::change_not_recorded(&error))?;
             Ok(done)
         }
         Err(problem) => {
@@ -195,21 +195,21 @@ impl From<AccessError> for Problem {
             AccessError::UnknownKey(_) => Problem::not_found("unknown_key", error.to_string()),
             AccessError::KeyName | AccessError::KeyWithoutScope => Problem::bad_request(error.to_string()),
             AccessError::TooManyKeys(_) => Problem::conflict("too_many_keys", error.to_string()),
-            AccessError::PortsNotBanned(_) => Problem::not_found("not_banned", error.to_string()),
+            AccessError::PortsNotBanned(_) => Problem::not_found("ports_not_banned", error.to_string()),
             AccessError::NoNextId
             | AccessError::UserIdTaken(_)
             | AccessError::TorrentIdTaken(_)
             | AccessError::PasskeyTaken { .. }
-            | AccessError::InfoHashTaken { .. } => Problem::conflict("taken", error.to_string()),
+            | AccessError::InfoHashTaken { .. } => Problem::conflict("already_exists", error.to_string()),
             AccessError::TooManyBytes(_)
             | AccessError::List(_)
             | AccessError::EmptyRefresh
             | AccessError::BadSearch(_) => Problem::bad_request(error.to_string()),
             AccessError::NotRotatable(_)
             | AccessError::UserIdExternal { .. }
-            | AccessError::PasskeyExternal { .. } => Problem::conflict("adopted", error.to_string()),
-            AccessError::Unpublished(_) => Problem::changed_not_notified(&error),
-            AccessError::RefreshLost => Problem::conflict("refresh_lost", error.to_string()),
+            | AccessError::PasskeyExternal { .. } => Problem::conflict("external_user", error.to_string()),
+            AccessError::Unpublished(_) => Problem::notification_failed(&error),
+            AccessError::RefreshLost => Problem::conflict("refresh_incomplete", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the database", &error),
@@ -232,7 +232,7 @@ impl From<LedgerError> for Problem {
 impl From<FriendsError> for Problem {
     fn from(error: FriendsError) -> Problem {
         match &error {
-            FriendsError::OwnFriend(_) => Problem::conflict("own_friend", error.to_string()),
+            FriendsError::OwnFriend(_) => Problem::conflict("self_friendship", error.to_string()),
             FriendsError::TooManyFriends { .. } => Problem::conflict("too_many_friends", error.to_string()),
             FriendsError::TooManyNever { .. } => Problem::bad_request(error.to_string()),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),

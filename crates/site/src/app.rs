@@ -103,11 +103,11 @@ pub fn router(site: &Arc<Site>) -> Router {
 /// The OpenAPI description. Needs no running site.
 pub fn description() -> Description {
     let routes = openapi::document()
-        .merge(verify::routes())
-        .merge(api::read_routes())
-        .merge(api::admin_read_routes())
-        .merge(api::write_routes())
-        .merge(api::upload_routes())
+        .merge(openapi::scoped(verify::routes(), Scope::Verify))
+        .merge(openapi::scoped(api::read_routes(), Scope::Read))
+        .merge(openapi::scoped(api::admin_read_routes(), Scope::Admin))
+        .merge(openapi::scoped(api::write_routes(), Scope::Admin))
+        .merge(openapi::scoped(api::upload_routes(), Scope::Admin))
         .merge(api::user_routes())
         .merge(session::routes())
         .merge(monitoring::routes());
@@ -115,7 +115,7 @@ pub fn description() -> Description {
 }
 
 async fn no_such_path() -> Problem {
-    Problem::not_found("no_such_path", "no such path: GET /docs lists the routes")
+    Problem::not_found("unknown_path", "no such path: GET /docs lists the routes")
 }
 
 async fn no_such_method() -> Problem {
@@ -201,7 +201,7 @@ async fn read_body(State(site): State<Arc<Site>>, request: Request, next: Next) 
         site.counters.timeouts.increment();
         let detail =
             format!("the body did not arrive within {} s: send it again", limits.request_timeout.as_secs());
-        Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", detail)
     })?;
     let body = read.map_err(|error| match std::error::Error::source(&error) {
         Some(source) if source.is::<LengthLimitError>() => too_large(),
@@ -237,7 +237,7 @@ async fn change_timeout(
             "no result within {} s; the change continues: check whether it was made before you repeat it",
             limit.as_secs()
         );
-        Problem::new(StatusCode::GATEWAY_TIMEOUT, "still_under_way", detail)
+        Problem::new(StatusCode::GATEWAY_TIMEOUT, "change_in_progress", detail)
     })
 }
 

@@ -49,7 +49,7 @@ fn tag_of(body: &[u8]) -> String {
 
 /// Truncated SHA-256 in hexadecimal digits.
 pub fn hash_of(body: &[u8]) -> String {
-    Sha256::digest(body)[..TAG_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+    domain::hex::encode(&Sha256::digest(body)[..TAG_BYTES])
 }
 
 /// Whether an `If-None-Match` header contains the tag.

@@ -11,7 +11,7 @@ mod json;
 mod page;
 
 pub use json::{PasskeyText, UserIdJson, slots, user_name, whole};
-pub use page::{LIMIT_DEFAULT, PageCursor, PageParams, page_limit, plain_number, query_parameter};
+pub use page::{LIMIT_DEFAULT, Order, PageCursor, PageParams, page_limit, plain_number, query_parameter};
 
 /// Query parameters. Unknown ones are refused if the type denies unknown fields.
 pub struct QueryParams<T>(pub T);

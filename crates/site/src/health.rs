@@ -206,7 +206,7 @@ pub fn effect_of(name: &str) -> &'static str {
         "journal_queue" => "Announces are refused; clients retry.",
         "whitelist" => "New passkeys cannot be checked.",
         "activity" => "The activity lists are not updated.",
-        "register" => "Presence at other gateways is not visible.",
+        "presence_cluster" => "Presence at other gateways is not visible.",
         "audit" => "Changes over the API are refused.",
         "ledger" => "Accounts are not updated.",
         "mirror" => "The keys of the mirror in Redis are not updated.",

@@ -59,7 +59,7 @@ struct Readiness {
 /// dependency fails.
 #[utoipa::path(
     get, path = "/readyz", tag = "health",
-    security((), ("api_key" = ["read"]), ("bearer" = ["read"])),
+    security((), ("api_key" = ["read"])),
     responses(
         (status = 200, description = "All dependencies work", body = Readiness),
         (status = 503, description = "A dependency fails", body = Readiness),
@@ -79,7 +79,7 @@ async fn readiness(State(site): State<Arc<Site>>, headers: HeaderMap) -> Respons
 /// Needs a key with `read`, unless `site.metrics_open` is set.
 #[utoipa::path(
     get, path = "/metrics", tag = "health",
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
+    security(("api_key" = ["read"])),
     responses(
         (status = 200, description = "Prometheus text format", body = String, content_type = "text/plain"),
         (status = "default", description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),

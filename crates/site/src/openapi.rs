@@ -2,21 +2,31 @@
 
 use std::sync::Arc;
 
+use access::keys::Scope;
 use axum::Router;
+use axum::extract::RawQuery;
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
-use http::HeaderValue;
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::{
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY,
+};
+use http::{HeaderMap, HeaderValue};
 use serde_json::{Value as Json, json};
 use utoipa::openapi::OpenApi as Document;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::{Modify, OpenApi};
 
 use crate::app::Routes;
+use crate::problem::ProblemBody;
 use crate::session::cookie;
 use crate::site::Site;
 
 mod docs_page;
+mod language;
+
+use language::Language;
 
 /// Security scheme of an operator session.
 const SESSION: &str = "session";
@@ -37,12 +47,13 @@ const SESSION: &str = "session";
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     modifiers(&Schemes),
+    components(schemas(ProblemBody)),
     tags(
         (name = "verify", description = "Passkey verification for other trackers"),
         (name = "users", description = "Users, their traffic and activity"),
         (name = "friends", description = "Friendships and privacy settings"),
         (name = "torrents", description = "Torrents and swarms"),
-        (name = "whitelist", description = "Passkeys of external users"),
+        (name = "whitelist", description = "The passkey whitelist: passkeys of external users"),
         (name = "clients", description = "Client rules and banned ports"),
         (name = "presence", description = "Online users, devices and events"),
         (name = "multipliers", description = "Periods in which bytes count more or less"),
@@ -84,25 +95,37 @@ pub(crate) fn document() -> Routes {
     Routes::with_openapi(ApiInfo::openapi())
 }
 
-/// The description as JSON and as a page.
+/// Describes `routes` as routes for keys with this scope.
+pub(crate) fn scoped(mut routes: Routes, scope: Scope) -> Routes {
+    for item in routes.get_openapi_mut().paths.paths.values_mut() {
+        let methods = [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
+        for operation in methods.into_iter().flatten() {
+            operation.security = Some(vec![SecurityRequirement::new("api_key", [scope.as_str()])]);
+        }
+    }
+    routes
+}
+
+/// The description as JSON, and as a page in each language.
 #[derive(Debug)]
 pub struct Description {
     json: Json,
-    html: String,
+    pages: [String; Language::ALL.len()],
 }
 
 impl Description {
     pub(crate) fn of(document: Document) -> Description {
         let mut json = serde_json::to_value(&document).unwrap_or_default();
         rename_pages(&mut json);
-        let html = docs_page::render(&json);
+        let pages = Language::ALL.map(|language| docs_page::render(&json, language));
         for (path, methods) in json["paths"].as_object_mut().into_iter().flatten() {
             for (method, operation) in methods.as_object_mut().into_iter().flatten() {
                 operation["operationId"] = operation_id(method, path).into();
-                allow_session(operation);
+                allow_other_credentials(operation);
+                describe_errors(operation);
             }
         }
-        Description { json, html }
+        Description { json, pages }
     }
 
     pub fn to_json(&self) -> &Json {
@@ -148,28 +171,43 @@ fn operation_id(method: &str, path: &str) -> String {
     id
 }
 
-/// A route that takes a key also takes the session of one.
-fn allow_session(operation: &mut Json) {
+/// A route that takes a key also takes it as a bearer token, or the session of one.
+fn allow_other_credentials(operation: &mut Json) {
     let Some(ways) = operation.get_mut("security").and_then(Json::as_array_mut) else { return };
     if let Some(scopes) = ways.iter().find_map(|way| way.get("api_key")).cloned() {
-        ways.push(json!({ SESSION: scopes }));
+        ways.extend([json!({ "bearer": scopes }), json!({ SESSION: scopes })]);
     }
 }
 
-/// Both documents are rendered once.
+/// Any route may answer with a problem.
+fn describe_errors(operation: &mut Json) {
+    let Some(responses) = operation.get_mut("responses").and_then(Json::as_object_mut) else { return };
+    responses.entry("default").or_insert_with(|| {
+        let schema = json!({ "$ref": "#/components/schemas/Problem" });
+        json!({ "description": "Error", "content": { "application/problem+json": { "schema": schema } } })
+    });
+}
+
+/// The documents are rendered once.
 pub(crate) fn routes(description: &Description) -> Router<Arc<Site>> {
     let json = description.json.to_string();
-    let html = description.html.clone();
+    let pages = description.pages.clone();
     let describe = move || async move {
         ([(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "public, max-age=300")], json).into_response()
     };
-    let explain = move || async move {
-        let mut response = Html(html).into_response();
+    let explain = move |RawQuery(query): RawQuery, headers: HeaderMap| async move {
+        let language = Language::of_request(query.as_deref(), headers.get(ACCEPT_LANGUAGE));
+        let [english, chinese] = pages;
+        let page = if language == Language::English { english } else { chinese };
+        let mut response = Html(page).into_response();
         // The page has inline styles and nothing else.
         let policy =
             HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
-        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()));
+        headers.insert(VARY, HeaderValue::from_static("accept-language"));
         response
     };
     Router::new().route("/openapi.json", get(describe)).route("/docs", get(explain))

@@ -91,7 +91,7 @@ struct Published {
 impl Published {
     fn new(mut overview: Overview) -> Result<Published, serde_json::Error> {
         let with_hidden_json = serde_json::to_string(&overview)?.into();
-        overview.people = overview.people.map(PresenceCount::without_hidden);
+        overview.presence = overview.presence.map(PresenceCount::without_hidden);
         Ok(Published { with_hidden_json, public_json: serde_json::to_string(&overview)?.into() })
     }
 }
@@ -191,7 +191,7 @@ impl OverviewCollector {
             version: sources.version.to_owned(),
             node: sources.node.clone(),
             started_at: self.started_at.0,
-            people: self.presence(),
+            presence: self.presence(),
             gateway: sources.gateway.as_ref().map(|gateway| gateway_overview(gateway, at_s, state)),
             tracker: sources.tracker.as_ref().map(|tracker| tracker_overview(tracker, &state.samples)),
             journal: self.polled.journal(),

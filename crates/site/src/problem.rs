@@ -105,17 +105,17 @@ impl Problem {
     }
 
     /// A change was made but not recorded in the audit trail.
-    pub fn made_not_recorded(error: &dyn Display) -> Problem {
+    pub fn change_not_recorded(error: &dyn Display) -> Problem {
         error!(reason = %error, "change made but not recorded in the audit trail");
         let detail = "the change was made, but not recorded in the audit trail: see the server's log; \
                       check the current state before you repeat it";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "made_not_recorded", detail)
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "change_not_recorded", detail)
     }
 
     /// The whitelist was changed, but trackers were not notified.
-    pub fn changed_not_notified(error: &dyn Display) -> Problem {
+    pub fn notification_failed(error: &dyn Display) -> Problem {
         warn!(reason = %error, "whitelist changed, but trackers were not notified");
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "changed_not_told", error.to_string()).after(5)
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "notification_failed", error.to_string()).after(5)
     }
 
     /// An internal error.

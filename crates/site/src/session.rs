@@ -93,7 +93,6 @@ impl OperatorSession {
         (status = 200, description = "Signed in; the cookie is set", body = OperatorSession),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
         (status = 429, description = "Too many wrong keys from this address", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn begin(
@@ -169,7 +168,6 @@ fn wrong_key() -> Problem {
     responses(
         (status = 200, description = "The session", body = OperatorSession),
         (status = 401, description = "Not signed in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<OperatorSession>, Problem> {
@@ -183,7 +181,6 @@ async fn show(State(site): State<Arc<Site>>, caller: Caller) -> Result<Json<Oper
     responses(
         (status = 204, description = "Signed out; the cookie is removed"),
         (status = 401, description = "Not signed in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn end(
@@ -200,7 +197,7 @@ async fn end(
         .with("from", from.to_string());
     let mut response = match site.parts.audit.record(record).await {
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
-        Err(error) => Problem::made_not_recorded(&error).into_response(),
+        Err(error) => Problem::change_not_recorded(&error).into_response(),
     };
     for removed in cookie::removed(origin.secure) {
         response.headers_mut().append(SET_COOKIE, removed);

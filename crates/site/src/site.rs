@@ -148,7 +148,7 @@ impl Site {
             Ok(read) => read,
             Err(_) => self.hit_and_run_list.last().ok_or_else(|| {
                 let detail = "the first scan for hit-and-runs is in progress: try again in a few seconds";
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "still_reading", detail).after(5)
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "scan_in_progress", detail).after(5)
             }),
         }
     }

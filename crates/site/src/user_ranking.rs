@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 use domain::UserId;
 use ledger::Figures;
+use serde::Deserialize;
 use views::activity::Counts;
 
 use crate::problem::Problem;
@@ -27,8 +28,10 @@ const USERS_PER_READ: u32 = 1000;
 /// Ratios are compared in millionths.
 const RATIO_SCALE: u128 = 1_000_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum SortedBy {
+    #[default]
     Id,
     Uploaded,
     Downloaded,

@@ -48,12 +48,10 @@ struct VerifyReply {
     path = "/passkey/verify",
     tag = "verify",
     params(VerifyParams),
-    security(("api_key" = ["verify"]), ("bearer" = ["verify"])),
     responses(
         (status = 200, description = "The result", body = VerifyReply),
         (status = 400, description = "Missing or malformed passkey", body = ProblemBody, content_type = "application/problem+json"),
         (status = 401, description = "No valid key", body = ProblemBody, content_type = "application/problem+json"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn verify(

@@ -87,7 +87,7 @@ pub(crate) fn routes(settings: &SiteSettings) -> Router<Arc<Site>> {
     let asset = move |State(_): State<Arc<Site>>, Path(name): Path<String>, headers: HeaderMap| async move {
         match assets.get(name.as_str()) {
             Some(served) => served.answer(&headers, "public, max-age=31536000, immutable"),
-            None => Problem::not_found("no_such_file", "no such file of the dashboard: reload the page")
+            None => Problem::not_found("unknown_file", "no such file of the dashboard: reload the page")
                 .into_response(),
         }
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use domain::{AnnounceEvent, InfoHash, Passkey, PeerId};
+use domain::{AnnounceEvent, InfoHash, Passkey, PeerId, percent};
 
 /// An announce. Fields that are `None` are left out of the query.
 #[derive(Clone, Debug)]
@@ -64,8 +64,8 @@ impl Announce {
     pub fn query(&self) -> String {
         let mut query = format!(
             "info_hash={}&peer_id={}&port={}&uploaded={}&downloaded={}&compact=1",
-            percent_encode(&self.info_hash.0),
-            percent_encode(&self.peer_id.0),
+            percent::encode(&self.info_hash.0),
+            percent::encode(&self.peer_id.0),
             self.port,
             self.uploaded,
             self.downloaded
@@ -91,19 +91,6 @@ impl Announce {
     pub fn target(&self, passkey: &Passkey) -> String {
         format!("/{passkey}/announce?{}", self.query())
     }
-}
-
-/// Writes bytes as clients write ids in a query: what is not plainly allowed becomes `%xx`.
-pub fn percent_encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 3);
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            text.push(char::from(*byte));
-        } else {
-            write!(text, "%{byte:02X}").expect("a text can be written to");
-        }
-    }
-    text
 }
 
 #[cfg(test)]

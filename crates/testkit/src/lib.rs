@@ -5,6 +5,7 @@
 //! - [`server`]: the real binary with its own folder and ports
 //! - [`companion`]: further processes of such a server, for other roles
 //! - [`servers`]: Redis (alone, cluster, sentinel), PostgreSQL and MariaDB
+//! - [`test_database`]: an empty database for each test, on each kind of server
 //! - [`small_disk`]: a disk that can be filled
 //! - [`announce`] and [`reply`]: announces and their replies
 //! - [`http`] and [`udp`]: clients that send exactly the bytes they are given
@@ -14,6 +15,7 @@
 //! - [`verify_endpoint`]: a site's endpoint that can be slow, broken, wrong or down
 //! - [`proxy`]: a TCP proxy that can delay, cut or drop
 //! - [`hook_receiver`]: a site's webhook endpoint
+//! - `journal_fields`: the fields of an entry
 //! - [`process`], [`ports`], [`wait`]: child processes that end with their test, free ports, waiting with a timeout
 //! - [`bencode`]: an independent parser
 //!
@@ -31,6 +33,7 @@ pub mod clients;
 pub mod companion;
 pub mod hook_receiver;
 pub mod http;
+mod journal_fields;
 pub mod population;
 pub mod ports;
 pub mod process;
@@ -39,6 +42,7 @@ pub mod reply;
 pub mod server;
 pub mod servers;
 pub mod small_disk;
+pub mod test_database;
 pub mod torrent_file;
 pub mod udp;
 pub mod verify_endpoint;
@@ -51,6 +55,7 @@ pub use certificates::Authority;
 pub use companion::Companion;
 pub use hook_receiver::{Hook, HookReceiver, HookReply};
 pub use http::{HttpReply, RawHttp};
+pub use journal_fields::JOURNAL_FIELDS;
 pub use population::{ActivityLists, Destination, Moved, Plan, Population, Truth};
 pub use proxy::{NetworkState, Proxy};
 pub use reply::{AnnounceReply, RetryIn, SwarmCounts};
@@ -59,10 +64,11 @@ pub use servers::{
     Fsync, MariaDbServer, PostgresServer, RedisBuilder, RedisCluster, RedisSentinel, RedisServer,
 };
 pub use small_disk::SmallDisk;
+pub use test_database::{RawConnection, TestDatabase};
 pub use torrent_file::TorrentFile;
 pub use udp::RawUdp;
 pub use verify_endpoint::{Behaviour, VerifyEndpoint};
-pub use wait::{eventually, eventually_equal, is_held_to_promises, promised};
+pub use wait::{eventually, eventually_async, eventually_equal, is_held_to_promises, promised};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -11,7 +11,7 @@ use domain::{InfoHash, Passkey, UserId};
 use tempfile::TempDir;
 
 use crate::Family;
-use crate::announce::{Announce, percent_encode};
+use crate::announce::Announce;
 use crate::api::Api;
 use crate::companion::{Companion, Launch};
 use crate::http::{self, RawHttp};
@@ -211,7 +211,7 @@ impl Server {
     /// Scrapes one torrent over HTTP: its counts, none if it is not in the reply, or the failure.
     #[track_caller]
     pub fn try_scrape(&self, passkey: &Passkey, info_hash: &InfoHash) -> Result<Option<SwarmCounts>, String> {
-        let target = format!("/{passkey}/scrape?info_hash={}", percent_encode(&info_hash.0));
+        let target = format!("/{passkey}/scrape?info_hash={}", domain::percent::encode(&info_hash.0));
         SwarmCounts::decode(&http::get(self.addr(Family::V4), &target).body, info_hash)
     }
 

@@ -7,6 +7,8 @@ use domain::clock::Stopwatch;
 
 /// Interval between two checks.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
+/// Likewise where checks are cheap: they read memory, or ask over a connection that is open.
+const ASYNC_POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// The bound of a documented time. `make promises` asserts the documented value on an otherwise idle machine; beside
 /// other tests, which may keep the machine busy for seconds, it is relaxed.
@@ -30,6 +32,24 @@ pub fn eventually<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> O
         assert!(since_start.elapsed() < limit, "waited {limit:?} in vain: {what}");
         std::thread::sleep(POLL_PERIOD);
     }
+}
+
+/// As [`eventually`], in async code. The limit includes an attempt that hangs.
+pub async fn eventually_async<T>(
+    what: &str,
+    limit: Duration,
+    mut attempt: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let waiting = async {
+        loop {
+            if let Some(value) = attempt().await {
+                return value;
+            }
+            tokio::time::sleep(ASYNC_POLL_PERIOD).await;
+        }
+    };
+    let value = tokio::time::timeout(limit, waiting).await;
+    value.unwrap_or_else(|_| panic!("waited {limit:?} in vain: {what}"))
 }
 
 /// Polls until the value is the expected one, and panics after `limit`, showing the last one.

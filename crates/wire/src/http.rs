@@ -4,7 +4,6 @@
 //! parses the query. Announces are the hottest path: one pass, no allocation.
 
 mod error;
-mod percent;
 mod query;
 mod reply;
 mod scan;

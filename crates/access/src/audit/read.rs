@@ -3,18 +3,19 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::file::{self, End, Lines};
-use super::line::Entry;
+use super::file;
+use super::line::{Entry, decode};
 use super::{AuditError, LINE_BYTES_MAX, cannot_read};
 
 /// Records per page.
 pub const LIMIT_MAX: usize = 1000;
-/// Records that are read for a page: a page of a rare action may be short.
-const SCANNED_MAX: u64 = 40_000;
-/// Where the binary search ends.
-const NEAR_BYTES: u64 = 4 * LINE_BYTES_MAX as u64;
+/// Read for a page at most: a page of a rare action may be short.
+const SCANNED_BYTES_MAX: u64 = 16 << 20;
+/// Read at once; longer than a line.
+const WINDOW_BYTES: u64 = 4 * LINE_BYTES_MAX as u64;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditQuery {
@@ -46,64 +47,59 @@ pub struct AuditPage {
 
 pub fn newest(path: &Path, query: &AuditQuery) -> Result<AuditPage, AuditError> {
     match file::open_to_read(path)? {
-        Some((file, length)) => {
-            read_page(path, &file, length, query).map_err(|error| cannot_read(path, error))
-        }
+        Some((file, length)) => read_page(&file, length, query).map_err(|error| cannot_read(path, error)),
         None => Ok(AuditPage::default()),
     }
 }
 
-fn read_page(path: &Path, file: &File, length: u64, query: &AuditQuery) -> io::Result<AuditPage> {
+fn read_page(file: &File, length: u64, query: &AuditQuery) -> io::Result<AuditPage> {
     let limit = query.limit.min(LIMIT_MAX);
-    let after_last = End::read(file, path)?.last.seq.saturating_add(1);
-    let newest = query.before.unwrap_or(u64::MAX).min(after_last);
-    let (mut entries, mut before) = (Vec::new(), newest);
-    while before > 1 && entries.len() < limit && newest - before < SCANNED_MAX {
-        let from = before.saturating_sub(LIMIT_MAX as u64);
-        let mut found = read_between(file, length, from, before)?;
-        found.reverse();
-        before = from;
-        for entry in found.into_iter().filter(|entry| query.fits(entry)).take(limit - entries.len()) {
-            before = if entries.len() + 1 == limit { entry.seq } else { before };
-            entries.push(entry);
-        }
-    }
-    Ok(AuditPage { entries, next: (before > 1 && limit > 0).then_some(before) })
-}
-
-/// The records with numbers from `from` up to `before`.
-fn read_between(file: &File, length: u64, from: u64, before: u64) -> io::Result<Vec<Entry>> {
-    let mut lines = Lines::between(file, position_before(file, length, from)?, length)?;
-    let mut entries = Vec::new();
-    while let Some((_, read)) = lines.next()? {
-        match read {
-            Ok(entry) if entry.seq >= before => break,
-            Ok(entry) if entry.seq >= from => entries.push(entry),
-            _ => {}
-        }
-    }
-    Ok(entries)
-}
-
-/// A position before the record of this number, and near it: numbers rise towards the end.
-fn position_before(file: &File, length: u64, seq: u64) -> io::Result<u64> {
-    let (mut low, mut high) = (0, length);
-    while high - low > NEAR_BYTES {
-        let middle = low + (high - low) / 2;
-        let mut lines = Lines::between(file, middle, high)?;
-        // The first line began before the middle.
-        lines.next()?;
-        let first = loop {
-            match lines.next()? {
-                Some((_, Ok(entry))) => break Some(entry),
-                Some(_) => {}
-                None => break None,
+    let mut end = match query.before {
+        Some(seq) => position_of(file, length, seq)?,
+        None => length,
+    };
+    let (mut entries, mut next, mut scanned) = (Vec::new(), None, 0);
+    while end > 0 && entries.len() < limit && scanned < SCANNED_BYTES_MAX {
+        let (start, found) = read_window(file, end)?;
+        scanned += end - start;
+        for entry in found.into_iter().rev() {
+            if entries.len() == limit {
+                break;
             }
-        };
-        match first {
-            Some(entry) if entry.seq < seq => low = middle,
-            _ => high = middle,
+            next = Some(entry.seq);
+            if query.before.is_none_or(|before| entry.seq < before) && query.fits(&entry) {
+                entries.push(entry);
+            }
+        }
+        end = start;
+    }
+    Ok(AuditPage { entries, next: next.filter(|seq| *seq > 1) })
+}
+
+/// The records of the last whole lines before `end`, and where the first of these lines begins.
+fn read_window(file: &File, end: u64) -> io::Result<(u64, Vec<Entry>)> {
+    let from = end.saturating_sub(WINDOW_BYTES);
+    let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut bytes, from)?;
+    // The first line began before the window. One without an end in the whole window is no record.
+    let begin = if from == 0 {
+        0
+    } else {
+        bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1)
+    };
+    let start = if begin == bytes.len() { from } else { from + begin as u64 };
+    Ok((start, bytes[begin..].split(|byte| *byte == b'\n').filter_map(|line| decode(line).ok()).collect()))
+}
+
+/// The end of a window that holds the records before this number, found by bisection: numbers rise towards the end.
+fn position_of(file: &File, length: u64, seq: u64) -> io::Result<u64> {
+    let (mut low, mut high) = (0, length);
+    while high - low > WINDOW_BYTES {
+        let middle = low + (high - low) / 2;
+        match read_window(file, middle)?.1.last() {
+            Some(entry) if entry.seq >= seq => high = middle,
+            _ => low = middle,
         }
     }
-    Ok(low)
+    Ok(high)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use domain::hex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -89,8 +90,8 @@ impl NewKey {
     pub(super) fn random() -> Result<NewKey, AccessError> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
         getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let (id, secret) = hex.split_at(ID_DIGITS);
+        let digits = hex::encode(&bytes);
+        let (id, secret) = digits.split_at(ID_DIGITS);
         Ok(NewKey {
             id: id.parse().expect("lowercase hexadecimal digits"),
             text: format!("{PREFIX}{id}_{secret}"),
@@ -109,18 +110,11 @@ impl KeyHash {
 
     /// Lower case.
     pub(super) fn to_hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&self.0)
     }
 
     pub(super) fn from_hex(digits: &[u8]) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if digits.len() != 2 * bytes.len() || !digits.iter().all(u8::is_ascii_hexdigit) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-        }
-        Some(KeyHash(bytes))
+        hex::decode(digits)?.try_into().ok().map(KeyHash)
     }
 
     /// In constant time.

@@ -59,7 +59,8 @@ columns!(SqliteRow, Vec<u8>);
 columns!(PgRow, String);
 columns!(MySqlRow, Vec<u8>);
 
-/// Reads `id passkey enabled vouched leech_slots name sandbox created_at`.
+/// Reads `id passkey enabled vouched leech_slots name sandbox created_at`. `vouched` marks external users; the column keeps
+/// its name, because the previous version continues on these tables if a take-over fails.
 pub(crate) fn read_user(row: &impl Columns) -> Result<User, AccessError> {
     let number = column("a user", "id", row.number("id"))?;
     let subject = format!("user {number}");

@@ -37,7 +37,7 @@ pub struct VerificationCounters {
     pub cache_hits_invalid: Counter,
     pub cache_misses: Counter,
     /// Requests refused because the breaker is open and [`super::OnVerifyFailure::Refuse`] is set.
-    pub refused_suspended: Counter,
+    pub refused_on_verify_failure: Counter,
     pub cache_entries: Level,
     pub cache_evictions: Counter,
     /// Requests that joined a lookup in progress.

@@ -48,14 +48,14 @@ pub(crate) enum PasskeyStatus {
     /// No fresh answer: request a verification.
     NotCached,
     /// The circuit breaker is open, and [`super::OnVerifyFailure::Refuse`] is set.
-    Suspended,
+    CannotCheck,
 }
 
 /// Cached answers, and the queue of verification requests.
 pub struct UnknownPasskeys {
     answers: AnswerCache,
-    /// See [`PasskeyStatus::Suspended`].
-    is_suspended: AtomicBool,
+    /// See [`PasskeyStatus::CannotCheck`].
+    refuses_all: AtomicBool,
     requests: mpsc::Sender<Request>,
     answer_timeout: Duration,
     counters: VerificationCounters,
@@ -76,7 +76,7 @@ impl UnknownPasskeys {
         let (requests, receiver) = mpsc::channel(REQUESTS_MAX);
         let unknown_passkeys = UnknownPasskeys {
             answers: AnswerCache::default(),
-            is_suspended: AtomicBool::new(false),
+            refuses_all: AtomicBool::new(false),
             requests,
             answer_timeout,
             counters: VerificationCounters::default(),
@@ -112,7 +112,7 @@ impl UnknownPasskeys {
             PasskeyStatus::Verified(_) => &self.counters.cache_hits_valid,
             PasskeyStatus::Invalid => &self.counters.cache_hits_invalid,
             PasskeyStatus::NotCached => &self.counters.cache_misses,
-            PasskeyStatus::Suspended => &self.counters.refused_suspended,
+            PasskeyStatus::CannotCheck => &self.counters.refused_on_verify_failure,
         };
         counter.increment();
         status
@@ -120,8 +120,8 @@ impl UnknownPasskeys {
 
     /// The same without counting.
     pub(crate) fn peek(&self, passkey: &Passkey, now: UnixTime) -> PasskeyStatus {
-        if self.is_suspended.load(Ordering::Relaxed) {
-            return PasskeyStatus::Suspended;
+        if self.refuses_all.load(Ordering::Relaxed) {
+            return PasskeyStatus::CannotCheck;
         }
         match self.answers.get(passkey).filter(|answer| answer.is_fresh(now)) {
             None => PasskeyStatus::NotCached,
@@ -146,7 +146,7 @@ impl UnknownPasskeys {
         &self.answers
     }
 
-    pub(super) fn set_suspended(&self, is_suspended: bool) {
-        self.is_suspended.store(is_suspended, Ordering::Relaxed);
+    pub(super) fn set_refuses_all(&self, refuses_all: bool) {
+        self.refuses_all.store(refuses_all, Ordering::Relaxed);
     }
 }

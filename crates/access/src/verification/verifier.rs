@@ -372,7 +372,7 @@ impl Verifier {
     fn publish_breaker_state(&self) {
         self.counters().set_breaker_state(self.calls.breaker.state());
         let is_open = !self.calls.breaker.is_closed();
-        self.unknown_passkeys.set_suspended(is_open && self.settings.on_failure == OnVerifyFailure::Refuse);
+        self.unknown_passkeys.set_refuses_all(is_open && self.settings.on_failure == OnVerifyFailure::Refuse);
     }
 }
 

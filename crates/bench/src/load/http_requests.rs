@@ -1,6 +1,6 @@
 //! HTTP announces rendered beforehand.
 
-use domain::AnnounceEvent;
+use domain::{AnnounceEvent, percent};
 use wire::bencode::push_decimal;
 
 use crate::population::{Peer, Population};
@@ -53,27 +53,15 @@ impl HttpRequests {
 
 fn write_head(out: &mut Vec<u8>, peer: &Peer) {
     out.extend_from_slice(format!("GET /{}/announce?info_hash=", peer.passkey).as_bytes());
-    write_percent_encoded(out, &peer.info_hash.0);
+    percent::push(out, &peer.info_hash.0);
     out.extend_from_slice(b"&peer_id=");
-    write_percent_encoded(out, &peer.peer_id.0);
+    percent::push(out, &peer.peer_id.0);
     let Peer { port, left, key, .. } = peer;
     let rest = format!(
         "&port={port}&downloaded=0&left={left}&numwant=50&key={:08x}&compact=1&supportcrypto=1&uploaded=",
         key.0
     );
     out.extend_from_slice(rest.as_bytes());
-}
-
-/// Percent-encodes all but unreserved characters.
-fn write_percent_encoded(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(byte) {
-            out.push(*byte);
-        } else {
-            out.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_a_ring_everybody_has_as_many_friends_each_pair_once() {
+    fn in_a_ring_all_users_have_as_many_friends_and_each_pair_is_listed_once() {
         let pairs = ring(50, 10);
         let distinct: HashSet<(u64, u64)> = pairs.iter().map(|(a, b)| (*a.min(b), *a.max(b))).collect();
         assert_eq!((pairs.len(), distinct.len()), (250, 250));

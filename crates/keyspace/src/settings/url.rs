@@ -1,5 +1,7 @@
 //! Parses the address of Redis.
 
+use domain::percent;
+
 use super::{DEFAULT_PORT, DEFAULT_SENTINEL_PORT, Mode, Node, RedisSettings, Secret, TlsFiles};
 use crate::error::RedisError;
 
@@ -140,23 +142,10 @@ fn read_query(settings: &mut RedisSettings, query: &str) -> Result<(), RedisErro
 
 /// Decodes percent-encoding.
 fn decode(text: &str) -> Result<String, RedisError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(
-            decoded
-                .ok_or_else(|| invalid("a % is not followed by two hexadecimal digits (write % as %25)"))?,
-        );
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
+    let mut bytes = vec![0; text.len()];
+    let decoded = percent::decode(text.as_bytes(), &mut bytes)
+        .map_err(|_| invalid("a % is not followed by two hexadecimal digits (write % as %25)"))?;
+    String::from_utf8(decoded.to_vec()).map_err(|_| invalid("it is not UTF-8"))
 }
 
 #[cfg(test)]

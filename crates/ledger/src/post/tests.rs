@@ -1,6 +1,6 @@
 //! Any order, any batches, any repetition: the state is the same.
 
-#[path = "../../tests/support/simulator.rs"]
+#[path = "../../tests/it/support/simulator.rs"]
 #[allow(dead_code, reason = "shared with the tests on real databases")]
 mod simulator;
 

@@ -19,17 +19,17 @@ Examples:
     #[command(after_help = "\
 Exit code 0 if the chain is intact, 1 if not.
 
-Records rewritten together with their hashes and the anchor can only be detected with a hash stored elsewhere: store the
-last hash that this command prints, and pass it with --expect-last the next time.
+An end that was cut off, and records rewritten together with their hashes, can only be detected with a hash stored
+elsewhere: store the last hash that this command prints, and pass it with --expect-last the next time.
 
 Examples:
   rollcall audit verify
   rollcall audit verify --expect-last 1f0c…
-  rollcall audit verify /backup/audit.log*")]
+  rollcall audit verify /backup/audit.log")]
     Verify {
-        /// Files to verify, as one chain; the trail of the data folder if omitted
+        /// An archived trail; the trail of the data folder if omitted
         #[arg(value_name = "FILE")]
-        files: Vec<PathBuf>,
+        file: Option<PathBuf>,
         /// A former last hash, which must still be in the chain
         #[arg(long, value_name = "HASH")]
         expect_last: Option<LineHash>,

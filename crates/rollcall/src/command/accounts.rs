@@ -173,7 +173,7 @@ pub async fn show_hit_and_runs(context: &CommandContext, user: UserId) -> anyhow
     let ledger = context.open_ledger().await?;
     let now = SystemClock.now();
     let owing = ledger.hit_and_runs(user, &context.config.hit_and_run_policy()).await?;
-    let mut table = Table::new(&["torrent", "standing", "seeding", "uploaded", "downloaded"]);
+    let mut table = Table::new(&["torrent", "state", "seeding", "uploaded", "downloaded"]);
     let mut listed = Vec::new();
     for (key, account, standing) in &owing {
         let (name, detail) = match standing {
@@ -195,7 +195,7 @@ pub async fn show_hit_and_runs(context: &CommandContext, user: UserId) -> anyhow
             output::bytes(figures.downloaded),
         ]);
         let mut fields = json_of_account(key, account);
-        fields.insert("standing".to_owned(), name.into());
+        fields.insert("state".to_owned(), name.into());
         if let HitAndRunStatus::Owing { seeding_s_left } = standing {
             fields.insert("seeding_s_left".to_owned(), (*seeding_s_left).into());
         }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use access::audit::verify::{Place, verify_files, verify_trail};
+use access::audit::verify::verify_trail;
 use access::audit::{AuditQuery, Entry, LineHash, Verdict, read};
+use anyhow::ensure;
 use serde_json::{Value as Json, json};
 
 use super::CommandContext;
@@ -18,7 +19,7 @@ pub fn run(context: &CommandContext, command: AuditCommand) -> anyhow::Result<Ex
             list(context, args)?;
             Ok(ExitCode::SUCCESS)
         }
-        AuditCommand::Verify { files, expect_last } => verify(context, &files, expect_last),
+        AuditCommand::Verify { file, expect_last } => verify(context, file, expect_last),
     }
 }
 
@@ -61,58 +62,42 @@ fn details_of(entry: &Entry) -> String {
 
 fn verify(
     context: &CommandContext,
-    files: &[PathBuf],
+    file: Option<PathBuf>,
     expect_last: Option<LineHash>,
 ) -> anyhow::Result<ExitCode> {
-    let settings = context.config.audit_settings(&context.data);
-    let verdict = if files.is_empty() {
-        verify_trail(&settings.file, expect_last.as_ref())?
-    } else {
-        verify_files(files, expect_last.as_ref())?
-    };
+    if let Some(file) = &file {
+        ensure!(file.exists(), "{} does not exist", file.display());
+    }
+    let path = file.unwrap_or_else(|| context.config.audit_settings(&context.data).file);
+    let verdict = verify_trail(&path, expect_last.as_ref())?;
     context.output.show(&json_of(&verdict), &text_of(&verdict))?;
     Ok(if verdict.fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn json_of(verdict: &Verdict) -> Json {
-    let place = |place: &Place| json!({ "seq": place.seq, "at": place.at, "hash": place.hash });
-    let fault = verdict.fault.as_ref().map(|fault| {
-        json!({ "file": fault.file.display().to_string(), "line": fault.line, "reason": fault.reason })
-    });
+    let last = verdict.last.as_ref();
+    let fault = verdict.fault.as_ref();
     json!({
         "valid": verdict.fault.is_none(),
         "records": verdict.records,
         "torn": verdict.torn,
-        "first": verdict.first.as_ref().map(place),
-        "last": verdict.last.as_ref().map(place),
-        "anchored": verdict.anchored,
-        "fault": fault,
+        "last": last.map(|last| json!({ "seq": last.seq, "at": last.at, "hash": last.hash })),
+        "fault": fault.map(|fault| json!({ "line": fault.line, "reason": fault.reason })),
     })
 }
 
 fn text_of(verdict: &Verdict) -> String {
     let mut fields = Fields::default().with("records", verdict.records);
     if verdict.torn > 0 {
-        fields =
-            fields.with("half-written lines", format!("{}, each noted by the record after it", verdict.torn));
-    }
-    if let Some(first) = &verdict.first {
-        fields = fields.with("first", format!("{} at {}", first.seq, first.at));
+        fields = fields
+            .with("half-written lines", format!("{}, each reported by the record after it", verdict.torn));
     }
     if let Some(last) = &verdict.last {
         fields = fields.with("last", format!("{} at {}", last.seq, last.at)).with("last hash", &last.hash);
     }
-    if let Some(anchored) = verdict.anchored {
-        let last = verdict.last.as_ref().map_or(0, |last| last.seq);
-        let after = match last.saturating_sub(anchored) {
-            0 => String::new(),
-            count => format!("; {count} after it, whose removal would not be detected"),
-        };
-        fields = fields.with("anchored up to", format!("{anchored}{after}"));
-    }
     let answer = match &verdict.fault {
         None => Fields::default().with("the chain is intact", ""),
-        Some(fault) => Fields::default().with("THE CHAIN IS BROKEN", format!("in {fault}")),
+        Some(fault) => Fields::default().with("THE CHAIN IS BROKEN", fault),
     };
     format!("{fields}{answer}")
 }

@@ -73,7 +73,7 @@ fn record_of(
         true => "all".to_owned(),
         false => selection.ids.first().map(ToString::to_string).unwrap_or_default(),
     };
-    record(action, Subject::new("letter", subject)).with("ids", ids)
+    record(action, Subject::new("dead_letter", subject)).with("ids", ids)
 }
 
 async fn find(journal: &Arc<dyn Journal>, lane: Lane, id: EntryId) -> anyhow::Result<Stored> {

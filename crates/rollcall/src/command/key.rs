@@ -1,9 +1,10 @@
 //! `rollcall key …`: API keys.
 
-use access::audit::{Subject, rfc3339};
+use access::audit::Subject;
 use access::{ApiKey, ApiKeys, KeyId, Scopes};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
+use domain::time::rfc3339;
 use serde_json::{Value as Json, json};
 
 use super::CommandContext;

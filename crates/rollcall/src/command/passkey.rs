@@ -133,7 +133,7 @@ impl Verdict {
             (None, true) => format!("passkey {shown} is valid: it is on the whitelist\n"),
             (None, false) if self.holder.is_some() => {
                 format!(
-                    "passkey {shown} is no longer on the whitelist; the site's verification endpoint may accept it\n"
+                    "passkey {shown} is no longer on the whitelist; the site's verify endpoint may accept it\n"
                 )
             }
             (None, false) => {

@@ -128,7 +128,7 @@ fn of_sandbox(user: User) -> anyhow::Result<User> {
     )
 }
 
-/// The verification endpoint also uses the whitelist.
+/// The verify endpoint also uses the whitelist.
 async fn ensure_listed(context: &CommandContext, store: &Store, passkeys: &[Passkey]) -> anyhow::Result<()> {
     let whitelist = whitelist(context, store)?;
     if whitelist.contains(passkeys).await?.into_iter().all(|is_listed| is_listed) {

@@ -1,9 +1,10 @@
 //! `rollcall token USER`: a gateway token, as the site would issue it.
 
-use access::audit::{Subject, rfc3339};
+use access::audit::Subject;
 use anyhow::bail;
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
+use domain::time::rfc3339;
 use gateway::mint::{TokenClaims, mint};
 use serde_json::json;
 

@@ -176,7 +176,7 @@ fn json_of(user: &User, show_passkeys: bool) -> Json {
         "name": user.name,
         "passkey": passkey_of(user, show_passkeys),
         "enabled": user.enabled,
-        "adopted": user.is_external,
+        "external": user.is_external,
         "leech_slots": user.leech_slots.to_number(),
         "created_at": user.created_at.0,
     })

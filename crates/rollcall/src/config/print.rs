@@ -31,7 +31,7 @@ pub fn to_annotated_toml(config: &Config) -> String {
 fn push_key(toml: &mut String, section: &dyn Section, key: &Key, value: &Json) {
     push_comments(toml, key.doc);
     if let Some(range) = &key.range {
-        push_line(toml, format_args!("# From {} to {}.", range.start(), range.end()));
+        push_line(toml, format_args!("# Range: {} to {}", range.start(), range.end()));
     }
     push_line(toml, format_args!("# Environment: {}", variable_name(section.name(), key.name)));
     push_line(toml, format_args!("{} = {value}", key.name));

@@ -166,10 +166,10 @@ config_section! {
 
 config_section! {
     /// Who may announce: users in the database; with Redis also users with a key t:user:<passkey> (docs/redis.md) and passkeys
-    /// on the whitelist; then passkeys that the site's verification endpoint accepts. Torrents and clients of the database and
+    /// on the whitelist; then passkeys that the site's verify endpoint accepts. Torrents and clients of the database and
     /// of Redis count together.
     Access as "access" {
-        /// The site's verification endpoint for unknown passkeys, such as "https://pt.example.com/passkey/verify". "" disables
+        /// The site's verify endpoint for unknown passkeys, such as "https://pt.example.com/passkey/verify". "" disables
         /// it. Plain http:// is allowed on loopback only.
         verify_url: HttpUrl = HttpUrl::default(),
         /// Value of the header X-API-Key. "": site.tracker_api_key.
@@ -187,14 +187,14 @@ config_section! {
         cache_invalid_s: u32 [1..=DAY_S] = 5,
         /// First id for external users: users known only by passkey, who get an account when they announce. Choose it above all
         /// ids of the site. If the endpoint reports one id below it for two passkeys, both are the same user.
-        adopted_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
+        external_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
         /// File of the audit trail, relative to the data folder.
         audit_file: PathBuf = PathBuf::from("logs/audit.log"),
     }
 }
 
 config_section! {
-    /// The site: dashboard, HTTP API, verification endpoint for other trackers, metrics and health.
+    /// The site: dashboard, HTTP API, verify endpoint for other trackers, metrics and health.
     Site as "site" {
         /// Addresses: one string with commas, or a list. "" disables the site. HTTPS if the two files below are set; otherwise
         /// loopback only, unless allow_plaintext is set.

@@ -83,7 +83,7 @@ fn audit(inputs: &ReadinessInputs<'_>) -> Dependency {
     let audit = inputs.audit.clone();
     Dependency::new("audit", move || {
         let audit = audit.clone();
-        async move { audit.check_writable().await.map_err(|error| error.to_string()) }
+        async move { audit.check().await.map_err(|error| error.to_string()) }
     })
 }
 

@@ -50,7 +50,7 @@ impl Resolver {
     }
 
     /// Looks up unknown users and torrents of entries by other producers, as for an announce: in the Redis source,
-    /// the whitelist and at the verification endpoint.
+    /// the whitelist and at the verify endpoint.
     async fn learn(&self, arrivals: &[Arrival]) {
         let entries = || arrivals.iter().map(|arrival| &arrival.entry);
         let passkeys = entries().filter(|entry| entry.user.is_none()).filter_map(|entry| entry.passkey);

@@ -309,7 +309,7 @@ fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterMetrics> {
 fn cluster_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
     gateway.hub.since_contact_s()?;
     let hub = Arc::clone(&gateway.hub);
-    let cluster = Dependency::new("register", move || {
+    let cluster = Dependency::new("presence_cluster", move || {
         let since_s = hub.since_contact_s().unwrap_or(0);
         async move {
             match since_s <= u64::from(lease_s) {

@@ -16,11 +16,11 @@ use crate::roles::{Role, Roles};
 
 /// Cached results.
 const CACHE_ENTRIES_MAX: usize = 1_000_000;
-/// Concurrent calls of the verification endpoint.
+/// Concurrent calls of the verify endpoint.
 const VERIFY_CALLS_AT_ONCE_MAX: usize = 32;
 /// Interval at which removals from the whitelist are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// Calls of the verification endpoint per second; a tenth of them for clients of one address (IPv6: one /64).
+/// Calls of the verify endpoint per second; a tenth of them for clients of one address (IPv6: one /64).
 const VERIFY_CALLS_PER_S: u32 = 100;
 /// The circuit breaker opens after this many failures in a row, for `VERIFY_PAUSE`.
 const VERIFY_FAILURES_MAX: u32 = 5;
@@ -40,8 +40,8 @@ impl Config {
             pause: VERIFY_PAUSE,
             on_failure: access.on_verify_failure,
             feed_every: POLL_INTERVAL,
-            external_id_min: UserId::new(access.adopted_id_min.into())
-                .context("access.adopted_id_min must be positive")?,
+            external_id_min: UserId::new(access.external_id_min.into())
+                .context("access.external_id_min must be positive")?,
         })
     }
 

@@ -114,7 +114,7 @@ fn everything_that_clients_and_users_do_is_done() {
 }
 
 #[test]
-fn nobody_is_faster_than_their_line() {
+fn no_client_exceeds_its_bandwidth() {
     let (_, done) = play(&PLAN, Duration::from_secs(600), |_| ACCEPTED);
     let mut last: BTreeMap<u32, (Duration, u64, u64)> = BTreeMap::new();
     for (at, action) in &done {
@@ -129,7 +129,7 @@ fn nobody_is_faster_than_their_line() {
 }
 
 #[test]
-fn nobody_announces_sooner_than_the_server_wants_but_for_news() {
+fn regular_announces_keep_the_interval_of_the_server() {
     let (_, done) = play(&PLAN, Duration::from_secs(600), |_| ACCEPTED);
     let mut last: BTreeMap<u32, Duration> = BTreeMap::new();
     for (at, action) in &done {

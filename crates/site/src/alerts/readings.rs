@@ -21,7 +21,7 @@ pub(crate) struct Observed<'a> {
 pub(super) struct Reading {
     pub(super) subject: Option<String>,
     pub(super) value: f64,
-    /// Where it is known from elsewhere.
+    /// None if the evaluation determines it.
     pub(super) since: Option<u32>,
     pub(super) affected: Vec<String>,
     /// Cause, effects and remedy, in place of the remedy of the table.
@@ -57,7 +57,7 @@ fn of_journal(observed: &Observed<'_>, value: impl Fn(&JournalOverview) -> f64) 
     observed.overview.journal.as_ref().map(|journal| vec![Reading::of(value(journal))])
 }
 
-/// None of a journal that fails: that is the alert.
+/// No value while the journal fails: that is an alert of its own.
 pub(super) fn journal_status_age(observed: &Observed<'_>) -> Option<Vec<Reading>> {
     let is_failing = observed.overview.health.iter().any(|one| one.name == "journal" && one.is_failing());
     Some(if is_failing { Vec::new() } else { vec![Reading::of(observed.journal_status_age_s)] })
@@ -75,11 +75,11 @@ pub(super) fn view_paused(observed: &Observed<'_>) -> Option<Vec<Reading>> {
 pub(super) fn view_lag(observed: &Observed<'_>) -> Option<Vec<Reading>> {
     let health = &observed.overview.health;
     let views = observed.overview.journal.as_ref()?.views.iter();
-    let own = views.filter(|view| !view.paused && failing_store(view, health).is_none());
-    Some(own.map(|view| Reading::about(&view.view, view.behind_s)).collect())
+    let lagging = views.filter(|view| !view.paused && failing_store(view, health).is_none());
+    Some(lagging.map(|view| Reading::about(&view.view, view.behind_s)).collect())
 }
 
-/// Why the store of a view fails, if it does.
+/// The root cause, if the store of the view fails.
 fn failing_store<'a>(view: &ViewOverview, health: &'a [DependencyHealth]) -> Option<&'a DependencyHealth> {
     let store = match view.view.as_str() {
         "ledger" => "database",
@@ -101,9 +101,9 @@ pub(super) fn failing_dependencies(observed: &Observed<'_>) -> Option<Vec<Readin
 fn failing_dependency(cause: &DependencyHealth, overview: &Overview) -> Reading {
     let mut affected = affected_by(&overview.health, cause);
     let views = overview.journal.iter().flat_map(|journal| &journal.views);
-    let behind = views.filter(|view| view.behind_s >= AFFECTED_S && !view.paused);
+    let lagging = views.filter(|view| view.behind_s >= AFFECTED_S && !view.paused);
     let affected_views =
-        behind.filter(|view| failing_store(view, &overview.health).is_some_and(|by| by.name == cause.name));
+        lagging.filter(|view| failing_store(view, &overview.health).is_some_and(|by| by.name == cause.name));
     affected.extend(affected_views.map(|view| view.view.as_str()));
     let reason = cause.reason.as_deref().unwrap_or("no answer");
     let effects = std::iter::once(cause.name.as_str()).chain(affected.iter().copied()).map(effect_of);
@@ -119,7 +119,7 @@ fn failing_dependency(cause: &DependencyHealth, overview: &Overview) -> Reading 
 fn remedy(dependency: &str) -> &'static str {
     match dependency {
         "database" => "Check the server of database.url, or the disk of the data folder.",
-        "redis" | "register" => "Check the server of redis.url.",
+        "redis" | "presence_cluster" => "Check the server of redis.url.",
         "journal" => "Check Redis, or the disk of the data folder.",
         "audit" => "Check disk, owner and mode of access.audit_file; the log has the error.",
         _ => "`rollcall doctor` names the cause.",

@@ -1,13 +1,13 @@
-//! Every alert. `make docs` writes `deploy/prometheus/alerts.yml` from here; the dashboard evaluates those in `both`.
+//! Every alert. `make docs` writes `deploy/prometheus/alerts.yml` from here; the dashboard evaluates those with `on_dashboard`.
 //!
-//! Arguments: name, PromQL, minutes that it must hold, summary, remedy. `both` adds a threshold of the PromQL value, and the
-//! same value as the dashboard has it.
+//! Arguments: name, PromQL, minutes that it must hold, summary, remedy. `on_dashboard` adds a threshold of the PromQL value,
+//! and the same value as the dashboard has it.
 
-use super::{Rule, both, page, readings, ticket};
+use super::{Rule, critical, readings, warning};
 
 /// In the order of `alerts.yml`: process, journal, views, announces, access, site, presence, gateways, limits.
 pub(super) const ALERTS: &[Rule] = &[
-    page(
+    critical(
         "Down",
         "up{job=\"rollcall\"} == 0",
         1,
@@ -15,14 +15,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "Prometheus cannot read /metrics, and clients may get no peers. See `systemctl status rollcall` and the log. If the \
          process runs, check site.addr, the certificate and the API key of Prometheus.",
     ),
-    ticket(
+    warning(
         "RestartsOften",
         "changes(process_start_time_seconds{job=\"rollcall\"}[1h]) > 3",
         0,
         "Rollcall on {{ $labels.instance }} started {{ $value }} times within an hour",
         "Out of memory, a supervisor or a crash ends it: see the last lines of the log before each start.",
     ),
-    page(
+    critical(
         "NoAnnounces",
         "sum by (instance) (rate(rollcall_tracker_announces_total[15m])) == 0 \
          and sum by (instance) (rollcall_swarm_peers) > 0",
@@ -31,7 +31,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Clients do not reach the tracker, or all are refused: see rollcall_tracker_refused_total by reason, the firewall, \
          the proxy, DNS and the tracker's certificate.",
     ),
-    page(
+    critical(
         "JournalAppendsFailing",
         "rollcall_queue_append_failures_in_a_row > 0",
         1,
@@ -39,7 +39,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Announces wait in memory; none is lost yet. Once the queue is full, clients are told to retry. Check Redis, or the \
          disk of journal.db; `rollcall doctor` names the cause.",
     ),
-    page(
+    critical(
         "QueueFilling",
         "rollcall_queue_occupied_entries / rollcall_queue_max_entries > 0.5",
         1,
@@ -47,7 +47,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "The journal is slower than the announces. See rollcall_queue_append_seconds and Redis (slow log, persistence, \
          network). A larger journal.queue_max gives time, at about 300 bytes per announce.",
     ),
-    page(
+    critical(
         "QueueFull",
         "increase(rollcall_queue_full_total[5m]) > 0",
         0,
@@ -55,32 +55,26 @@ pub(super) const ALERTS: &[Rule] = &[
         "Clients are told to retry in a minute; their next announce corrects the totals. Restore the journal before clients \
          drop the tracker: see RollcallJournalAppendsFailing.",
     ),
-    both(
-        ticket(
-            "JournalTooLong",
-            "max by (instance) (rollcall_journal_entries{lane=\"traffic\"}) \
-             / on (instance) max by (instance) (rollcall_journal_length_alarm_entries > 0)",
-            5,
-            "The journal has {{ $value | humanizePercentage }} of the entries of journal.length_alarm",
-            "Entries are removed once every group has acknowledged them. `rollcall journal status` shows which group holds \
-             them: resume it, repair it, or remove an unused group (XGROUP DESTROY). Watch the memory of Redis.",
-        ),
-        1.0,
-        readings::journal_length,
-    ),
-    both(
-        ticket(
-            "JournalStatusStale",
-            "rollcall_journal_poll_age_seconds",
-            1,
-            "The journal status is {{ $value | humanizeDuration }} old",
-            "Lag, lengths and pauses are unknown, and so are their alerts. The journal does not answer in time: check Redis, \
-             or the disk of the data folder.",
-        ),
-        60.0,
-        readings::journal_status_age,
-    ),
-    ticket(
+    warning(
+        "JournalTooLong",
+        "max by (instance) (rollcall_journal_entries{lane=\"traffic\"}) \
+         / on (instance) max by (instance) (rollcall_journal_length_alarm_entries > 0)",
+        5,
+        "The journal has {{ $value | humanizePercentage }} of the entries of journal.length_alarm",
+        "Entries are removed once every group has acknowledged them. `rollcall journal status` shows which group holds \
+         them: resume it, repair it, or remove an unused group (XGROUP DESTROY). Watch the memory of Redis.",
+    )
+    .on_dashboard(1.0, readings::journal_length),
+    warning(
+        "JournalStatusStale",
+        "rollcall_journal_poll_age_seconds",
+        1,
+        "The journal status is {{ $value | humanizeDuration }} old",
+        "Lag, lengths and pauses are unknown, and so are their alerts. The journal does not answer in time: check Redis, \
+         or the disk of the data folder.",
+    )
+    .on_dashboard(60.0, readings::journal_status_age),
+    warning(
         "ClockSkew",
         "rollcall_journal_clock_ahead_seconds > 5",
         5,
@@ -88,19 +82,16 @@ pub(super) const ALERTS: &[Rule] = &[
         "The newest entry lies in the future. Run chrony or systemd-timesyncd on both machines; `rollcall doctor` measures \
          the difference.",
     ),
-    both(
-        ticket(
-            "ViewLagging",
-            "(rollcall_view_lag_seconds unless on (instance, view) rollcall_view_paused == 1)",
-            5,
-            "{{ $labels.group }} is {{ $value | humanizeDuration }} behind the journal",
-            "What users see of it is that old; nothing is lost. Check that a process with its role runs and whether its store \
-             is slow. If rollcall_view_applied_total rises, raise ledger.consumers or batch_max (a reload suffices).",
-        ),
-        120.0,
-        readings::view_lag,
-    ),
-    page(
+    warning(
+        "ViewLagging",
+        "(rollcall_view_lag_seconds unless on (instance, view) rollcall_view_paused == 1)",
+        5,
+        "{{ $labels.group }} is {{ $value | humanizeDuration }} behind the journal",
+        "What users see of it is that old; nothing is lost. Check that a process with its role runs and whether its store \
+         is slow. If rollcall_view_applied_total rises, raise ledger.consumers or batch_max (a reload suffices).",
+    )
+    .on_dashboard(120.0, readings::view_lag),
+    critical(
         "ViewStalled",
         "rollcall_view_lag_entries{view!=\"\"} > 0 \
          and on (instance, view) increase(rollcall_view_applied_total[10m]) == 0 \
@@ -110,7 +101,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "The log has the error of its store. If there is none, a consumer of another process holds the entries: see \
          `rollcall journal status`.",
     ),
-    page(
+    critical(
         "ViewWaiting",
         "rollcall_view_failures_in_a_row > 0",
         2,
@@ -118,42 +109,33 @@ pub(super) const ALERTS: &[Rule] = &[
         "The database (ledger) or Redis (activity) is down, full or busy; the log has its error. Nothing is acknowledged or \
          lost, and the view continues once the store answers.",
     ),
-    both(
-        ticket(
-            "ViewPaused",
-            "max by (view) (rollcall_view_paused)",
-            60,
-            "The view {{ $labels.view }} is paused",
-            "Entries stay in the journal until it is resumed: `rollcall journal resume {{ $labels.view }}`.",
-        ),
-        0.0,
-        readings::view_paused,
-    ),
-    both(
-        ticket(
-            "FailedEntries",
-            "max without (instance) (rollcall_journal_entries{lane=\"failed\"})",
-            0,
-            "Failed entries: {{ $value | humanize }}",
-            "They were retried journal.retry_max times and are not accounted for. `rollcall failed list` shows why; fix the \
-             cause, then `rollcall failed replay --all`, or drop them.",
-        ),
-        0.0,
-        readings::failed_entries,
-    ),
-    both(
-        ticket(
-            "DeadLetters",
-            "max without (instance) (rollcall_journal_entries{lane=\"dlq\"})",
-            15,
-            "Dead letters: {{ $value | humanize }}",
-            "Views rejected these entries: malformed, or of unknown users or torrents. They are retried automatically. \
-             `rollcall dlq list` shows the reasons.",
-        ),
-        100.0,
-        readings::dead_letters,
-    ),
-    ticket(
+    warning(
+        "ViewPaused",
+        "max by (view) (rollcall_view_paused)",
+        60,
+        "The view {{ $labels.view }} is paused",
+        "Entries stay in the journal until it is resumed: `rollcall journal resume {{ $labels.view }}`.",
+    )
+    .on_dashboard(0.0, readings::view_paused),
+    warning(
+        "FailedEntries",
+        "max without (instance) (rollcall_journal_entries{lane=\"failed\"})",
+        0,
+        "Failed entries: {{ $value | humanize }}",
+        "They were retried journal.retry_max times and are not accounted for. `rollcall failed list` shows why; fix the \
+         cause, then `rollcall failed replay --all`, or drop them.",
+    )
+    .on_dashboard(0.0, readings::failed_entries),
+    warning(
+        "DeadLetters",
+        "max without (instance) (rollcall_journal_entries{lane=\"dlq\"})",
+        15,
+        "Dead letters: {{ $value | humanize }}",
+        "Views rejected these entries: malformed, or of unknown users or torrents. They are retried automatically. \
+         `rollcall dlq list` shows the reasons.",
+    )
+    .on_dashboard(100.0, readings::dead_letters),
+    warning(
         "DeadLetterLimit",
         "rollcall_view_dead_letters_held / rollcall_view_dead_letters_held_max >= 1",
         5,
@@ -161,7 +143,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "New ones stay in the journal until some are done. So many have one cause: see `rollcall dlq list`, fix it and \
          replay, or drop them.",
     ),
-    ticket(
+    warning(
         "MirrorRepaired",
         "increase(rollcall_mirror_repaired_total[1h]) > 0",
         5,
@@ -169,7 +151,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Another program writes t:* keys, or Redis lost writes (a failover, no persistence). The log has the values before \
          and after.",
     ),
-    ticket(
+    warning(
         "MirrorInactive",
         "sum(rollcall_mirror_active) == 0",
         5,
@@ -177,15 +159,15 @@ pub(super) const ALERTS: &[Rule] = &[
         "The keys t:* that sites read are not updated. See the logs for errors of Redis, and whether t:m:lease names a process \
          that runs; the lease expires after ten seconds.",
     ),
-    ticket(
+    warning(
         "ExpiryEventsMissing",
-        "max by (instance) (rollcall_redis_silent_servers) > 0",
+        "max by (instance) (rollcall_redis_servers_without_expiry_events) > 0",
         5,
         "Redis sends {{ $labels.instance }} no events of expired keys",
         "The sweep alone finds silent peers, later. Set \"notify-keyspace-events Kx\" in redis.conf; `rollcall doctor` names \
          the server.",
     ),
-    ticket(
+    warning(
         "RefusalsSpike",
         "sum by (instance, reason) (rate(rollcall_tracker_refused_total[5m])) > 1 \
          and sum by (instance, reason) (rate(rollcall_tracker_refused_total[5m])) \
@@ -196,7 +178,7 @@ pub(super) const ALERTS: &[Rule] = &[
          site stopped registering torrents. flood: an address asks too often. journal_full, not_stored_in_time: the journal \
          fails.",
     ),
-    ticket(
+    warning(
         "AnswersSlow",
         "histogram_quantile(0.99, sum by (instance, wire, le) (rate(rollcall_tracker_answer_seconds_bucket[5m]))) > 0.05",
         10,
@@ -204,7 +186,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Answers come from memory within microseconds: the machine is overloaded, swaps or is throttled. See its CPU (also \
          steal) and memory; more cores or another node help.",
     ),
-    ticket(
+    warning(
         "JournalWaitLong",
         "histogram_quantile(0.99, sum by (instance, le) (rate(rollcall_tracker_journal_wait_seconds_bucket[5m]))) > 2",
         5,
@@ -212,7 +194,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "After journal.ack_timeout_ms (5 s by default) clients are told to retry. See rollcall_queue_append_seconds, the slow \
          log of Redis and its persistence.",
     ),
-    ticket(
+    warning(
         "RiskSpike",
         "sum(increase(rollcall_risk_events_total[10m])) > 50 and sum(increase(rollcall_risk_events_total[10m])) \
          > 5 * avg_over_time(sum(increase(rollcall_risk_events_total[10m]))[1d:10m])",
@@ -221,14 +203,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "Clients claim more than limits.peer_rate_max_mbit_per_s; the excess is not credited. See `rollcall journal risks`. \
          Many users: a new client version, or the limit is too low. One user: cheating.",
     ),
-    ticket(
+    warning(
         "RisksDropped",
         "increase(rollcall_risk_events_dropped_total[10m]) > 0",
         0,
         "{{ $labels.instance }} dropped risk events",
         "More of them than may wait while the journal is slow or down. The claims were not credited; only the events are lost.",
     ),
-    ticket(
+    warning(
         "AddressesDisplaced",
         "sum by (instance, table) (rate(rollcall_tracker_table_displaced_total[10m])) > 10",
         10,
@@ -236,31 +218,31 @@ pub(super) const ALERTS: &[Rule] = &[
         "A flood from many addresses (flood), or more clients than one node serves (recent), whose UDP scrapes are refused at \
          times. Spread clients over more nodes.",
     ),
-    page(
+    critical(
         "VerifyFailing",
         "sum by (instance) (rate(rollcall_access_verify_calls_total{outcome!~\"valid|invalid\"}[5m])) \
          > 0.2 * sum by (instance) (rate(rollcall_access_verify_calls_total[5m]))",
         5,
-        "Calls of {{ $labels.instance }} to the verification endpoint fail",
+        "Calls of {{ $labels.instance }} to the verify endpoint fail",
         "Unknown passkeys are refused; known ones are not (access.on_verify_failure). The label outcome has the cause: \
          timed_out, unreachable, wrong_status, unreadable. Try access.verify_url with curl and the same X-API-Key.",
     ),
-    page(
+    critical(
         "VerifyBreakerOpen",
         "rollcall_access_breaker_open == 1",
         2,
-        "{{ $labels.instance }} stopped calling the verification endpoint",
+        "{{ $labels.instance }} stopped calling the verify endpoint",
         "After five failures in a row it is tried every ten seconds. Repair the endpoint.",
     ),
-    ticket(
+    warning(
         "WhitelistFailing",
         "sum by (instance) (rate(rollcall_access_whitelist_lookups_total{outcome=\"failed\"}[5m])) > 0",
         2,
-        "{{ $labels.instance }} cannot read the whitelist",
+        "{{ $labels.instance }} cannot read the passkey whitelist",
         "Passkeys that are only in the whitelist are decided from the cache. Check Redis, or the database where there is no \
          Redis, and that pt:passkeys is a set.",
     ),
-    page(
+    critical(
         "DatabaseUnreachable",
         "rollcall_access_poll_failures_in_a_row > 0",
         1,
@@ -268,28 +250,25 @@ pub(super) const ALERTS: &[Rule] = &[
         "Announces continue with what is in memory; new users and torrents are unknown. Check the database server, its \
          connections and its disk; the log has its error.",
     ),
-    both(
-        page(
-            "DependencyFailing",
-            // Dependencies that fail because of another one (label needs) are left out.
-            "count by (instance, dependency) (rollcall_dependency_ready == 0 unless on (instance, needs) \
-             label_replace(rollcall_dependency_ready == 0, \"needs\", \"$1\", \"dependency\", \"(.+)\"))",
-            2,
-            "The dependency {{ $labels.dependency }} fails",
-            "GET /readyz with a key for `read` has the cause: a full disk, a lock on a SQLite file, a server that does not \
-             answer. Announces are answered; what cannot be written waits.",
-        ),
-        0.0,
-        readings::failing_dependencies,
-    ),
-    ticket(
+    critical(
+        "DependencyFailing",
+        // Dependencies that fail because of another one (label needs) are left out.
+        "count by (instance, dependency) (rollcall_dependency_ready == 0 unless on (instance, needs) \
+         label_replace(rollcall_dependency_ready == 0, \"needs\", \"$1\", \"dependency\", \"(.+)\"))",
+        2,
+        "The dependency {{ $labels.dependency }} fails",
+        "GET /readyz with a key for `read` has the cause: a full disk, a lock on a SQLite file, a server that does not \
+         answer. Announces are answered; what cannot be written waits.",
+    )
+    .on_dashboard(0.0, readings::failing_dependencies),
+    warning(
         "DatabasePoolExhausted",
         "rollcall_database_connections{state=\"busy\"} >= on (instance, use) group_left rollcall_database_connections_max",
         5,
         "All connections of {{ $labels.instance }} to the database ({{ $labels.use }}) are busy",
         "Statements wait for a connection and fail after 5 seconds. Look for slow statements and locks in the database.",
     ),
-    page(
+    critical(
         "RedisUnreachable",
         "sum by (instance) (increase(rollcall_redis_connect_failures_total[2m])) > 3",
         1,
@@ -297,14 +276,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "Announces wait in memory (see RollcallQueueFilling). Try `redis-cli -u` with redis.url from this machine; \
          `rollcall doctor` names the cause.",
     ),
-    page(
+    critical(
         "AuditFailing",
         "increase(rollcall_audit_failures_total[5m]) > 0",
         0,
         "{{ $labels.instance }} cannot write the audit trail",
         "Changes are refused until it can. Check disk, owner and mode of access.audit_file.",
     ),
-    ticket(
+    warning(
         "SiteErrors",
         "sum by (instance) (rate(rollcall_site_requests_total{status=~\"5..\"}[5m])) \
          > 0.05 * sum by (instance) (rate(rollcall_site_requests_total[5m]))",
@@ -312,14 +291,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "More than 5 % of the API requests to {{ $labels.instance }} end with a 5xx status",
         "GET /readyz names a failing dependency; the log has the errors by route.",
     ),
-    ticket(
+    warning(
         "SiteUnauthorizedSpike",
         "sum by (instance) (rate(rollcall_site_unauthorized_total[5m])) > 1",
         10,
         "{{ $value | humanize }} API requests per second to {{ $labels.instance }} have no valid key",
         "Keys are guessed, or a program uses a revoked one: see `rollcall key list`.",
     ),
-    ticket(
+    warning(
         "SiteRateLimited",
         "sum by (instance, by) (rate(rollcall_site_rate_limited_total[5m])) > 1",
         10,
@@ -327,7 +306,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "A caller exceeds site.requests_per_key_per_s or site.requests_per_address_per_s. If it is a tracker that verifies \
          passkeys, raise the limit.",
     ),
-    ticket(
+    warning(
         "AbnormalDisconnects",
         "sum by (instance) (rate(rollcall_gateway_disconnects_total{abnormal=\"true\"}[10m])) \
          / sum by (instance) (rate(rollcall_gateway_disconnects_total[10m])) > 0.5 \
@@ -337,7 +316,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "See the causes in rollcall_gateway_disconnects_total: \"dropped\", a proxy or network that cuts idle connections; \
          \"no_pong\", lost packets; \"slow\", clients that do not read, or a server without bandwidth.",
     ),
-    ticket(
+    warning(
         "HeartbeatsLate",
         "histogram_quantile(0.95, sum by (instance, le) (rate(rollcall_gateway_heartbeat_delay_seconds_bucket[10m]))) > 5",
         10,
@@ -345,7 +324,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Users are about to be shown as away who are not. If it is most connections, the server lacks CPU or its network is \
          congested; if it is a few, it is theirs.",
     ),
-    ticket(
+    warning(
         "FalselyOnline",
         "rollcall_presence_falsely_online_sessions / on (instance) rollcall_gateway_connections_open > 0.02 \
          and on (instance) rollcall_gateway_connections_open > 100",
@@ -354,7 +333,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "A random sample of connections does not answer probes. A proxy keeps connections open whose clients are gone; \
          configure it to close them.",
     ),
-    page(
+    critical(
         "GatewayFull",
         "sum by (instance, reason) (increase(rollcall_gateway_refused_total{reason=~\"full|address_full\"}[5m])) > 0",
         0,
@@ -362,7 +341,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "\"full\": gateway.connections_max is reached; raise it (and LimitNOFILE), or add a node. \"address_full\": an address \
          has gateway.connections_per_address_max; if it is a proxy, add it to site.trusted_proxies.",
     ),
-    page(
+    critical(
         "PresenceWritesFailing",
         "increase(rollcall_presence_writer_failures_total[5m]) > 0",
         5,
@@ -370,33 +349,30 @@ pub(super) const ALERTS: &[Rule] = &[
         "After a crash users would have an old status. Check the database; `rollcall doctor` names the cause. Events beyond \
          the memory limit are dropped: rollcall_presence_writer_rows_total{outcome=\"dropped\"}.",
     ),
-    page(
+    critical(
         "FriendListsFailing",
         "sum by (instance) (increase(rollcall_presence_loads_total{outcome=\"failed\"}[5m])) > 0",
         2,
         "Users cannot connect to {{ $labels.instance }}: their friend lists cannot be read",
         "Clients retry; connected ones are not affected. Restore the database.",
     ),
-    page(
+    critical(
         "FriendChangesFailing",
         "rollcall_friends_poll_failures_in_a_row > 10",
         1,
         "{{ $labels.instance }} cannot read changes of friendships and privacy",
         "Ended friendships and new privacy settings have no effect yet. Check the database; `rollcall doctor` names the cause.",
     ),
-    both(
-        ticket(
-            "WebhooksLate",
-            "rollcall_webhook_oldest_seconds",
-            5,
-            "The oldest undelivered webhook is {{ $value | humanizeDuration }} old",
-            "gateway.webhook_url does not answer with 2xx: see rollcall_webhook_attempts_total by outcome, and the log. \
-             Deliveries are retried for a day.",
-        ),
-        600.0,
-        readings::webhook_age,
-    ),
-    page(
+    warning(
+        "WebhooksLate",
+        "rollcall_webhook_oldest_seconds",
+        5,
+        "The oldest undelivered webhook is {{ $value | humanizeDuration }} old",
+        "gateway.webhook_url does not answer with 2xx: see rollcall_webhook_attempts_total by outcome, and the log. \
+         Deliveries are retried for a day.",
+    )
+    .on_dashboard(600.0, readings::webhook_age),
+    critical(
         "WebhooksFailed",
         "increase(rollcall_webhook_failed_total[1h]) > 0",
         0,
@@ -404,7 +380,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "The receiver missed presence events. Repair gateway.webhook_url; GET /api/v1/users/{id}/presence/history and POST \
          /api/v1/presence/query return what it missed.",
     ),
-    page(
+    critical(
         "ClusterUnreachable",
         "rollcall_cluster_contact_seconds > 30",
         1,
@@ -412,7 +388,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Its users and those of other gateways see each other as pending or offline. Check Redis: `rollcall doctor`. \
          Everything is published again once it answers.",
     ),
-    ticket(
+    warning(
         "GatewayLeaseLost",
         "increase(rollcall_cluster_rejoins_total[15m]) > 1",
         0,
@@ -420,7 +396,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "It did not renew within presence.lease_s: the machine is overloaded or was suspended, or Redis is slow. Its users \
          were pending for a moment. Otherwise raise presence.lease_s.",
     ),
-    ticket(
+    warning(
         "InboxGaps",
         "increase(rollcall_cluster_gaps_total[15m]) > 3",
         0,
@@ -428,21 +404,21 @@ pub(super) const ALERTS: &[Rule] = &[
         "Each time it reads all watched users again, which is expensive. It reads its inbox too slowly, or Redis loses \
          writes: see rollcall_cluster_inbox_entries, the memory of Redis and its maxmemory-policy.",
     ),
-    page(
+    critical(
         "SyncBehind",
         "rollcall_sync_dirty_users > 5000 and deriv(rollcall_sync_dirty_users[5m]) > 0",
         5,
         "{{ $value | humanize }} unpublished presence changes on {{ $labels.instance }}, and rising",
         "Other gateways get changes late. Redis is too slow: see rollcall_sync_flush_seconds; add shards or gateways.",
     ),
-    page(
+    critical(
         "FilesNearLimit",
         "process_open_fds{job=\"rollcall\"} / process_max_fds{job=\"rollcall\"} > 0.8",
         5,
         "{{ $labels.instance }} uses {{ $value | humanizePercentage }} of its file descriptors",
         "At the limit no connection is accepted. Raise LimitNOFILE in the systemd unit, or lower limits.connections_max.",
     ),
-    ticket(
+    warning(
         "ConnectionsNearLimit",
         "rollcall_tracker_connections_open / rollcall_tracker_connections_max > 0.9",
         5,
@@ -450,7 +426,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "Further clients are refused. Raise limits.connections_max (and LimitNOFILE). \
          rollcall_tracker_connection_addresses shows whether a few addresses hold them.",
     ),
-    page(
+    critical(
         "MemoryNearLimit",
         "process_resident_memory_bytes{job=\"rollcall\"} / rollcall_process_memory_limit_bytes > 0.9",
         5,
@@ -458,14 +434,14 @@ pub(super) const ALERTS: &[Rule] = &[
         "Beyond it the system kills the process. A peer takes about 120 bytes, a queued announce about 300: see \
          rollcall_swarm_peers and rollcall_queue_occupied_entries, then add memory or a node.",
     ),
-    ticket(
+    warning(
         "CertificateExpiring",
         "rollcall_certificate_expiry_timestamp_seconds - time() < 14 * 86400",
         0,
         "The certificate of {{ $labels.listener }} on {{ $labels.instance }} expires in {{ $value | humanizeDuration }}",
         "Renew it and replace the configured files, which are read again within seconds.",
     ),
-    page(
+    critical(
         "CertificateExpiresSoon",
         "rollcall_certificate_expiry_timestamp_seconds - time() < 3 * 86400",
         0,

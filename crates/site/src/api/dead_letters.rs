@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::{Page, recorded};
 use crate::app::Routes;
 use crate::extract::{JsonBody, PageParams, PathParams, QueryParams};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 mod selection;
@@ -86,12 +86,10 @@ struct DeadLetterCount {
 
 /// List dead letters or failed entries
 #[utoipa::path(
-    get, path = "/api/v1/letters/{lane}", tag = "journal",
+    get, path = "/api/v1/dead-letters/{lane}", tag = "journal",
     params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$"), PageParams<EntryId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, oldest first", body = Page<DeadLetterJson>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -110,15 +108,13 @@ async fn list(
 
 /// Get a dead letter or failed entry
 #[utoipa::path(
-    get, path = "/api/v1/letters/{lane}/{id}", tag = "journal",
+    get, path = "/api/v1/dead-letters/{lane}/{id}", tag = "journal",
     params(
         ("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$"),
         ("id" = String, Path, description = "Entry id", pattern = "^[0-9]{1,19}-[0-9]{1,19}$"),
     ),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The entry", body = DeadLetterJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -131,18 +127,16 @@ async fn show(
         id.parse().map_err(|error: journal::id::NotAnEntryId| Problem::bad_request(error.to_string()))?;
     match site.parts.journal.get(lane, id).await? {
         Some(stored) => Ok(Json(DeadLetterJson::of(&stored, &caller))),
-        None => Err(Problem::not_found("unknown_letter", format!("no {} entry {id}", lane.name()))),
+        None => Err(Problem::not_found("unknown_dead_letter", format!("no {} entry {id}", lane.name()))),
     }
 }
 
 /// Retry entries now
 #[utoipa::path(
-    post, path = "/api/v1/letters/{lane}/replay", tag = "journal", request_body = DeadLetterSelection,
+    post, path = "/api/v1/dead-letters/{lane}/replay", tag = "journal", request_body = DeadLetterSelection,
     params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "Number of entries", body = DeadLetterCount),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn replay(
@@ -160,12 +154,10 @@ async fn replay(
 
 /// Delete entries
 #[utoipa::path(
-    post, path = "/api/v1/letters/{lane}/drop", tag = "journal", request_body = DeadLetterSelection,
+    post, path = "/api/v1/dead-letters/{lane}/drop", tag = "journal", request_body = DeadLetterSelection,
     params(("lane" = String, Path, description = "`dlq` (will be retried) or `failed` (after the last retry)", pattern = "^(dlq|failed)$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "Number of entries", body = DeadLetterCount),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn discard(

@@ -101,7 +101,7 @@ impl AccountJson {
 pub(crate) struct HitAndRun {
     /// `owing` (active, but not for long enough yet) or `hit_and_run` (no longer active).
     #[schema(example = "owing")]
-    pub standing: String,
+    pub state: String,
     /// Seconds of activity still owed; null for a hit-and-run.
     pub seeding_s_left: Option<u64>,
     /// End of the activity; null while active.
@@ -111,12 +111,12 @@ pub(crate) struct HitAndRun {
 
 impl HitAndRun {
     /// None if nothing is owed.
-    pub(crate) fn of(account: AccountJson, standing: &HitAndRunStatus) -> Option<HitAndRun> {
-        let (name, seeding_s_left, gone_since) = match standing {
+    pub(crate) fn of(account: AccountJson, status: &HitAndRunStatus) -> Option<HitAndRun> {
+        let (name, seeding_s_left, gone_since) = match status {
             HitAndRunStatus::Clear => return None,
             HitAndRunStatus::Owing { seeding_s_left } => ("owing", Some(*seeding_s_left), None),
             HitAndRunStatus::HitAndRun { since } => ("hit_and_run", None, Some(since.0)),
         };
-        Some(HitAndRun { standing: name.to_owned(), seeding_s_left, gone_since, account })
+        Some(HitAndRun { state: name.to_owned(), seeding_s_left, gone_since, account })
     }
 }

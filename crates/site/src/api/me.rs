@@ -17,7 +17,7 @@ use super::presence::gateway_of;
 use super::presence::schema::{PresenceJson, SessionJson};
 use super::torrents_by_id;
 use crate::app::Routes;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 mod hit_and_run_counts;
@@ -94,7 +94,6 @@ struct OwnTorrent {
     security(("user_token" = [])),
     responses(
         (status = 200, description = "The member, also before the first announce", body = Me),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn me(

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use super::{Page, SCANNED_MAX};
 use crate::app::Routes;
 use crate::extract::{PageParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
@@ -140,10 +140,8 @@ pub(super) async fn search_risks(
 /// `next` is null.
 #[utoipa::path(
     get, path = "/api/v1/risks", tag = "risks", params(RiskParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<RiskEvent>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(

@@ -27,7 +27,7 @@ use super::torrents_by_id::{self, Torrents};
 use crate::app::Routes;
 use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
 use crate::hit_and_run_list::HitAndRunList;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn read_routes() -> Routes {
@@ -75,7 +75,7 @@ struct QueueTorrent {
     total_bytes: Option<String>,
 }
 
-/// An item of the queue. Of `risk`, `hit_and_run` and `letter`, the one that belongs to `kind` is set.
+/// An item of the queue. Of `risk`, `hit_and_run` and `dead_letter`, the one that belongs to `kind` is set.
 #[derive(Serialize, ToSchema)]
 struct QueueItem {
     /// Unique in the queue.
@@ -90,7 +90,7 @@ struct QueueItem {
     torrent: Option<QueueTorrent>,
     risk: Option<RiskEvent>,
     hit_and_run: Option<HitAndRun>,
-    letter: Option<DeadLetterJson>,
+    dead_letter: Option<DeadLetterJson>,
 }
 
 /// Items of each kind.
@@ -187,10 +187,8 @@ enum SourceItem {
 /// are updated every few minutes on a large site, more often on a small one.
 #[utoipa::path(
     get, path = "/api/v1/staff/queue", tag = "staff", params(QueueParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = QueuePage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn queue(
@@ -380,7 +378,7 @@ impl PageData {
             torrent: torrent.map(|id| self.torrent(id)),
             risk: None,
             hit_and_run: None,
-            letter: None,
+            dead_letter: None,
         };
         Some(match found {
             SourceItem::Approval(_) => item,
@@ -388,7 +386,7 @@ impl PageData {
                 QueueItem { risk: Some(RiskEvent::of(stored, caller.scopes.allow(Scope::Admin))), ..item }
             }
             SourceItem::Letter(stored) => {
-                QueueItem { letter: Some(DeadLetterJson::of(stored, caller)), ..item }
+                QueueItem { dead_letter: Some(DeadLetterJson::of(stored, caller)), ..item }
             }
             SourceItem::HitAndRun(key) => {
                 let account = self.accounts.get(key)?;

@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::app::Routes;
-use crate::problem::ProblemBody;
 use crate::site::Site;
 
 pub(super) fn read_routes() -> Routes {
@@ -49,10 +48,8 @@ struct TrackerStats {
 /// Get totals of this process
 #[utoipa::path(
     get, path = "/api/v1/stats", tag = "health",
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The totals", body = Stats),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn stats(State(site): State<Arc<Site>>) -> Json<Stats> {

@@ -19,8 +19,8 @@ use utoipa_axum::routes;
 
 use super::torrents_by_id;
 use crate::app::Routes;
-use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::extract::{Order, PageCursor, PageParams, QueryParams, query_parameter};
+use crate::problem::Problem;
 use crate::ranking::{PageRequest, RankedBy, Ranking, RankingCursor};
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
@@ -100,21 +100,12 @@ enum Sort {
     Added,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Order {
-    #[default]
-    Desc,
-    Asc,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SwarmParams {
     #[serde(default)]
     sort: Sort,
-    #[serde(default)]
-    order: Order,
+    order: Option<Order>,
     search: Option<String>,
     limit: Option<u32>,
     cursor: Option<String>,
@@ -195,10 +186,8 @@ impl std::fmt::Display for RankingCursor {
 /// Pages of one ranking are consistent: counts are those of the first page, for about five minutes.
 #[utoipa::path(
     get, path = "/api/v1/swarms", tag = "torrents", params(SwarmParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page", body = SwarmPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -206,7 +195,7 @@ async fn list(
     QueryParams(params): QueryParams<SwarmParams>,
 ) -> Result<Json<SwarmPage>, Problem> {
     let search = params.search()?;
-    let descending = params.order == Order::Desc;
+    let descending = params.order != Some(Order::Asc);
     let sort = params.sort;
     let page = PageParams::<RankingCursor>::of(params.limit, params.cursor);
     let params = PageSpec { search, descending, after: page.cursor()?, limit: page.limit()? };

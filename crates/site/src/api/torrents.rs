@@ -29,7 +29,7 @@ use super::figures::FiguresJson;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
 use crate::extract::{JsonBody, PageParams, PathParams, QueryParams, plain_number, slots, whole};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn read_routes() -> Routes {
@@ -202,10 +202,8 @@ async fn find(site: &Site, id_or_hash: &str) -> Result<Torrent, Problem> {
 /// List torrents
 #[utoipa::path(
     get, path = "/api/v1/torrents", tag = "torrents", params(PageParams<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, sorted by id", body = Page<TorrentJson>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -223,10 +221,8 @@ async fn list(
 #[utoipa::path(
     get, path = "/api/v1/torrents/{id}", tag = "torrents",
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentDetails),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -244,10 +240,8 @@ async fn show(
 /// Add a torrent
 #[utoipa::path(
     post, path = "/api/v1/torrents", tag = "torrents", request_body = CreateTorrent,
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -255,11 +249,7 @@ async fn add(
     Extension(caller): Extension<Authenticated>,
     JsonBody(body): JsonBody<CreateTorrent>,
 ) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
-    if body.name.chars().count() > TORRENT_NAME_CHARS_MAX || body.name.contains('\0') {
-        return Err(Problem::bad_request(format!(
-            "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
-        )));
-    }
+    check_name(&body.name)?;
     let total_bytes = body.total_bytes.as_deref().unwrap_or("0").parse();
     let new = NewTorrent {
         id: body.id.map(torrent_id).transpose()?,
@@ -275,29 +265,46 @@ async fn add(
         })?,
         created_at: site.parts.clock.now(),
     };
-    let change =
-        Change::new("torrent.add", Subject::torrent(new.id)).with("infohash", new.info_hash.to_string());
+    add_recorded(&site, &caller, new, body.approved.unwrap_or(true)).await
+}
+
+async fn add_recorded(
+    site: &Site,
+    caller: &Authenticated,
+    new: NewTorrent,
+    is_approved: bool,
+) -> Result<(StatusCode, Json<TorrentJson>), Problem> {
+    let change = Change::new("torrent.add", Subject::torrent(new.id))
+        .with("infohash", new.info_hash.to_string())
+        .with("name", new.name.as_str());
     let adding = async {
-        match body.approved.unwrap_or(true) {
+        match is_approved {
             true => site.parts.store.add_torrent(new).await,
             false => site.parts.store.add_pending_torrent(new).await,
         }
     };
-    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
+    let torrent = recorded_with(site, caller, change, adding, |record, torrent| {
         record.about(Subject::torrent(Some(torrent.id)))
     })
     .await?;
-    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
+    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, site))))
+}
+
+fn check_name(name: &str) -> Result<(), Problem> {
+    match name.chars().count() > TORRENT_NAME_CHARS_MAX || name.contains('\0') {
+        true => Err(Problem::bad_request(format!(
+            "name must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Update a torrent
 #[utoipa::path(
     patch, path = "/api/v1/torrents/{id}", tag = "torrents", request_body = UpdateTorrent,
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
@@ -321,10 +328,8 @@ async fn change(
 #[utoipa::path(
     delete, path = "/api/v1/torrents/{id}", tag = "torrents",
     params(("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$")),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "Removed"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(

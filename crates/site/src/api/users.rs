@@ -30,7 +30,7 @@ use super::figures::FiguresJson;
 use super::{Change, Page, recorded, recorded_with};
 use crate::app::Routes;
 use crate::extract::{JsonBody, PasskeyText, PathParams, slots, user_name, whole};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn read_routes() -> Routes {
@@ -58,8 +58,8 @@ struct UserJson {
     passkey: Option<String>,
     /// Whether announces are accepted.
     enabled: bool,
-    /// Whether this is an external user: admitted by the whitelist or the verification endpoint.
-    vouched: bool,
+    /// Whether this is an external user: admitted by the passkey whitelist or the verify endpoint.
+    external: bool,
     /// Leech slots; -1 is unlimited, null the configured default.
     leech_slots: Option<i64>,
     created_at: u32,
@@ -72,7 +72,7 @@ impl UserJson {
             name: user.name.clone(),
             passkey: caller.scopes.allow(Scope::Admin).then(|| user.passkey.to_string()),
             enabled: user.enabled,
-            vouched: user.is_external,
+            external: user.is_external,
             leech_slots: user.leech_slots.to_number(),
             created_at: user.created_at.0,
         }
@@ -167,10 +167,8 @@ pub(super) async fn find(site: &Site, id: u64) -> Result<User, Problem> {
 /// Look up users by passkey
 #[utoipa::path(
     post, path = "/api/v1/users/lookup", tag = "users", request_body = LookupPasskeys,
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "In the order of the request", body = Page<PasskeyHolder>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn look_up(
@@ -192,10 +190,8 @@ async fn look_up(
 #[utoipa::path(
     get, path = "/api/v1/users/{id}", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1)),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The user", body = UserDetails),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn show(
@@ -217,10 +213,8 @@ async fn show(
 /// Add a user
 #[utoipa::path(
     post, path = "/api/v1/users", tag = "users", request_body = CreateUser,
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The user, with their passkey", body = UserJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn add(
@@ -251,10 +245,8 @@ async fn add(
 #[utoipa::path(
     patch, path = "/api/v1/users/{id}", tag = "users", request_body = UpdateUser,
     params(("id" = u64, Path, description = "User id", minimum = 1)),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The user", body = UserJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn change(
@@ -288,10 +280,8 @@ async fn change(
 #[utoipa::path(
     delete, path = "/api/v1/users/{id}", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1)),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 204, description = "Removed"),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn remove(
@@ -309,10 +299,8 @@ async fn remove(
 #[utoipa::path(
     post, path = "/api/v1/users/{id}/passkey", tag = "users", request_body = RotatePasskey,
     params(("id" = u64, Path, description = "User id", minimum = 1)),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 200, description = "The user, with the new passkey", body = UserJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn rotate(

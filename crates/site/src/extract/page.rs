@@ -73,6 +73,13 @@ impl PageCursor for Cursor {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    Asc,
+    Desc,
+}
+
 /// Query parameters of a page with cursors `P`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound = "")]

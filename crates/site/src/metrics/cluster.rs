@@ -74,11 +74,11 @@ fn updates(cluster: &ClusterCounters, page: &mut Page) {
 
 fn reaped(cluster: &ClusterCounters, page: &mut Page) {
     page.counter("rollcall_cluster_reaped_total", "Users that were reaped, by reason.")
-        .with(&[("why", "gone")], cluster.reaped_gone.get())
-        .with(&[("why", "late")], cluster.reaped_late.get())
-        .with(&[("why", "pending")], cluster.reaped_pending.get())
-        .with(&[("why", "renotified")], cluster.renotified.get())
-        .with(&[("why", "lost")], cluster.found_lost.get());
+        .with(&[("reason", "gone")], cluster.reaped_gone.get())
+        .with(&[("reason", "late")], cluster.reaped_late.get())
+        .with(&[("reason", "pending")], cluster.reaped_pending.get())
+        .with(&[("reason", "renotified")], cluster.renotified.get())
+        .with(&[("reason", "lost")], cluster.found_lost.get());
 }
 
 fn synced(sync: &SyncCounters, page: &mut Page) {
@@ -102,25 +102,25 @@ fn synced(sync: &SyncCounters, page: &mut Page) {
         "rollcall_sync_incidents_total",
         "Incidents of the cluster sync: outages, gaps, rejoins, expired remote sessions, repaired entries, timeouts.",
     )
-    .with(&[("what", "outage")], sync.outages.get())
-    .with(&[("what", "gap")], sync.gaps.get())
-    .with(&[("what", "rejoin")], sync.rejoins.get())
-    .with(&[("what", "expired")], sync.expired.get())
-    .with(&[("what", "repaired")], sync.repaired.get())
-    .with(&[("what", "timeout")], sync.timeouts.get());
+    .with(&[("kind", "outage")], sync.outages.get())
+    .with(&[("kind", "gap")], sync.gaps.get())
+    .with(&[("kind", "rejoin")], sync.rejoins.get())
+    .with(&[("kind", "expired")], sync.expired.get())
+    .with(&[("kind", "repaired")], sync.repaired.get())
+    .with(&[("kind", "timeout")], sync.timeouts.get());
 }
 
 fn messages(messages: &GatewayMessageCounters, page: &mut Page) {
-    page.counter("rollcall_gateways_messages_total", "Messages between gateways, by outcome.")
+    page.counter("rollcall_cluster_messages_total", "Messages between gateways, by outcome.")
         .with(&[("outcome", "sent")], messages.messages_sent.get())
         .with(&[("outcome", "failed")], messages.messages_failed.get())
         .with(&[("outcome", "dropped")], messages.messages_dropped.get())
         .with(&[("outcome", "received")], messages.messages_received.get());
-    page.gauge("rollcall_gateways_messages_waiting", "Messages for other gateways that wait to be sent.")
+    page.gauge("rollcall_cluster_messages_waiting", "Messages for other gateways that wait to be sent.")
         .is(messages.messages_waiting.get());
-    page.counter("rollcall_gateways_rooms_total", "Entries of rooms in the cluster, by operation.")
-        .with(&[("what", "written")], messages.rooms_written.get())
-        .with(&[("what", "read")], messages.rooms_read.get())
-        .with(&[("what", "gap")], messages.room_gaps.get())
-        .with(&[("what", "failed")], messages.room_failures.get());
+    page.counter("rollcall_cluster_room_entries_total", "Entries of rooms in the cluster, by operation.")
+        .with(&[("operation", "written")], messages.rooms_written.get())
+        .with(&[("operation", "read")], messages.rooms_read.get())
+        .with(&[("operation", "gap")], messages.room_gaps.get())
+        .with(&[("operation", "failed")], messages.room_failures.get());
 }

@@ -40,7 +40,7 @@ impl Source for SiteCounters {
         }
         page.gauge("rollcall_site_connections_open", "Open connections to the site.")
             .is(self.connections_open.load(Ordering::Relaxed));
-        page.counter("rollcall_site_verified_total", "Verify calls to the site, by answer.")
+        page.counter("rollcall_site_verify_calls_total", "Verify calls to the site, by answer.")
             .with(&[("answer", "valid")], self.verified_valid.get())
             .with(&[("answer", "invalid")], self.verified_invalid.get());
         for (name, help, counter) in [
@@ -56,12 +56,12 @@ impl Source for SiteCounters {
             ("rollcall_site_sign_outs_total", "Sign-outs from the dashboard.", &self.sign_outs),
             ("rollcall_site_timeouts_total", "Requests that timed out.", &self.timeouts),
             (
-                "rollcall_site_searches_cut_total",
+                "rollcall_site_searches_truncated_total",
                 "Searches with more results than are sorted in memory.",
                 &self.searches_cut,
             ),
             (
-                "rollcall_site_hit_and_runs_forgotten_total",
+                "rollcall_site_hit_and_run_cache_evictions_total",
                 "Cached hit-and-run counts evicted to make room.",
                 &self.hit_and_runs_forgotten,
             ),
@@ -84,7 +84,7 @@ impl Source for Sessions {
                 figures.pushed_out,
             ),
             (
-                "rollcall_site_sessions_forgotten_total",
+                "rollcall_site_session_cache_evictions_total",
                 "Sessions evicted from memory to make room.",
                 figures.forgotten,
             ),
@@ -127,7 +127,7 @@ impl Source for Callers {
             .with(&[("by", "user")], self.by_user.refused())
             .with(&[("by", "wrong_key")], self.wrong_keys.refused());
         page.counter(
-            "rollcall_site_callers_forgotten_total",
+            "rollcall_site_rate_limit_evictions_total",
             "Rate limit entries evicted to make room, by limit.",
         )
         .with(&[("by", "key")], self.by_key.evicted())

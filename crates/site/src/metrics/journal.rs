@@ -172,9 +172,13 @@ fn consumer_counters(counters: &journal::ConsumerCounters) -> [CounterRow<'_>; 1
             &counters.skipped_old,
         ),
         ("rollcall_view_dead_letters_applied_total", "Dead letters applied by a retry.", &counters.restored),
-        ("rollcall_view_retried_total", "Failed retries of dead letters.", &counters.retried),
         (
-            "rollcall_view_failed_total",
+            "rollcall_view_dead_letter_retry_failures_total",
+            "Failed retries of dead letters.",
+            &counters.retried,
+        ),
+        (
+            "rollcall_view_dead_letters_failed_total",
             "Dead letters that failed their last retry (journal.retry_max).",
             &counters.failed,
         ),

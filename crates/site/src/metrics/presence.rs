@@ -59,7 +59,7 @@ impl Source for GatewayCounters {
 
 fn accept(accept: &AcceptCounters, page: &mut Page) {
     page.gauge("rollcall_gateway_connections_open", "Open connections of users.").is(accept.open.get());
-    page.counter("rollcall_gateway_opened_total", "Accepted WebSockets.").is(accept.opened.get());
+    page.counter("rollcall_gateway_accepted_total", "Accepted WebSockets.").is(accept.opened.get());
     let refused =
         page.counter("rollcall_gateway_refused_total", "Refused WebSocket upgrade requests, by reason.");
     for (reason, count) in accept.refused.all() {
@@ -162,7 +162,7 @@ fn storage(hub: &HubCounters, page: &mut Page) {
 
 fn change_feeds(hub: &HubCounters, page: &mut Page) {
     page.counter(
-        "rollcall_presence_traffic_total",
+        "rollcall_presence_torrent_counts_total",
         "Users whose seeding and leeching counts were read, by outcome; the periodic pass makes up for dropped notices.",
     )
     .with(&[("outcome", "asked")], hub.traffic_asked.get())

@@ -60,8 +60,8 @@ fn copy(counters: &CopyCounters, page: &mut Page) {
         "rollcall_redis_source_copied_total",
         "Keys written or removed so that they equal the database.",
     )
-    .with(&[("done", "written")], get(&counters.written))
-    .with(&[("done", "removed")], get(&counters.removed));
+    .with(&[("operation", "written")], get(&counters.written))
+    .with(&[("operation", "removed")], get(&counters.removed));
     for (name, help, counter) in [
         (
             "rollcall_redis_source_copy_comparisons_total",
@@ -92,24 +92,24 @@ pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut 
     for (listener, counters) in all {
         let by = |kind| [("listener", *listener), ("kind", kind)];
         page.counter(
-            "rollcall_redis_heard_total",
-            "Messages heard from Redis, by who listens and their kind.",
+            "rollcall_redis_messages_total",
+            "Pub/sub messages received from Redis, by subscriber and kind.",
         )
         .with(&by("expired"), get(&counters.expired))
-        .with(&by("said"), get(&counters.messages))
+        .with(&by("message"), get(&counters.messages))
         .with(&by("unreadable"), get(&counters.not_utf8))
         .with(&by("dropped"), get(&counters.dropped));
         let by = [("listener", *listener)];
         page.counter(
-            "rollcall_redis_listen_gaps_total",
-            "Times that messages of Redis may have been missed.",
+            "rollcall_redis_subscription_gaps_total",
+            "Times that pub/sub messages may have been missed.",
         )
         .with(&by, get(&counters.gaps));
-        page.counter("rollcall_redis_listen_connections_total", "Connections made to listen to Redis.")
+        page.counter("rollcall_redis_subscription_connections_total", "Connections opened for pub/sub.")
             .with(&by, get(&counters.connections));
         page.gauge(
-            "rollcall_redis_silent_servers",
-            "Servers of Redis that do not tell of expired keys (notify-keyspace-events).",
+            "rollcall_redis_servers_without_expiry_events",
+            "Redis servers that do not publish expired keys (notify-keyspace-events).",
         )
         .with(&by, get(&counters.notifications_off));
     }

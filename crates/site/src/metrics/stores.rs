@@ -65,7 +65,7 @@ impl Source for ActivityMetrics {
         .with(&[("result", "rejected")], counts.rejected);
         for (name, help, count) in [
             (
-                "rollcall_activity_clients_forgotten_total",
+                "rollcall_activity_clients_evicted_total",
                 "Clients removed because a user has too many on one torrent.",
                 counts.clients_evicted,
             ),
@@ -108,7 +108,7 @@ impl Source for GateMetrics {
         page.gauge("rollcall_access_torrents", "Torrents, enabled and disabled.").is(gate.torrent_count());
         page.gauge("rollcall_access_client_rules", "Client rules.").is(gate.client_count());
         page.counter(
-            "rollcall_access_removed_forgotten_total",
+            "rollcall_access_removed_passkeys_evicted_total",
             "Removed users whose last passkey was evicted from memory; their peers are removed without one.",
         )
         .is(gate.removed_forgotten());
@@ -197,7 +197,7 @@ impl Source for Audit {
             ),
             (
                 "rollcall_audit_repairs_total",
-                "Incomplete records found at the end of the audit trail.",
+                "Half-written lines found at the end of the audit trail, and recorded.",
                 counters.repairs.get(),
             ),
         ] {

@@ -50,7 +50,7 @@ impl TrackerMetrics {
                 &counters.too_soon,
             ),
             (
-                "rollcall_tracker_lists_withheld_total",
+                "rollcall_tracker_peer_lists_withheld_total",
                 "Announces without peers, because the user exceeded the number of peer lists for new peers on the torrent.",
                 &counters.lists_withheld,
             ),

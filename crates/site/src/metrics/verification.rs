@@ -35,12 +35,12 @@ fn answers(unknown_passkeys: &UnknownPasskeys, page: &mut Page) {
             &counters.cache_evictions,
         ),
         (
-            "rollcall_access_refused_suspended_total",
+            "rollcall_access_refused_on_verify_failure_total",
             "Requests with an unknown passkey refused because the verify endpoint fails and on_verify_failure is refuse.",
-            &counters.refused_suspended,
+            &counters.refused_on_verify_failure,
         ),
         (
-            "rollcall_access_stale_kept_total",
+            "rollcall_access_stale_answers_total",
             "Expired positive answers that were extended because their source was unavailable.",
             &counters.stale_kept,
         ),

@@ -1,8 +1,10 @@
-//! `/docs`: the OpenAPI description as HTML, without scripts or external files.
+//! `/docs`: the OpenAPI description as HTML, without scripts or external files, in English and Chinese.
 
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
+
+use super::language::{Language, Words};
 
 const STYLE: &str = include_str!("docs.css");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
@@ -14,17 +16,27 @@ struct Operation<'d> {
     spec: &'d Json,
 }
 
-pub(super) fn render(document: &Json) -> String {
+/// The description in the language of the page.
+struct Docs<'d> {
+    document: &'d Json,
+    words: &'static Words,
+}
+
+pub(super) fn render(document: &Json, language: Language) -> String {
+    let document = &language.translate(document);
+    let docs = Docs { document, words: language.words() };
     let operations = operations_of(document);
     let mut page = String::with_capacity(64 * 1024);
     let title = text(&document["info"], "title");
     let version = text(&document["info"], "version");
     let _ = write!(
         page,
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+        "<!doctype html><html lang=\"{}\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>{title} API</title><style>{STYLE}</style></head><body><header><h1>{title} <small>{version}</small></h1>\
-         {}<p>OpenAPI: <a href=\"/openapi.json\">openapi.json</a></p></header>",
+         <title>{title} API</title><style>{STYLE}</style></head><body><header>{}\
+         <h1>{title} <small>{version}</small></h1>{}<p>OpenAPI: <a href=\"/openapi.json\">openapi.json</a></p></header>",
+        language.tag(),
+        language_links(language),
         paragraphs(&text(&document["info"], "description")),
     );
     contents(&mut page, document, &operations);
@@ -34,13 +46,31 @@ pub(super) fn render(document: &Json) -> String {
         if of_tag.peek().is_none() {
             continue;
         }
-        let _ =
-            write!(page, "<section><h2 id=\"{name}\">{name}</h2>{}", paragraphs(&text(tag, "description")));
-        of_tag.for_each(|operation| write_operation(&mut page, operation, document));
+        let _ = write!(
+            page,
+            "<section><h2 id=\"{name}\">{}</h2>{}",
+            text(tag, "title"),
+            paragraphs(&text(tag, "description"))
+        );
+        of_tag.for_each(|operation| write_operation(&mut page, operation, &docs));
         page.push_str("</section>");
     }
     page.push_str("</body></html>");
     page
+}
+
+/// The language switch of a page without scripts.
+fn language_links(current: Language) -> String {
+    let mut links = "<p class=\"languages\">".to_owned();
+    for language in Language::ALL {
+        let (code, tag, name) = (language.code(), language.tag(), language.words().language);
+        let mark = if language == current { " aria-current=\"true\"" } else { "" };
+        let _ = write!(
+            links,
+            "<a href=\"/docs?lang={code}\" lang=\"{tag}\" hreflang=\"{tag}\"{mark}>{name}</a> "
+        );
+    }
+    links + "</p>"
 }
 
 fn operations_of(document: &Json) -> Vec<Operation<'_>> {
@@ -69,17 +99,21 @@ fn contents(page: &mut String, document: &Json, operations: &[Operation<'_>]) {
     for tag in tags_of(document) {
         let name = text(tag, "name");
         if operations.iter().any(|operation| has_tag(operation.spec, &name)) {
-            let _ =
-                write!(page, "<li><a href=\"#{name}\">{name}</a> {}</li>", escape(&text(tag, "description")));
+            let _ = write!(
+                page,
+                "<li><a href=\"#{name}\">{}</a> {}</li>",
+                text(tag, "title"),
+                escape(&text(tag, "description"))
+            );
         }
     }
     page.push_str("</ul></nav>");
 }
 
-fn write_operation(page: &mut String, operation: &Operation<'_>, document: &Json) {
+fn write_operation(page: &mut String, operation: &Operation<'_>, docs: &Docs<'_>) {
     let Operation { method, path, spec } = operation;
     let scope = scope_of(spec).map_or_else(
-        || "<span class=\"scope open\">open</span>".to_owned(),
+        || format!("<span class=\"scope open\">{}</span>", docs.words.open),
         |scope| format!("<span class=\"scope {scope}\">{scope}</span>"),
     );
     let _ = write!(
@@ -87,18 +121,18 @@ fn write_operation(page: &mut String, operation: &Operation<'_>, document: &Json
         "<article><h3><span class=\"method {method}\">{}</span> <code>{}</code> {scope}</h3><p class=\"summary\">{}</p>{}",
         method.to_uppercase(),
         escape(path),
-        escape(&text(spec, "summary")),
+        with_code(&escape(&text(spec, "summary"))),
         paragraphs(&text(spec, "description")),
     );
-    write_parameters(page, spec);
+    write_parameters(page, spec, docs.words);
     if let Some(content) = spec["requestBody"]["content"].as_object() {
         for (kind, content) in content {
-            let _ = write!(page, "<details><summary>Body: {}</summary>", escape(kind));
-            write_schema(page, &content["schema"], document);
+            let _ = write!(page, "<details><summary>{}: {}</summary>", docs.words.body, escape(kind));
+            write_schema(page, &content["schema"], docs);
             page.push_str("</details>");
         }
     }
-    write_responses(page, spec, document);
+    write_responses(page, spec, docs);
     page.push_str("</article>");
 }
 
@@ -111,27 +145,29 @@ fn scope_of(spec: &Json) -> Option<String> {
     Some(requirements.first()?["api_key"][0].as_str()?.to_owned())
 }
 
-fn write_parameters(page: &mut String, spec: &Json) {
+fn write_parameters(page: &mut String, spec: &Json, words: &Words) {
     let parameters: Vec<&Json> = spec["parameters"].as_array().into_iter().flatten().collect();
     if parameters.is_empty() {
         return;
     }
-    page.push_str("<table><tr><th>parameter</th><th>in</th><th>type</th><th></th></tr>");
+    let Words { parameter, location, kind, required, .. } = words;
+    let _ = write!(page, "<table><tr><th>{parameter}</th><th>{location}</th><th>{kind}</th><th></th></tr>");
     for parameter in parameters {
-        let required = if parameter["required"] == true { " <em>required</em>" } else { "" };
+        let mark =
+            if parameter["required"] == true { format!(" <em>{required}</em>") } else { String::new() };
         let _ = write!(
             page,
-            "<tr><td><code>{}</code>{required}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td><code>{}</code>{mark}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             escape(&text(parameter, "name")),
             escape(&text(parameter, "in")),
-            escape(&kind_of(&parameter["schema"])),
+            escape(&kind_of(&parameter["schema"], words)),
             with_code(&escape(&text(parameter, "description"))),
         );
     }
     page.push_str("</table>");
 }
 
-fn write_responses(page: &mut String, spec: &Json, document: &Json) {
+fn write_responses(page: &mut String, spec: &Json, docs: &Docs<'_>) {
     for (status, response) in spec["responses"].as_object().into_iter().flatten() {
         let schema = response["content"].as_object().and_then(|content| content.values().next());
         // Errors have the same schema everywhere.
@@ -142,52 +178,62 @@ fn write_responses(page: &mut String, spec: &Json, document: &Json) {
             escape(status),
             escape(&text(response, "description"))
         );
-        write_schema(page, &schema["schema"], document);
+        write_schema(page, &schema["schema"], docs);
         page.push_str("</details>");
     }
 }
 
 /// A table of the fields of an object or of the items of an array; one table per alternative.
-fn write_schema(page: &mut String, schema: &Json, document: &Json) {
-    let (name, schema) = resolve(schema, document);
+fn write_schema(page: &mut String, schema: &Json, docs: &Docs<'_>) {
+    let (name, schema) = resolve(schema, docs.document);
     if let Some(name) = name {
         let _ = write!(page, "<h4>{}</h4>", escape(name));
     }
     if let Some(alternatives) = schema["oneOf"].as_array() {
         for alternative in alternatives {
             let _ = write!(page, "<h4>{}</h4>", escape(&text(alternative, "title")));
-            write_schema(page, alternative, document);
+            write_schema(page, alternative, docs);
         }
         return;
     }
-    let Some(fields) = schema["properties"].as_object() else {
-        let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema)));
-        write_within(page, schema, document);
+    let fields = fields_of(schema, docs.document);
+    if fields.is_empty() {
+        let _ = write!(page, "<p><code>{}</code></p>", escape(&kind_of(schema, docs.words)));
+        write_within(page, schema, docs);
         return;
-    };
-    page.push_str("<table><tr><th>field</th><th>type</th><th></th></tr>");
-    for (field, kind) in fields {
+    }
+    let _ =
+        write!(page, "<table><tr><th>{}</th><th>{}</th><th></th></tr>", docs.words.field, docs.words.kind);
+    for (field, kind) in &fields {
         let _ = write!(
             page,
             "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
             escape(field),
-            escape(&kind_of(kind)),
+            escape(&kind_of(kind, docs.words)),
             with_code(&escape(&text(kind, "description"))),
         );
     }
     page.push_str("</table>");
-    fields.values().for_each(|kind| write_within(page, kind, document));
+    fields.into_iter().for_each(|(_, kind)| write_within(page, kind, docs));
+}
+
+/// Fields of an object, with those of the objects that it extends.
+fn fields_of<'d>(schema: &'d Json, document: &'d Json) -> Vec<(&'d String, &'d Json)> {
+    let (_, schema) = resolve(schema, document);
+    let extended = schema["allOf"].as_array().into_iter().flatten();
+    let inherited = extended.flat_map(|part| fields_of(part, document));
+    inherited.chain(schema["properties"].as_object().into_iter().flatten()).collect()
 }
 
 /// The schema of a nested object, or of the items of an array.
-fn write_within(page: &mut String, kind: &Json, document: &Json) {
+fn write_within(page: &mut String, kind: &Json, docs: &Docs<'_>) {
     let items = &kind["items"];
     if let Some(reference) = reference_of(kind).or_else(|| reference_of(items)) {
         let named = serde_json::json!({ "$ref": reference });
-        write_schema(page, &named, document);
+        write_schema(page, &named, docs);
     } else if items["properties"].is_object() {
-        page.push_str("<h4>each item</h4>");
-        write_schema(page, items, document);
+        let _ = write!(page, "<h4>{}</h4>", docs.words.each_item);
+        write_schema(page, items, docs);
     }
 }
 
@@ -209,20 +255,20 @@ fn resolve<'d>(schema: &'d Json, document: &'d Json) -> (Option<&'d str>, &'d Js
 }
 
 /// Short name of a type.
-fn kind_of(schema: &Json) -> String {
+fn kind_of(schema: &Json, words: &Words) -> String {
     if let Some(reference) = reference_of(schema) {
         return reference.rsplit('/').next().unwrap_or_default().to_owned();
     }
     let kind = match &schema["type"] {
         Json::String(kind) => kind.clone(),
-        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" or "),
+        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(words.or),
         _ => String::new(),
     };
     if kind.starts_with("array") {
-        return format!("list of {}", kind_of(&schema["items"]));
+        return format!("{} {}", words.list_of, kind_of(&schema["items"], words));
     }
     match schema["enum"].as_array() {
-        Some(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "),
+        Some(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(words.or),
         None => kind,
     }
 }

@@ -76,7 +76,7 @@ impl History {
         let (tracker, gateway) = (overview.tracker.as_ref(), overview.gateway.as_ref());
         self.points.push_back(HistoryPoint {
             at: now.0,
-            online: overview.people.as_ref().map(|people| people.online),
+            online: overview.presence.as_ref().map(|presence| presence.online),
             seeders: tracker.map(|tracker| tracker.seeders),
             leechers: tracker.map(|tracker| tracker.leechers),
             announces_per_s: tracker.map(|_| rate(|sample| sample.announces)),
@@ -93,25 +93,10 @@ impl History {
 mod tests {
     use super::*;
 
-    fn empty() -> Overview {
-        Overview {
-            at_ms: 0,
-            version: String::new(),
-            node: String::new(),
-            started_at: 0,
-            people: None,
-            gateway: None,
-            tracker: None,
-            journal: None,
-            health: Vec::new(),
-            alerts: Vec::new(),
-        }
-    }
-
     #[test]
     fn an_hour_is_kept_in_steps_of_ten_seconds() {
         let mut history = History::default();
-        let overview = empty();
+        let overview = Overview::default();
         for second in 0..4_000_u32 {
             history.record(second.into(), UnixTime(1_000 + second), CounterSample::default(), &overview);
         }

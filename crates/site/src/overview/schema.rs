@@ -8,6 +8,7 @@ use crate::health::DependencyHealth;
 
 /// State of the server, computed once a second.
 #[derive(Clone, Serialize, ToSchema)]
+#[cfg_attr(test, derive(Default))]
 pub struct Overview {
     /// Unix milliseconds.
     pub at_ms: u64,
@@ -19,7 +20,7 @@ pub struct Overview {
     pub started_at: u32,
     /// Online users over all gateways; null without a gateway.
     #[schema(value_type = Option<PresenceCount>)]
-    pub(crate) people: Option<PresenceCount>,
+    pub(crate) presence: Option<PresenceCount>,
     /// Null without a gateway.
     pub gateway: Option<GatewayOverview>,
     /// Null without a tracker.

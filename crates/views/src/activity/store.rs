@@ -12,7 +12,7 @@
 //! - **Complete sweeps.** Sweeps find every user with an expired report, at a cost proportional to the number of due
 //!   users, never by scanning all users.
 //!
-//! The suite in `tests/activity` runs on every store.
+//! The suite in `tests/it/activity` runs on every store.
 
 use std::collections::HashMap;
 use std::fmt;

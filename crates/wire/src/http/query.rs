@@ -5,11 +5,12 @@
 
 use std::net::IpAddr;
 
+use domain::percent::{DecodeError, decode, decode_20, decode_leniently};
 use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, UnixTime};
 
 use super::error::QueryError;
-use super::percent::{DecodeError, decode, decode_20, decode_leniently, decode_passkey};
 use super::scan::position;
+use super::target::decode_passkey;
 use crate::MAX_SCRAPE_HASHES;
 
 /// Longer keys are distinguished by their first bytes.

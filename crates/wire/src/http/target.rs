@@ -1,9 +1,8 @@
 //! The request target: route, passkey, query.
 
-use domain::Passkey;
+use domain::{Passkey, percent};
 
 use super::error::QueryError;
-use super::percent::decode_passkey;
 use super::query::pairs;
 use super::scan::position;
 
@@ -95,4 +94,15 @@ fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
     let authority = rest.strip_prefix(b"://").ok_or(QueryError::UnknownPath)?;
     let end = authority.iter().position(|byte| matches!(byte, b'/' | b'?')).ok_or(QueryError::UnknownPath)?;
     Ok(&authority[end..])
+}
+
+/// The passkey in a path segment or query value.
+pub(super) fn decode_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
+    // No client escapes digits.
+    if let Ok(passkey) = Passkey::from_ascii(text) {
+        return Ok(passkey);
+    }
+    let mut buffer = [0; Passkey::MAX_DIGITS];
+    let digits = percent::decode(text, &mut buffer).map_err(|_| QueryError::NotAPasskey)?;
+    Passkey::from_ascii(digits).map_err(|_| QueryError::NotAPasskey)
 }

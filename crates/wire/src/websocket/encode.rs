@@ -1,36 +1,21 @@
 //! Server frames: unmasked, one message each.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use sha1::{Digest, Sha1};
 
 use super::{CLOSE, CONTROL_BYTES_MAX, FIN, PING, PONG, TEXT, is_sendable};
 
 const ACCEPT_SALT: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key`. None if the key is not sixteen bytes in base64.
 pub fn accept_key(key: &[u8]) -> Option<String> {
-    let is_base64 = |byte: &u8| BASE64.contains(byte);
-    let (digits, padding) = key.split_at_checked(22)?;
-    // Sixteen bytes are twenty-two digits, of which the last holds two bits.
-    let last_digit = BASE64.iter().position(|digit| Some(digit) == digits.last())?;
-    if padding != b"==" || !digits.iter().all(is_base64) || last_digit % 16 != 0 {
+    // The buffer is that of 24 digits. A longer key does not fit.
+    if BASE64_STANDARD.decode_slice(key, &mut [0; 18]) != Ok(16) {
         return None;
     }
     let digest = Sha1::new().chain_update(key).chain_update(ACCEPT_SALT).finalize();
-    Some(base64(&digest))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = BASE64[(group >> (18 - 6 * place)) as usize & 0x3f];
-            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
+    Some(BASE64_STANDARD.encode(digest))
 }
 
 /// Appends the header of a text message with a payload of this length.

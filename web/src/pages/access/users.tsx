@@ -133,7 +133,7 @@ function State(props: { user: User }) {
   return (
     <span class="wrap">
       {props.user.enabled ? <Badge tone="ok">{all.enabled}</Badge> : <Badge tone="bad">{all.disabled}</Badge>}
-      {props.user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
+      {props.user.external && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }

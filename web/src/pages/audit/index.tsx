@@ -74,20 +74,20 @@ function Checking() {
 function VerificationResult(props: { checked: Verification; newest: string | null }) {
   const { verdict, atS } = props.checked;
   const last = verdict.last_hash ?? props.newest;
-  const isEmpty = verdict.holds && verdict.records === 0;
+  const isEmpty = verdict.valid && verdict.records === 0;
   return (
-    <div class={`chain tone-${verdict.holds ? "ok" : "bad"}`}>
+    <div class={`chain tone-${verdict.valid ? "ok" : "bad"}`}>
       <span class="chain-mark" aria-hidden="true">
-        {verdict.holds ? "✓" : "✕"}
+        {verdict.valid ? "✓" : "✕"}
       </span>
       <div class="stack-small">
-        <p class="chain-title">{isEmpty ? t.empty : verdict.holds ? t.holds : t.broken}</p>
-        <p>{isEmpty ? t.emptyBody : verdict.holds ? t.holdsBody(verdict.records) : t.brokenBody}</p>
-        {!verdict.holds && <Facts items={faultOf(verdict)} />}
+        <p class="chain-title">{isEmpty ? t.empty : verdict.valid ? t.holds : t.broken}</p>
+        <p>{isEmpty ? t.emptyBody : verdict.valid ? t.holdsBody(verdict.records) : t.brokenBody}</p>
+        {!verdict.valid && <Facts items={faultOf(verdict)} />}
         <p class="dim">
           {t.checkedAt} <Time at={atS} />
         </p>
-        {verdict.holds && !isEmpty && last && (
+        {verdict.valid && !isEmpty && last && (
           <details>
             <summary class="dim">{t.newest}</summary>
             <p class="dim">{t.limits}</p>

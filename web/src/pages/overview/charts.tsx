@@ -31,7 +31,7 @@ function ChartGrid(props: { points: readonly HistoryPoint[]; now: Overview }) {
   );
   return (
     <div class="charts">
-      {now.people && chart(t.usersChart, "count", [line(t.online, (point) => point.online, { fill: true })])}
+      {now.presence && chart(t.usersChart, "count", [line(t.online, (point) => point.online, { fill: true })])}
       {now.tracker &&
         chart(t.peersChart, "count", [line(t.seeders, (point) => point.seeders, { colour: 4 }), line(t.leechers, (point) => point.leechers, { colour: 2 })])}
       {now.tracker &&

@@ -49,13 +49,13 @@ function Lead(props: { now: Overview }) {
 }
 
 function Figures(props: { now: Overview }) {
-  const { people, tracker, gateway, journal } = props.now;
+  const { presence, tracker, gateway, journal } = props.now;
   const worst = (journal?.views ?? []).reduce((most, view) => (view.lag > most.lag ? view : most), { lag: 0, behind_s: 0 });
   const delay = gateway?.heartbeat_delay_ms;
   return (
     <Stats>
-      {people && (
-        <Stat label={t.online} value={count(people.online)} exact={countExact(people.online)} note={people.connections == null ? undefined : t.connections(people.connections)} href={link("/presence")} />
+      {presence && (
+        <Stat label={t.online} value={count(presence.online)} exact={countExact(presence.online)} note={presence.connections == null ? undefined : t.connections(presence.connections)} href={link("/presence")} />
       )}
       {tracker && [
           <Stat key="seeding" label={t.seeding} value={count(tracker.seeders)} exact={countExact(tracker.seeders)} note={t.torrents(tracker.torrents_seeded)} href={link("/swarms", { sort: "seeders" })} />,

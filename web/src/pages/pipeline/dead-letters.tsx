@@ -43,7 +43,7 @@ function Counted(props: { text: string; n: number }) {
 function LaneList(props: { lane: Lane; journal: JournalStatus; refreshJournal(): void }) {
   const { lane, journal } = props;
   const total = journal[lane];
-  const list = useLiveList(`dead letters ${lane}`, (query, signal) => api.get("/api/v1/letters/{lane}", { path: { lane }, query, signal }), { everyMs: EVERY_MS });
+  const list = useLiveList(`dead letters ${lane}`, (query, signal) => api.get("/api/v1/dead-letters/{lane}", { path: { lane }, query, signal }), { everyMs: EVERY_MS });
   const [selected, setSelected] = useState<Selection>(NONE);
   const ids = list.items.map((letter) => letter.id);
   const selection = listedOnly(selected, ids);
@@ -137,7 +137,7 @@ function LaneActions(props: { lane: Lane; selection: Selection; ids: string[]; t
   const isAll = selection.size === 0;
   const n = isAll ? props.total : selection.size;
 
-  const run = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: (n: number) => string) => {
+  const run = async (path: "/api/v1/dead-letters/{lane}/replay" | "/api/v1/dead-letters/{lane}/drop", done: (n: number) => string) => {
     let handled = 0;
     const work = async () => {
       for (const body of requestsFor(selection)) handled += (await api.post(path, { path: { lane }, body })).count;
@@ -147,12 +147,12 @@ function LaneActions(props: { lane: Lane; selection: Selection; ids: string[]; t
   };
   const replay = async () => {
     if (await confirm({ title: t.replayTitle(n), body: t.replayBody, action: t.replay })) {
-      await run("/api/v1/letters/{lane}/replay", t.replayed);
+      await run("/api/v1/dead-letters/{lane}/replay", t.replayed);
     }
   };
   const drop = async () => {
     const question = { title: t.dropTitle(n), body: t.dropBody, action: t.drop, tone: "danger" as const };
-    if (await confirm(isAll ? { ...question, typed: t.dropTyped } : question)) await run("/api/v1/letters/{lane}/drop", t.dropped);
+    if (await confirm(isAll ? { ...question, typed: t.dropTyped } : question)) await run("/api/v1/dead-letters/{lane}/drop", t.dropped);
   };
   return (
     <div class="letter-actions">

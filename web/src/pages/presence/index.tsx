@@ -15,7 +15,7 @@ export default function Presence(props: PageProps) {
   const now = overview.value;
   return (
     <Page title={t.title}>
-      {now === null ? <Loading rows={6} /> : !now.people && !now.gateway ? <NoGateway /> : <Content now={now} query={props.query} />}
+      {now === null ? <Loading rows={6} /> : !now.presence && !now.gateway ? <NoGateway /> : <Content now={now} query={props.query} />}
     </Page>
   );
 }
@@ -36,24 +36,24 @@ function Content(props: { now: Overview; query: URLSearchParams }) {
         </div>
         <RecentEvents />
       </div>
-      <OnlineUsers count={now.people ?? null} query={props.query} isClustered={isClustered(now)} />
+      <OnlineUsers count={now.presence ?? null} query={props.query} isClustered={isClustered(now)} />
     </>
   );
 }
 
 // The dependency exists only with a presence cluster.
 function isClustered(now: Overview): boolean {
-  return now.health.some((component) => component.name === "register");
+  return now.health.some((component) => component.name === "presence_cluster");
 }
 
 function Figures(props: { now: Overview }) {
-  const { people, gateway } = props.now;
+  const { presence, gateway } = props.now;
   const delay = gateway?.heartbeat_delay_ms;
   return (
     <Stats>
-      <Stat label={t.online} value={<Count value={people?.online} />} note={t.onlineHint} />
-      <Stat label={t.connections} value={<Count value={people?.connections} />} note={people?.platforms && <ByPlatform platforms={people.platforms} />} />
-      <Stat label={t.withoutConnection} value={<Count value={people?.without_connection} />} note={t.withoutConnectionHint} />
+      <Stat label={t.online} value={<Count value={presence?.online} />} note={t.onlineHint} />
+      <Stat label={t.connections} value={<Count value={presence?.connections} />} note={presence?.platforms && <ByPlatform platforms={presence.platforms} />} />
+      <Stat label={t.withoutConnection} value={<Count value={presence?.without_connection} />} note={t.withoutConnectionHint} />
       <Stat label={t.connects} value={<Rate value={gateway?.connects_per_s} />} />
       <Stat label={t.disconnects} value={<Rate value={gateway?.disconnects_per_s} />} />
       <Stat

@@ -9,7 +9,7 @@ import { can } from "../../session";
 import { Badge, Button, Card, Count, Empty, Failure, Loading, Name, SearchField, Select, StatusDot, Table, Time, type Column } from "../../ui";
 import { platformNames, statusNames, stateNames, t } from "./texts";
 
-type Status = keyof OnlineCount["people"];
+type Status = keyof OnlineCount["users"];
 type UserRow = Omit<OnlineUser, "since"> & { since?: number | null };
 
 const PAGE = 25;
@@ -58,7 +58,7 @@ function StatusFilter(props: { count: OnlineCount | null; active: Status | undef
           title={one === "pending" ? t.pendingHint : undefined}
           onClick={() => setQuery({ status: props.active === one ? null : one })}
         >
-          <StatusDot status={one} bare /> {statusNames[one]} <Count value={props.count?.people[one]} />
+          <StatusDot status={one} bare /> {statusNames[one]} <Count value={props.count?.users[one]} />
         </Button>
       ))}
     </div>

@@ -13,8 +13,8 @@ export function Actions(props: { item: QueueItem; refresh(): void }) {
     <span class="queue-actions">
       {item.user && <UserLink item={item} />}
       {can("admin") && item.kind === "approval" && <Approval {...props} />}
-      {can("admin") && item.letter && <DeadLetterActions {...props} />}
-      {can("admin") && !item.letter && item.user?.enabled != null && <EnableButton {...props} />}
+      {can("admin") && item.dead_letter && <DeadLetterActions {...props} />}
+      {can("admin") && !item.dead_letter && item.user?.enabled != null && <EnableButton {...props} />}
     </span>
   );
 }
@@ -56,9 +56,9 @@ function Approval(props: { item: QueueItem; refresh(): void }) {
 
 function DeadLetterActions(props: { item: QueueItem; refresh(): void }) {
   const { item } = props;
-  const id = item.letter?.id ?? "";
+  const id = item.dead_letter?.id ?? "";
   const lane = item.kind === "failed_entry" ? "failed" : "dlq";
-  const run = async (path: "/api/v1/letters/{lane}/replay" | "/api/v1/letters/{lane}/drop", done: string) => {
+  const run = async (path: "/api/v1/dead-letters/{lane}/replay" | "/api/v1/dead-letters/{lane}/drop", done: string) => {
     await attempt(async () => {
       const { count } = await api.post(path, { path: { lane }, body: { ids: [id] } });
       toast(count > 0 ? done : t.notFound, count > 0 ? "ok" : "info");
@@ -66,11 +66,11 @@ function DeadLetterActions(props: { item: QueueItem; refresh(): void }) {
     props.refresh();
   };
   const drop = async () => {
-    if (await confirm({ title: t.dropTitle, body: t.dropBody, action: t.drop, tone: "danger" })) await run("/api/v1/letters/{lane}/drop", t.dropped);
+    if (await confirm({ title: t.dropTitle, body: t.dropBody, action: t.drop, tone: "danger" })) await run("/api/v1/dead-letters/{lane}/drop", t.dropped);
   };
   return (
     <>
-      <Button small onClick={() => run("/api/v1/letters/{lane}/replay", t.replayed)} label={`${t.replay}: ${id}`}>
+      <Button small onClick={() => run("/api/v1/dead-letters/{lane}/replay", t.replayed)} label={`${t.replay}: ${id}`}>
         {t.replay}
       </Button>
       <Button small tone="danger" onClick={drop} label={`${t.drop}: ${id}`}>

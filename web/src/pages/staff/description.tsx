@@ -38,7 +38,7 @@ export function Description(props: { item: QueueItem }) {
     const { downloaded, seeding_s } = item.hit_and_run.account.figures;
     return <div class="queue-description">{t.hitAndRun(unbroken(format.bytes(downloaded)), unbroken(format.duration(seeding_s)))}</div>;
   }
-  if (item.letter) return <DeadLetterEntry letter={item.letter} />;
+  if (item.dead_letter) return <DeadLetterEntry letter={item.dead_letter} />;
   const size = item.torrent?.total_bytes ?? "0";
   return <div class="queue-description">{size === "0" ? t.pendingUnknownSize : t.pending(format.bytes(size))}</div>;
 }
@@ -48,7 +48,7 @@ function unbroken(text: string): string {
   return text.replaceAll(" ", "\u00a0");
 }
 
-function DeadLetterEntry(props: { letter: NonNullable<QueueItem["letter"]> }) {
+function DeadLetterEntry(props: { letter: NonNullable<QueueItem["dead_letter"]> }) {
   const { letter } = props;
   const fields = Object.entries(letter.fields).map(([name, value]): [string, preact.ComponentChildren] => [name, <Name text={value} wrap most={300} />]);
   return (

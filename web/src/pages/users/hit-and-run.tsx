@@ -47,6 +47,6 @@ function columns(user: number): Column<HitAndRun>[] {
 }
 
 function State(props: { row: HitAndRun }) {
-  const isRun = props.row.standing === "hit_and_run";
+  const isRun = props.row.state === "hit_and_run";
   return <Badge tone={isRun ? "bad" : "warn"}>{isRun ? t.hit_and_run : t.owing}</Badge>;
 }

@@ -103,7 +103,7 @@ function StateCell(props: { user: User; presence: UserPresence | undefined }) {
     <span class="user-state">
       {presence ? <StatusDot status={presence.status} /> : <span class="dim">{format.NOTHING}</span>}
       {!user.enabled && <Badge tone="bad">{t.disabled}</Badge>}
-      {user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
+      {user.external && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }
@@ -112,7 +112,7 @@ export function UserState(props: { user: User }) {
   return (
     <span class="badges">
       {props.user.enabled ? <Badge tone="ok">{t.enabled}</Badge> : <Badge tone="bad">{t.disabled}</Badge>}
-      {props.user.vouched && <Badge title={t.externalHint}>{t.external}</Badge>}
+      {props.user.external && <Badge title={t.externalHint}>{t.external}</Badge>}
     </span>
   );
 }

@@ -32,7 +32,7 @@ type DeviceRow = RemoteDevice & Partial<PresenceSession>;
 function Devices(props: { user: number }) {
   const { user } = props;
   const found = useResource(`devices ${user}`, (signal) => api.get("/api/v1/users/{id}/devices", { path: { id: user }, signal }), { everyMs: EVERY_MS });
-  const rows: DeviceRow[] = [...(found.data?.sessions ?? []).map((session) => ({ ...session, node: session.node ?? "" })), ...(found.data?.elsewhere ?? [])];
+  const rows: DeviceRow[] = [...(found.data?.sessions ?? []).map((session) => ({ ...session, node: session.node ?? "" })), ...(found.data?.remote ?? [])];
   const end = async (device?: string) => {
     const title = device === undefined ? t.disconnectAllTitle : t.disconnectTitle;
     const body = device === undefined ? t.disconnectAllBody : t.disconnectBody;

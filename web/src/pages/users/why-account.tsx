@@ -77,7 +77,7 @@ function ClientParts(props: { client: AccountClient; peerId: string | null; isFi
   const { client } = props;
   // There may be thousands of rows: closed ones are not rendered.
   const [isOpen, setOpen] = useState(props.isFirst);
-  const sums = parseSums(client.brought);
+  const sums = parseSums(client.total);
   const tone: Tone = client.state === "seeding" ? "ok" : client.state === "leeching" ? "info" : "plain";
   const state = client.state === "seeding" ? t.seedingNow : client.state === "leeching" ? t.leechingNow : t.inactive;
   return (

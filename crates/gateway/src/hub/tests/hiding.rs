@@ -147,8 +147,8 @@ async fn privacy_chosen_elsewhere_acts_within_a_moment_and_last_seen_is_apart() 
     elsewhere.set_privacy(user(1), &no_last_seen).await.unwrap();
     until("no last-seen time", || two.shown(1)["last_seen"].is_null()).await;
     assert_eq!(two.sees(1), "online");
-    let nobody = Privacy { status: Audience::Nobody, ..Privacy::default() };
-    elsewhere.set_privacy(user(1), &nobody).await.unwrap();
+    let hidden = Privacy { status: Audience::Nobody, ..Privacy::default() };
+    elsewhere.set_privacy(user(1), &hidden).await.unwrap();
     until("nothing visible", || two.shown(1) == json!({"id": "1", "status": "offline", "version": 0})).await;
 }
 

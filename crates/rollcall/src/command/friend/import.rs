@@ -26,7 +26,7 @@ pub async fn run(context: &CommandContext, friends: &FriendStore, file: &Path) -
         0 => format!("added {added} friendships\n"),
         _ => format!("added {added} friendships; {already} existed\n"),
     };
-    Ok(context.output.show(&json!({ "added": added, "already": already }), &text)?)
+    Ok(context.output.show(&json!({ "added": added, "existing": already }), &text)?)
 }
 
 fn audit_details(record: Record, done: &FriendsAdded) -> Record {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::InfoHash;
+use domain::percent;
 
 use super::sample::Sample;
 use super::{SandboxUser, reachable_address};
@@ -61,7 +61,7 @@ fn announces(seeder: &SandboxUser, leecher: &SandboxUser, sample: &Sample) -> Ve
     let announce = |sandbox_user: &SandboxUser, client: u32, left: usize, event: &str| {
         let query = format!(
             "info_hash={}&peer_id=-RC0001-sandbox{client:05}&port={}&uploaded=0&downloaded=0&left={left}&event={event}&compact=1",
-            percent_encoded(&sample.info_hash),
+            percent::encode(&sample.info_hash.0),
             51_000 + client,
         );
         format!("curl -sS --output - '{}?{query}'; echo", sandbox_user.announce_url)
@@ -81,15 +81,14 @@ fn announces(seeder: &SandboxUser, leecher: &SandboxUser, sample: &Sample) -> Ve
         recipe(
             "scrape",
             "counts of seeders and leechers",
-            format!("curl -sS --output - '{scrape}?info_hash={}'; echo", percent_encoded(&sample.info_hash)),
+            format!(
+                "curl -sS --output - '{scrape}?info_hash={}'; echo",
+                percent::encode(&sample.info_hash.0)
+            ),
         ),
         recipe("stop_leecher", "the leecher leaves", announce(leecher, 2, bytes, "stopped")),
         recipe("stop_seeder", "the seeder leaves", announce(seeder, 1, 0, "stopped")),
     ]
-}
-
-fn percent_encoded(info_hash: &InfoHash) -> String {
-    info_hash.0.iter().map(|byte| format!("%{byte:02x}")).collect()
 }
 
 /// The API key is not printed.
@@ -100,7 +99,7 @@ fn verify(sandbox: &SandboxContext<'_>, sandbox_user: &SandboxUser) -> Option<Re
     let url = format!("{scheme}://{address}/passkey/verify?passkey={}", sandbox_user.user.passkey);
     Some(recipe(
         "verify",
-        "reply of the verification endpoint: {\"valid\":true}. First: export TRACKER_API_KEY=… (site.tracker_api_key, or a \
+        "reply of the verify endpoint: {\"valid\":true}. First: export TRACKER_API_KEY=… (site.tracker_api_key, or a \
          key with the scope verify)",
         format!("curl -sS -H \"X-API-Key: ${{TRACKER_API_KEY}}\" '{url}'; echo"),
     ))

@@ -52,7 +52,7 @@ impl RedisState {
     fn warning(&self, has_mirror: bool, has_cluster: bool) -> Option<String> {
         let error = self.error.as_ref()?;
         let mut text = format!("{error}.\nUntil {} answers:\n", self.url);
-        let more = [("mirror", has_mirror), ("register", has_cluster)];
+        let more = [("mirror", has_mirror), ("presence_cluster", has_cluster)];
         let more = more.into_iter().filter_map(|(part, is_there)| is_there.then_some(part));
         for part in ["journal", "ledger", "activity", "whitelist"].into_iter().chain(more) {
             let _ = writeln!(text, "  {}", effect_of(part));

@@ -49,9 +49,11 @@ impl DeadLetterSelection {
     pub(super) fn change(&self, lane: Lane, dead: &'static str, failed: &'static str) -> Change {
         let action = if lane == Lane::Dead { dead } else { failed };
         match self.all {
-            true => Change::new(action, Subject::new("letter", "all")),
-            false => Change::new(action, Subject::new("letter", self.ids.first().map_or("", String::as_str)))
-                .with("ids", self.ids.iter().take(IDS_RECORDED_MAX).cloned().collect::<Vec<_>>()),
+            true => Change::new(action, Subject::new("dead_letter", "all")),
+            false => {
+                Change::new(action, Subject::new("dead_letter", self.ids.first().map_or("", String::as_str)))
+                    .with("ids", self.ids.iter().take(IDS_RECORDED_MAX).cloned().collect::<Vec<_>>())
+            }
         }
     }
 }

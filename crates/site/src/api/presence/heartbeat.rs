@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use super::{device_of, gateway_of};
 use crate::app::Routes;
 use crate::extract::JsonBody;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 /// Pages of `gateway.allowed_origins` may call it.
@@ -90,7 +90,6 @@ struct HeartbeatReply {
     security(("user_token" = [])),
     responses(
         (status = 200, description = "Accepted", body = HeartbeatReply),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn heartbeat(

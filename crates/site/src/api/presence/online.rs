@@ -19,7 +19,7 @@ use super::heartbeat::one_of;
 use crate::api::Page;
 use crate::app::Routes;
 use crate::extract::{LIMIT_DEFAULT, PageCursor, QueryParams, page_limit};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn readable() -> Routes {
@@ -117,10 +117,8 @@ impl ListedOnlineUser {
 #[utoipa::path(
     get, path = "/api/v1/presence/online", tag = "presence",
     params(OnlineQuery),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page of users", body = Page<ListedOnlineUser>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn online(
@@ -220,10 +218,8 @@ impl RecentPresenceEvent {
 #[utoipa::path(
     get, path = "/api/v1/presence/events", tag = "presence",
     params(EventsQuery),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The newest first", body = Page<RecentPresenceEvent>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn events(

@@ -161,7 +161,7 @@ pub(crate) struct PresenceCount {
     /// Users that are online and not invisible.
     pub(crate) online: u32,
     /// Users by status.
-    people: UsersByStatus,
+    users: UsersByStatus,
     /// Sessions with a WebSocket, including invisible users. Needs `admin`, as do the next two fields: together with the
     /// visible devices they would reveal the number of invisible users.
     connections: Option<u32>,
@@ -196,7 +196,7 @@ impl PresenceCount {
         let on = |platform: Platform| count.connections[platform as usize];
         PresenceCount {
             online: tally.visible(),
-            people: UsersByStatus {
+            users: UsersByStatus {
                 online: tally.of(Status::Online),
                 away: tally.of(Status::Away),
                 busy: tally.of(Status::Busy),
@@ -215,7 +215,7 @@ impl PresenceCount {
 
     /// Without the counts that include invisible users.
     pub(crate) fn without_hidden(mut self) -> PresenceCount {
-        self.people.invisible = None;
+        self.users.invisible = None;
         (self.connections, self.platforms, self.without_connection) = (None, None, None);
         self
     }

@@ -15,7 +15,7 @@ use crate::api::Page;
 use crate::api::figures::FiguresJson;
 use crate::app::Routes;
 use crate::extract::{PageCursor, PageParams, PathParams, QueryParams};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -80,10 +80,8 @@ impl PageCursor for AccountCursor {
         ("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
         PageParams<AccountCursor>,
     ),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, latest announce first", body = Page<TorrentAccount>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn accounts(

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::audit::Subject;
+use access::NewTorrent;
 use access::keys::Authenticated;
-use access::{NewTorrent, TORRENT_NAME_CHARS_MAX};
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -15,12 +14,11 @@ use utoipa::IntoParams;
 use utoipa_axum::routes;
 use wire::metainfo::{MAX_METAINFO_BYTES, Metainfo};
 
-use super::TorrentJson;
+use super::{TorrentJson, add_recorded, check_name};
 use crate::api::whitelist::next_chunk;
-use crate::api::{Change, recorded_with};
 use crate::app::Routes;
 use crate::extract::QueryParams;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
@@ -53,10 +51,8 @@ const fn yes() -> bool {
 #[utoipa::path(
     post, path = "/api/v1/torrents/file", tag = "torrents", params(FileParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
-    security(("api_key" = ["admin"]), ("bearer" = ["admin"])),
     responses(
         (status = 201, description = "The torrent", body = TorrentJson),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn upload(
@@ -83,20 +79,7 @@ async fn upload(
         total_bytes: metainfo.total_bytes,
         created_at: site.parts.clock.now(),
     };
-    let change = Change::new("torrent.add", Subject::torrent(None))
-        .with("infohash", new.info_hash.to_string())
-        .with("name", new.name.as_str());
-    let adding = async {
-        match params.approved {
-            true => site.parts.store.add_torrent(new).await,
-            false => site.parts.store.add_pending_torrent(new).await,
-        }
-    };
-    let torrent = recorded_with(&site, &caller, change, adding, |record, torrent| {
-        record.about(Subject::torrent(Some(torrent.id)))
-    })
-    .await?;
-    Ok((StatusCode::CREATED, Json(TorrentJson::of(&torrent, &site))))
+    add_recorded(&site, &caller, new, params.approved).await
 }
 
 async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> {
@@ -117,11 +100,7 @@ async fn read(mut body: Body, pause_max: Duration) -> Result<Metainfo, Problem> 
         let detail = format!("not a torrent file: {error}");
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_a_torrent", detail)
     })?;
-    if metainfo.name.chars().count() > TORRENT_NAME_CHARS_MAX || metainfo.name.contains('\0') {
-        let detail =
-            format!("the name in the file must be at most {TORRENT_NAME_CHARS_MAX} characters, without NUL");
-        return Err(Problem::bad_request(detail));
-    }
+    check_name(&metainfo.name)?;
     Ok(metainfo)
 }
 

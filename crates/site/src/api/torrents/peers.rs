@@ -18,7 +18,7 @@ use super::find;
 use crate::api::Page;
 use crate::app::Routes;
 use crate::extract::{PageCursor, PageParams, PathParams, QueryParams, plain_number};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -74,10 +74,8 @@ impl PeerJson {
         ("id" = String, Path, description = "Torrent id or infohash", pattern = "^([1-9][0-9]{0,18}|[0-9a-fA-F]{40})$"),
         PageParams<PeerCursor>,
     ),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, sorted by user id; with addresses for keys with `admin`", body = Page<PeerJson>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn peers(

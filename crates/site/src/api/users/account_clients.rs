@@ -21,7 +21,7 @@ use crate::api::torrents::torrent_id;
 use crate::api::torrents_by_id;
 use crate::app::Routes;
 use crate::extract::PathParams;
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -150,7 +150,7 @@ struct AccountClientJson {
     /// Time of the last announce.
     last_seen: u32,
     /// Total: stretches, bridged growth, `settled` and `foreign`, minus `withheld`.
-    brought: Transferred,
+    total: Transferred,
     /// Sum of earlier stretches that are no longer kept one by one.
     settled: Transferred,
     /// From entries of other producers, which have no counters.
@@ -171,7 +171,7 @@ impl AccountClientJson {
                 ClientState::Leeching => "leeching",
             },
             last_seen: client.last.0,
-            brought: Transferred::of(client.contribution()),
+            total: Transferred::of(client.contribution()),
             settled: Transferred::of(client.sums.settled),
             foreign: Transferred::of(client.sums.foreign),
             withheld: Transferred::of(client.sums.withheld),
@@ -203,10 +203,8 @@ struct AccountClients {
         ("id" = u64, Path, description = "User id", minimum = 1),
         ("torrent" = u64, Path, description = "Torrent id", minimum = 1),
     ),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "The account and its clients, latest announce first", body = AccountClients),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn clients(

@@ -25,7 +25,7 @@ use crate::api::torrents_by_id::{self, Torrents};
 use crate::api::{Page, SCANNED_MAX};
 use crate::app::Routes;
 use crate::extract::{PageParams, PathParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 
@@ -122,10 +122,8 @@ impl IntoParams for EntryParams {
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/entries", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1), EntryParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page; with addresses for keys with `admin`", body = EntryPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn entries(
@@ -227,10 +225,8 @@ impl EntryContext {
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/risks", tag = "risks",
     params(("id" = u64, Path, description = "User id", minimum = 1), RiskParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, newest first", body = Page<RiskEvent>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn risks(

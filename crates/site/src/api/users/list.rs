@@ -23,8 +23,8 @@ use super::UserJson;
 use crate::api::figures::FiguresJson;
 use crate::api::presence::gateway_of;
 use crate::app::Routes;
-use crate::extract::{PageCursor, PageParams, QueryParams, query_parameter};
-use crate::problem::{Problem, ProblemBody};
+use crate::extract::{Order, PageCursor, PageParams, QueryParams, query_parameter};
+use crate::problem::Problem;
 use crate::scan_limit::ScanKind;
 use crate::site::Site;
 use crate::user_ranking::{PageRequest, SortedBy, UserCursor, UserRanking, UserRankingPage, UserRow};
@@ -63,26 +63,6 @@ struct UserPage {
     total: Option<u64>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Sort {
-    #[default]
-    Id,
-    Uploaded,
-    Downloaded,
-    Ratio,
-    LastAnnounce,
-    Seeding,
-    Leeching,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Order {
-    Asc,
-    Desc,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum UserState {
@@ -99,7 +79,7 @@ enum UserState {
 #[serde(deny_unknown_fields)]
 struct UserListParams {
     #[serde(default)]
-    sort: Sort,
+    sort: SortedBy,
     order: Option<Order>,
     state: Option<UserState>,
     search: Option<String>,
@@ -182,20 +162,6 @@ fn cursor_of(cursor: &UserCursor) -> String {
     }
 }
 
-impl Sort {
-    const fn sorted_by(self) -> SortedBy {
-        match self {
-            Sort::Id => SortedBy::Id,
-            Sort::Uploaded => SortedBy::Uploaded,
-            Sort::Downloaded => SortedBy::Downloaded,
-            Sort::Ratio => SortedBy::Ratio,
-            Sort::LastAnnounce => SortedBy::LastAnnounce,
-            Sort::Seeding => SortedBy::Seeding,
-            Sort::Leeching => SortedBy::Leeching,
-        }
-    }
-}
-
 struct Search {
     name: NameSearch,
     /// Only for callers that may see passkeys.
@@ -246,10 +212,8 @@ impl Search {
 /// Sorted by id by default. Other orders and states lag by a few seconds; the figures on a page are current.
 #[utoipa::path(
     get, path = "/api/v1/users", tag = "users", params(UserListParams),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page", body = UserPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn list(
@@ -260,11 +224,11 @@ async fn list(
     let search = Search::read(params.search.as_deref(), &caller)?;
     let page = PageParams::<UserListCursor>::of(params.limit, params.cursor);
     let (limit, after) = (page.limit()?, page.cursor()?);
-    let descending = params.order.map_or(params.sort != Sort::Id, |order| order == Order::Desc);
-    if params.sort == Sort::Id && !descending && params.state.is_none() {
+    let descending = params.order.map_or(params.sort != SortedBy::Id, |order| order == Order::Desc);
+    if params.sort == SortedBy::Id && !descending && params.state.is_none() {
         return sorted_by_id(&site, &caller, search, after, limit).await;
     }
-    let request = PageRequest { by: params.sort.sorted_by(), descending, after: None, limit: limit as usize };
+    let request = PageRequest { by: params.sort, descending, after: None, limit: limit as usize };
     let among = match search {
         None => None,
         Some(search) => {

@@ -15,7 +15,7 @@ use crate::api::figures::{AccountJson, HitAndRun};
 use crate::api::{Page, torrents_by_id};
 use crate::app::Routes;
 use crate::extract::{PageParams, PathParams, QueryParams};
-use crate::problem::{Problem, ProblemBody};
+use crate::problem::Problem;
 use crate::site::Site;
 
 pub(super) fn routes() -> Routes {
@@ -53,10 +53,8 @@ struct ActiveTorrentPage {
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/torrents", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, sorted by torrent id", body = Page<AccountJson>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn torrents(
@@ -77,10 +75,8 @@ async fn torrents(
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/seeding", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<Cursor>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, latest announce first", body = ActiveTorrentPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn seeding(
@@ -95,10 +91,8 @@ async fn seeding(
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/leeching", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<Cursor>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, latest announce first", body = ActiveTorrentPage),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn leeching(
@@ -155,11 +149,9 @@ async fn active(
 #[utoipa::path(
     get, path = "/api/v1/users/{id}/hit-and-runs", tag = "users",
     params(("id" = u64, Path, description = "User id", minimum = 1), PageParams<TorrentId>),
-    security(("api_key" = ["read"]), ("bearer" = ["read"])),
     responses(
         (status = 200, description = "A page, sorted by torrent id; may be short or empty while `next` is not null",
             body = Page<HitAndRun>),
-        (status = "default", description = "Error", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 async fn hit_and_runs(

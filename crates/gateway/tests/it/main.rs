@@ -1,0 +1,6 @@
+//! Integration tests of `gateway`: one program, a module for each subject.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cluster;
+mod connections;
+mod webhooks;

@@ -1,0 +1,17 @@
+//! Integration tests of `journal`: one program, a module for each subject.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[macro_use]
+mod conformance;
+
+mod consumer;
+mod cutting_proxy;
+mod entry;
+mod ordered;
+mod queue;
+mod redis;
+mod redis_cluster;
+mod redis_replicas;
+mod redis_trouble;
+mod sqlite;
+mod sqlite_file;

@@ -1,0 +1,28 @@
+//! Integration tests of `rollcall`: one program, a module for each subject.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod any_producer;
+mod api;
+mod chaos;
+mod commands;
+mod conservation;
+mod contract;
+mod crowd;
+mod dashboard;
+mod demo;
+mod deployment;
+mod doctor;
+mod founding_document;
+mod journal_faults;
+mod many_gateways;
+mod many_processes;
+mod metrics_page;
+mod mirror;
+mod presence_clients;
+mod publication;
+mod real_clients;
+mod redis_source;
+mod sandbox;
+mod serving;
+mod site;
+mod unknown_passkeys;

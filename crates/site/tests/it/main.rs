@@ -1,0 +1,4 @@
+//! Integration tests of `site`: one program, a module for each subject.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod metrics;

@@ -1,0 +1,7 @@
+//! The metrics page of a server, and the files for Prometheus and Grafana.
+
+mod failures;
+mod files;
+mod page;
+mod promtool;
+mod server;
