@@ -141,7 +141,7 @@ impl Follower {
     pub async fn run(mut self, mut on_change: impl FnMut(Change), shutdown: impl Future) {
         let mut wait = ChangeWait::new(self.store.database(), LOG, POLL_EVERY);
         let mut had_changes = true;
-        let mut failure_log = FailureLog::new(POLL_EVERY);
+        let mut failure_log = FailureLog::default();
         let follow = async {
             loop {
                 wait.wait(had_changes).await;

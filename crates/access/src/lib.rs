@@ -96,7 +96,7 @@ pub use audit::{Audit, AuditError, AuditSettings};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
-pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
+pub use gate::{Admission, Approval, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use leech_slots::LeechSlots;
 pub use ports::{BannedPorts, PortRange};

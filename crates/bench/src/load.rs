@@ -6,12 +6,12 @@ use std::ops::Range;
 use anyhow::Context as _;
 use domain::clock::ManualClock;
 use domain::{
-    AnnounceEvent, Cause, ClientId, ClientKey, NodeId, RateCeiling, RunId, Seconds, SessionId, TrafficEvent,
-    UnixTime,
+    Announce, AnnounceEvent, Cause, ClientId, ClientKey, Families, NodeId, RateCeiling, RunId, Seconds,
+    SessionId, TrafficEvent, UnixTime,
 };
 use journal::{DeliveredEntry, EntryId, TrafficEntry};
 use simulate::load::{FIRST_UPLOADED, Peer, Peers, ScheduledAnnounce, Shape, UPLOADED_PER_ANNOUNCE, user_of};
-use swarm::{Announce, Families, Rules, SlotLimits};
+use swarm::{Rules, SlotLimits, Terms};
 
 /// Start time; the value does not matter.
 pub const START: UnixTime = UnixTime(1_800_000_000);
@@ -50,12 +50,12 @@ pub fn key_of(peer: &Peer) -> ClientKey {
     ClientKey(peer.announce.key.unwrap_or(0))
 }
 
-/// A scheduled announce as a request to the swarms.
-pub fn announce_of(peers: &Peers, scheduled: ScheduledAnnounce, now: UnixTime) -> Announce {
+/// A scheduled announce, and what it is granted.
+pub fn announce_of(peers: &Peers, scheduled: ScheduledAnnounce, now: UnixTime) -> (Announce, Terms) {
     let peer = peers.get(scheduled.peer);
-    Announce {
+    let announce = Announce {
+        passkey: Some(peer.announce.passkey),
         info_hash: peer.announce.info_hash,
-        user: peer.user,
         peer_id: peer.announce.peer_id,
         key: key_of(&peer),
         ip: address_of(scheduled.peer),
@@ -64,11 +64,12 @@ pub fn announce_of(peers: &Peers, scheduled: ScheduledAnnounce, now: UnixTime) -
         downloaded: 0,
         left: Some(peer.announce.left),
         event: scheduled.event,
-        wanted: WANTED,
+        numwant: None,
         families: Families::Both,
-        slots: SlotLimits::default(),
         now,
-    }
+    };
+    let terms = Terms { user: peer.user, wanted: WANTED, slots: SlotLimits::default(), rules: RULES };
+    (announce, terms)
 }
 
 /// The kind of announces.

@@ -7,14 +7,14 @@ use std::hint::black_box;
 
 use anyhow::Context as _;
 use domain::clock::Stopwatch;
-use domain::{RunId, Seconds, UnixTime};
+use domain::{Announce, RunId, Seconds, UnixTime};
 use serde::Serialize;
 use serde_json::Value;
 use simulate::load::{Peers, Schedule, Shape};
-use swarm::{Announce, PeerLists, Swarms};
+use swarm::{PeerLists, Swarms, Terms};
 use tikv_jemalloc_ctl::{epoch, stats};
 
-use crate::load::{RULES, START, announce_of, shuffled};
+use crate::load::{START, announce_of, shuffled};
 use crate::measure::median;
 use crate::progress::Stage;
 use crate::run::{Figure, Run};
@@ -93,7 +93,7 @@ pub fn allocated_bytes() -> anyhow::Result<usize> {
 struct Bench {
     peers: Peers,
     schedule: Schedule,
-    batch: Vec<Announce>,
+    batch: Vec<(Announce, Terms)>,
     lists: PeerLists,
     announces: u64,
     stage: Stage,
@@ -134,9 +134,9 @@ impl Bench {
             self.batch
                 .extend((0..size).map(|_| announce_of(&self.peers, self.schedule.next_announce(), now)));
             let watch = Stopwatch::start();
-            for announce in &self.batch {
+            for (announce, terms) in &self.batch {
                 // Not optimised away.
-                let _ = black_box(swarms.announce(black_box(announce), &RULES, &mut self.lists));
+                let _ = black_box(swarms.announce(black_box(announce), terms, &mut self.lists));
             }
             elapsed_ns += watch.elapsed().as_nanos();
             left -= size;
@@ -195,8 +195,8 @@ mod tests {
         let swarms = Swarms::new(START, 1, RunId(1));
         let mut lists = PeerLists::default();
         let mut announce = |now| {
-            let announce = announce_of(&peers, schedule.next_announce(), now);
-            swarms.announce(&announce, &RULES, &mut lists).unwrap();
+            let (announce, terms) = announce_of(&peers, schedule.next_announce(), now);
+            swarms.announce(&announce, &terms, &mut lists).unwrap();
             lists.v4.len() / 6
         };
         assert!((0..1_000).all(|_| announce(START) <= 50));

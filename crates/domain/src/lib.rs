@@ -3,6 +3,7 @@
 //! # Layout
 //!
 //! - [`ids`]: `InfoHash`, `PeerId`, `Passkey`, `UserId`…, with strict parsing
+//! - [`mod@announce`]: `Announce`, as a client sent it
 //! - [`event`]: `TrafficEvent`, what a tracker records of an announce
 //! - [`hex`], [`percent`]: text encodings of bytes
 //! - [`rate`], [`risk`]: rate ceiling, and risk events
@@ -15,6 +16,7 @@
 //!
 //! Nothing here does I/O. Only [`clock`] reads the time.
 
+pub mod announce;
 pub mod backoff;
 pub mod circuit_breaker;
 pub mod clock;
@@ -32,6 +34,7 @@ pub mod risk;
 pub mod time;
 pub mod wheel;
 
+pub use announce::{Announce, Families};
 pub use backoff::Backoff;
 pub use circuit_breaker::CircuitBreaker;
 pub use counted::counted;

@@ -110,7 +110,10 @@ pub fn fill_packet(packet: &mut [u8], ids: (u64, u32), uploaded: u64, event: Ann
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::http::{AnnounceQuery, parse_target};
+    use std::net::Ipv4Addr;
+
+    use domain::UnixTime;
+    use wire::http::{Received, parse_announce, parse_target};
     use wire::udp::{Request, parse_request};
 
     fn announce() -> Announce {
@@ -136,7 +139,8 @@ mod tests {
         let path = request.split(' ').nth(1).unwrap();
         let target = parse_target(path.as_bytes()).unwrap();
         assert_eq!(target.path_passkey().unwrap(), Some(announce.passkey));
-        let query = AnnounceQuery::parse(path.split_once('?').unwrap().1.as_bytes()).unwrap();
+        let received = Received { ip: Ipv4Addr::LOCALHOST.into(), trusts_ip: false, now: UnixTime(0) };
+        let query = parse_announce(target.query, received).unwrap();
         assert_eq!(
             (query.info_hash, query.peer_id, query.port),
             (announce.info_hash, announce.peer_id, 51_413)
@@ -159,6 +163,7 @@ mod tests {
         assert_eq!(packet[142..], [0]);
         let Request::Announce(read) = parse_request(&packet).unwrap() else { panic!("not an announce") };
         assert_eq!(read.passkey().unwrap(), Some(announce.passkey));
+        let read = read.announce(Ipv4Addr::LOCALHOST.into(), UnixTime(0));
         assert_eq!(
             (read.info_hash, read.peer_id, read.event),
             (announce.info_hash, announce.peer_id, announce.event)

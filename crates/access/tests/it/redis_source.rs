@@ -237,7 +237,7 @@ async fn m1_a_redis_that_is_unreachable_at_the_start_is_read_later() {
     let gate = Gate::default().with_redis_source(site.gate.clone());
     gate.put_user(user_id(7), passkey(7), true);
     let admit = |number| gate.admit(&passkey(7), &info_hash(number), &peer_id("-TR3"), NOW);
-    assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent.into()));
+    assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent));
     gate.put_torrent(torrent_id(2), info_hash(2), None, true);
     assert!(admit(2).is_ok(), "in the database");
     server.restart();
@@ -246,7 +246,7 @@ async fn m1_a_redis_that_is_unreachable_at_the_start_is_read_later() {
     site.expect(Change::TorrentAdmitted(info_hash(1))).await;
     assert!(admit(1).is_ok());
     site.scans(1).await;
-    assert_eq!(admit(3), Err(Refusal::UnknownTorrent.into()));
+    assert_eq!(admit(3), Err(Refusal::UnknownTorrent));
 }
 
 #[tokio::test(flavor = "multi_thread")]

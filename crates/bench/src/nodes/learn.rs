@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use domain::{AnnounceEvent, Cause, RunId, Seconds};
+use domain::{Announce, AnnounceEvent, Cause, RunId, Seconds};
 use simulate::load::{FIRST_UPLOADED, Peers, ScheduledAnnounce, UPLOADED_PER_ANNOUNCE};
-use swarm::{Announce, PeerLists, RemoteAnnounce, RemoteTotals, Swarms};
+use swarm::{PeerLists, RemoteAnnounce, RemoteTotals, Swarms, Terms};
 
 use crate::load::{RULES, START, announce_of, shuffled};
 use crate::measure::{Comparison, Round};
@@ -69,18 +69,19 @@ fn announce_lap(swarms: &Swarms, peers: &Peers, order: &[u32], lap: u32) -> Dura
     let mut lists = PeerLists::default();
     let mut elapsed = Duration::ZERO;
     for numbers in order.chunks(BATCH) {
-        let batch: Vec<Announce> = numbers.iter().map(|number| direct(peers, *number, lap)).collect();
+        let batch: Vec<(Announce, Terms)> =
+            numbers.iter().map(|number| direct(peers, *number, lap)).collect();
         let watch = Stopwatch::start();
-        for announce in &batch {
+        for (announce, terms) in &batch {
             // Not optimised away.
-            let _ = black_box(swarms.announce(black_box(announce), &RULES, &mut lists));
+            let _ = black_box(swarms.announce(black_box(announce), terms, &mut lists));
         }
         elapsed += watch.elapsed();
     }
     elapsed
 }
 
-fn direct(peers: &Peers, peer: u32, lap: u32) -> Announce {
+fn direct(peers: &Peers, peer: u32, lap: u32) -> (Announce, Terms) {
     let event = if lap == 0 { AnnounceEvent::Started } else { AnnounceEvent::None };
     let uploaded = FIRST_UPLOADED + u64::from(lap) * UPLOADED_PER_ANNOUNCE;
     announce_of(peers, ScheduledAnnounce { peer, uploaded, event }, START + Seconds(lap * BETWEEN.0))
@@ -88,11 +89,11 @@ fn direct(peers: &Peers, peer: u32, lap: u32) -> Announce {
 
 /// The same announce as a replicated one.
 fn remote(peers: &Peers, number: u32, lap: u32) -> RemoteAnnounce {
-    let announce = direct(peers, number, lap);
+    let (announce, terms) = direct(peers, number, lap);
     RemoteAnnounce {
         silence_max: Seconds(0),
         info_hash: announce.info_hash,
-        user: announce.user,
+        user: terms.user,
         peer_id: announce.peer_id,
         key: announce.key,
         ip: announce.ip,

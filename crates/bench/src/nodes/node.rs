@@ -6,16 +6,15 @@ use std::thread::JoinHandle;
 use access::Gate;
 use anyhow::{anyhow, bail};
 use domain::clock::SystemClock;
+use domain::{Announce, Families};
 use journal::{EntryId, Flusher, Journal, Queue};
 use simulate::load::{Peer, Peers};
-use swarm::{Families, PeerLists};
+use swarm::PeerLists;
 use testkit::RedisServer;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tracker::pipeline::Request;
-use tracker::secrets::Secrets;
 use tracker::settings::LiveSettings;
-use tracker::{Replication, Tracker};
+use tracker::{Replication, Secrets, Tracker};
 
 use crate::journal::{QUEUE_MAX, connect};
 use crate::load::{address_of, key_of};
@@ -110,22 +109,23 @@ impl Tasks {
 
 /// The first announce of a peer.
 pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) -> anyhow::Result<()> {
-    let announce = &peer.announce;
-    let request = Request {
-        passkey: announce.passkey,
-        info_hash: announce.info_hash,
-        peer_id: announce.peer_id,
+    let sent = &peer.announce;
+    let announce = Announce {
+        passkey: Some(sent.passkey),
+        info_hash: sent.info_hash,
+        peer_id: sent.peer_id,
         key: key_of(peer),
         ip: address_of(peer.number),
-        port: announce.port,
+        port: sent.port,
         uploaded: 0,
         downloaded: 0,
-        left: Some(announce.left),
-        event: announce.event,
+        left: Some(sent.left),
+        event: sent.event,
         numwant: None,
         families: Families::Both,
+        now: tracker.now(),
     };
-    let accepted = tracker.announce(&request, lists).map_err(|halt| anyhow!("refused: {halt:?}"))?;
+    let accepted = tracker.announce(&announce, lists).map_err(|halt| anyhow!("refused: {halt:?}"))?;
     if let Some(unrecorded) = accepted.unrecorded {
         unrecorded.record(None);
     }

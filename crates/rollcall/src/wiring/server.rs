@@ -9,9 +9,7 @@ use net::ShutdownMode;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::error;
-use tracker::Running;
-use tracker::server::Prepared;
-use tracker::udp::ConnectionIds;
+use tracker::{ConnectionIds, Prepared, Running};
 
 use super::background::{Background, ResolverContext};
 use super::gate::{self, GateFollowers};

@@ -9,11 +9,7 @@ use domain::UserId;
 use domain::clock::SystemClock;
 use gateway::Gateway;
 use tracing::warn;
-use tracker::secrets::Secrets;
-use tracker::server::Prepared;
-use tracker::traffic::TrafficSink;
-use tracker::udp::ConnectionIds;
-use tracker::{Eviction, Tracker};
+use tracker::{ConnectionIds, Eviction, Prepared, Secrets, Tracker, TrafficSink};
 
 use super::background::Background;
 use crate::config::Config;

@@ -1,9 +1,9 @@
 //! Leech slots of a shard (see [`crate::leech_counts`]).
 
-use domain::UserId;
+use domain::{Announce, UserId};
 
 use super::{OwnPeers, Shard};
-use crate::announce::{Announce, AnnounceError};
+use crate::announce::{AnnounceError, Terms};
 use crate::leech_counts::SlotLimits;
 
 impl Shard {
@@ -38,8 +38,9 @@ impl Shard {
         swarm: u32,
         own: &OwnPeers,
         announce: &Announce,
+        terms: &Terms,
     ) -> Result<bool, AnnounceError> {
-        let SlotLimits { of_user, of_torrent } = announce.slots;
+        let SlotLimits { of_user, of_torrent } = terms.slots;
         if !self.counts_leeching && of_torrent.is_none() {
             return Ok(false);
         }
@@ -51,7 +52,7 @@ impl Shard {
             return Err(AnnounceError::TorrentFull { limit });
         }
         if self.counts_leeching {
-            self.leech_counts.take(announce.user, of_user)?;
+            self.leech_counts.take(terms.user, of_user)?;
         }
         Ok(true)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use access::verification::{EndpointSettings, RequestOutcome, VerifierParts, VerifyEndpoint};
 use access::{
-    Denied, Gate, OnVerifyFailure, PasskeyFeed, Passkeys, RedisWhitelist, Refusal, SqlWhitelist, Store,
+    Gate, OnVerifyFailure, PasskeyFeed, Passkeys, RedisWhitelist, Refusal, SqlWhitelist, Store,
     UnknownPasskeys, VerificationCounters, VerificationSettings, Verifier, Whitelist,
 };
 use domain::clock::{Clock, ManualClock};
@@ -133,14 +133,14 @@ impl Harness {
         for _ in 0..2 {
             match self.gate.admit_user(&passkey, self.clock.now()) {
                 Ok(user) => return Ok(user),
-                Err(Denied::Refused(refusal)) => return Err(refusal),
-                Err(Denied::NotVerified) => self.verify(passkey, from).await,
+                Err(refusal) if refusal != Refusal::NotVerified => return Err(refusal),
+                Err(_) => self.verify(passkey, from).await,
             }
         }
         match self.gate.admit_user(&passkey, self.clock.now()) {
             Ok(user) => Ok(user),
-            Err(Denied::Refused(refusal)) => Err(refusal),
-            Err(Denied::NotVerified) => Err(Refusal::CannotCheck),
+            Err(Refusal::NotVerified) => Err(Refusal::CannotCheck),
+            Err(refusal) => Err(refusal),
         }
     }
 
