@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use database::Database;
 use domain::{Seconds, UserId};
 use futures_util::{SinkExt, StreamExt};
 use gateway::counters::Ending;
@@ -36,7 +37,7 @@ async fn p5_a_goodbye_and_a_broken_connection_are_noticed_at_once() {
 async fn p5_signs_of_life_and_the_end_are_noticed_while_commands_wait_for_the_database() {
     let fixture = Fixture::start().await;
     let mut client = fixture.member(1).await;
-    let busy = fixture.database.begin_write().await.unwrap();
+    let busy = Database::Sqlite(fixture.database.clone()).begin().await.unwrap();
     for id in 2..=4 {
         let set = json!({"method": "privacy.set", "data": {"status": "nobody"}});
         client.send(&json!({"id": id, "rpc": set})).await;
