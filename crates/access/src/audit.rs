@@ -36,6 +36,7 @@ pub mod verify;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -151,11 +152,13 @@ impl Inner {
         outcome
     }
 
-    /// The space is taken in a file beside the trail, which other programs may follow.
+    /// The space is taken in a file beside the trail, which other programs may follow; at the position where the next
+    /// record begins, because files may be limited in size.
     fn check(&self) -> Result<(), AuditError> {
-        file::open_to_append(&self.settings.file)?;
-        let scratch = self.settings.file.with_extension("check");
-        let written = fs::write(&scratch, [b' '; CHECK_BYTES]);
+        let path = &self.settings.file;
+        let end = file::open_to_append(path)?.metadata().map_err(|error| cannot_read(path, error))?.len();
+        let scratch = path.with_extension("check");
+        let written = File::create(&scratch).and_then(|file| file.write_all_at(&[b' '; CHECK_BYTES], end));
         let _ = fs::remove_file(&scratch);
         written.map_err(|source| self.write_error(source))
     }

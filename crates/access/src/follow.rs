@@ -36,8 +36,8 @@ const POLL_EVERY: Duration = Duration::from_millis(200);
 const LOG_ROWS_MAX: u32 = 100_000;
 /// Time limit of one poll: an unreachable server would block it until the kernel gives up, after many minutes.
 const POLL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval of warnings while polls fail.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+/// One warning a minute while polls fail.
+const POLLS_PER_WARNING: u32 = 300;
 
 /// A change of the gate, reported after it was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,6 @@ pub struct Follower {
     position: Option<Position>,
     /// None after a failure: the next poll opens another connection.
     log: Option<ChangeLogReader>,
-    poll_every: Duration,
     log_rows_max: u32,
     counters: Arc<FollowCounters>,
     clock: Arc<dyn Clock>,
@@ -113,7 +112,6 @@ pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError
         gate,
         position: None,
         log: None,
-        poll_every: POLL_EVERY,
         log_rows_max: LOG_ROWS_MAX,
         counters: Arc::default(),
         clock: Arc::new(SystemClock),
@@ -123,12 +121,6 @@ pub async fn load(store: Store, gate: Arc<Gate>) -> Result<Follower, AccessError
 }
 
 impl Follower {
-    /// Default: five times a second.
-    pub fn poll_every(mut self, period: Duration) -> Self {
-        self.poll_every = period.max(Duration::from_millis(1));
-        self
-    }
-
     /// Default: 100,000.
     pub fn log_rows_max(mut self, rows: u32) -> Self {
         self.log_rows_max = rows;
@@ -147,9 +139,9 @@ impl Follower {
 
     /// Runs until `shutdown` is ready.
     pub async fn run(mut self, mut on_change: impl FnMut(Change), shutdown: impl Future) {
-        let mut wait = ChangeWait::new(self.store.database(), LOG, self.poll_every);
+        let mut wait = ChangeWait::new(self.store.database(), LOG, POLL_EVERY);
         let mut had_changes = true;
-        let mut failure_log = FailureLog::new(self.poll_every);
+        let mut failure_log = FailureLog::default();
         let follow = async {
             loop {
                 wait.wait(had_changes).await;
@@ -233,18 +225,12 @@ impl Follower {
 }
 
 /// Logs the first of consecutive failures, then one a minute, then the recovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FailureLog {
     failures: u32,
-    polls_between_warnings: u32,
 }
 
 impl FailureLog {
-    fn new(poll_every: Duration) -> Self {
-        let polls = WARN_EVERY.as_millis() / poll_every.as_millis().max(1);
-        FailureLog { failures: 0, polls_between_warnings: u32::try_from(polls).unwrap_or(u32::MAX).max(1) }
-    }
-
     /// Returns whether a line was written.
     fn record(&mut self, failure: Option<&AccessError>) -> bool {
         let Some(error) = failure else {
@@ -254,7 +240,7 @@ impl FailureLog {
             }
             return recovered;
         };
-        let is_due = self.failures.is_multiple_of(self.polls_between_warnings);
+        let is_due = self.failures.is_multiple_of(POLLS_PER_WARNING);
         self.failures = self.failures.wrapping_add(1).max(1);
         if is_due {
             tracing::warn!(%error, "database of users and torrents failed; using the rows already read");
@@ -271,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_lasting_failure_is_logged_once_a_minute() {
-        let mut failure_log = FailureLog::new(Duration::from_millis(200));
+        let mut failure_log = FailureLog::default();
         let lines = (0..601)
             .filter(|_| failure_log.record(Some(&AccessError::Database(DatabaseError::Busy))))
             .count();

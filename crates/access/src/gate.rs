@@ -7,7 +7,7 @@
 //!   changed.
 //! - A passkey or infohash that moved to another owner belongs to the newer one, in whichever order the two changes arrive.
 //! - An unknown passkey or an external user is admitted only with a fresh positive answer of [`crate::verification`];
-//!   without one the result is [`Denied::NotVerified`].
+//!   without one the result is [`Refusal::NotVerified`].
 //! - The database and the Redis source both count. Where both have an entry, the database decides, so a disabled user or
 //!   torrent stays refused.
 //! - The last passkey of a removed user and the id of a removed torrent stay available for a while: the `stopped` entries
@@ -22,9 +22,9 @@ use arc_swap::ArcSwap;
 use domain::{InfoHash, Passkey, PeerId, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRules;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{PortBitmap, PortRange};
 use crate::removed::RecentlyRemoved;
-use crate::slots::LeechSlots;
 use crate::verification::UnknownPasskeys;
 use crate::verification::unknown_passkeys::PasskeyStatus;
 
@@ -78,23 +78,14 @@ pub enum Refusal {
     /// The database does not have the torrent, and the Redis source was not read yet.
     #[error("this torrent cannot be checked right now: try again later")]
     CannotCheckTorrent,
-}
-
-/// Why an announce is not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
-    Refused(Refusal),
-    /// Undecided: request a verification ([`Gate::unknown_passkeys`]), then ask the gate again. Never sent to a client.
+    /// Undecided: request a verification ([`Gate::unknown_passkeys`]), then ask the gate again. A client is told that the
+    /// passkey cannot be checked.
+    #[error("this passkey cannot be checked right now: try again later")]
     NotVerified,
 }
 
-impl From<Refusal> for Denied {
-    fn from(refusal: Refusal) -> Self {
-        Denied::Refused(refusal)
-    }
-}
-
 impl Refusal {
+    /// Without [`Refusal::NotVerified`], which clients see as [`Refusal::CannotCheck`].
     pub const ALL: [Refusal; 8] = [
         Refusal::UnknownPasskey,
         Refusal::UserDisabled,
@@ -115,7 +106,7 @@ impl Refusal {
             Refusal::TorrentDisabled => "torrent_disabled",
             Refusal::ClientNotAllowed => "client_not_allowed",
             Refusal::PortBanned => "port_banned",
-            Refusal::CannotCheck => "cannot_check",
+            Refusal::CannotCheck | Refusal::NotVerified => "cannot_check",
             Refusal::CannotCheckTorrent => "cannot_check_torrent",
         }
     }
@@ -169,15 +160,15 @@ impl Gate {
         info_hash: &InfoHash,
         peer_id: &PeerId,
         now: UnixTime,
-    ) -> Result<Admission, Denied> {
+    ) -> Result<Admission, Refusal> {
         let holder = self.holder(passkey);
         let user = self.decide_user(passkey, holder, |unknown| unknown.status(passkey, now))?;
         let torrent = self.torrent(info_hash).ok_or_else(|| self.missing_torrent_refusal())?;
         if !torrent.enabled {
-            return Err(Refusal::TorrentDisabled.into());
+            return Err(Refusal::TorrentDisabled);
         }
         if !self.allows_client(peer_id) {
-            return Err(Refusal::ClientNotAllowed.into());
+            return Err(Refusal::ClientNotAllowed);
         }
         Ok(Admission {
             user,
@@ -190,7 +181,7 @@ impl Gate {
     }
 
     /// Decides about a scrape.
-    pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Denied> {
+    pub fn admit_user(&self, passkey: &Passkey, now: UnixTime) -> Result<UserId, Refusal> {
         self.decide_user(passkey, self.holder(passkey), |unknown| unknown.status(passkey, now))
     }
 
@@ -201,9 +192,9 @@ impl Gate {
         passkey: &Passkey,
         grant: Option<UserGrant>,
         status: impl Fn(&Arc<UnknownPasskeys>) -> PasskeyStatus,
-    ) -> Result<UserId, Denied> {
+    ) -> Result<UserId, Refusal> {
         match grant {
-            Some(grant) if !grant.enabled => return Err(Refusal::UserDisabled.into()),
+            Some(grant) if !grant.enabled => return Err(Refusal::UserDisabled),
             Some(grant) if !grant.is_external => return Ok(grant.id),
             _ => {}
         }
@@ -215,10 +206,10 @@ impl Gate {
             // The row takes precedence over the answer: it may have changed since.
             Some(PasskeyStatus::Verified(user)) => Ok(grant.map_or(user, |grant| grant.id)),
             // A key without a row: verification creates the row.
-            Some(_) if has_redis_key => Err(Denied::NotVerified),
-            Some(PasskeyStatus::Invalid) | None => Err(Refusal::UnknownPasskey.into()),
-            Some(PasskeyStatus::NotCached) => Err(Denied::NotVerified),
-            Some(PasskeyStatus::CannotCheck) => Err(Refusal::CannotCheck.into()),
+            Some(_) if has_redis_key => Err(Refusal::NotVerified),
+            Some(PasskeyStatus::Invalid) | None => Err(Refusal::UnknownPasskey),
+            Some(PasskeyStatus::NotCached) => Err(Refusal::NotVerified),
+            Some(PasskeyStatus::CannotCheck) => Err(Refusal::CannotCheck),
         }
     }
 

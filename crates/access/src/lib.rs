@@ -8,7 +8,7 @@
 //! - [`redis_source`]: the keys in Redis that the site writes, as a second source of the gate; copies of the database in them
 //! - [`verification`]: verifies passkeys without a user in the database, by whitelist and verify endpoint
 //! - [`whitelist`]: passkeys that may announce without a user in the database, in Redis or SQL; its change feed
-//! - [`clients`], [`ports`], [`slots`], [`user_name`]: values and rules for client prefixes, ports, leech slots, names
+//! - [`clients`], [`ports`], [`leech_slots`], [`user_name`]: values and rules for client prefixes, ports, leech slots, names
 //! - `removed`: recently removed users and torrents
 //! - [`keys`], [`sessions`]: API keys, dashboard sessions
 //! - [`audit`]: the audit trail
@@ -82,11 +82,11 @@ pub mod error;
 pub mod follow;
 pub mod gate;
 pub mod keys;
+pub mod leech_slots;
 pub mod ports;
 pub mod redis_source;
 mod removed;
 pub mod sessions;
-pub mod slots;
 pub mod store;
 pub mod user_name;
 pub mod verification;
@@ -96,12 +96,12 @@ pub use audit::{Audit, AuditError, AuditSettings};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
-pub use gate::{Admission, Approval, Denied, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
+pub use gate::{Admission, Approval, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
 pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
+pub use leech_slots::LeechSlots;
 pub use ports::{BannedPorts, PortRange};
 pub use redis_source::{RedisSource, RedisSourceFollower};
 pub use sessions::{Session, SessionFigures, SessionSecret, Sessions};
-pub use slots::LeechSlots;
 pub use store::{
     CatalogueKey, CatalogueOrder, CataloguePage, ExternalUser, ExternalUserOptions, MIGRATIONS, NameSearch,
     NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange,

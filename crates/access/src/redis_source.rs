@@ -26,7 +26,7 @@ mod write;
 use std::sync::atomic::AtomicU64;
 
 use domain::{InfoHash, Passkey};
-use keyspace::{MirrorKey, MirrorNames, Redis, SiteChannels};
+use keyspace::{Redis, RedisSourceChannels, RedisSourceKey};
 
 use crate::clients::ClientPrefix;
 
@@ -57,11 +57,11 @@ impl Kind {
         }
     }
 
-    const fn key(self) -> MirrorKey {
+    const fn key(self) -> RedisSourceKey {
         match self {
-            Kind::Torrents => MirrorKey::InfoHash,
-            Kind::Users => MirrorKey::User,
-            Kind::Clients => MirrorKey::Whitelist,
+            Kind::Torrents => RedisSourceKey::InfoHash,
+            Kind::Users => RedisSourceKey::User,
+            Kind::Clients => RedisSourceKey::Whitelist,
         }
     }
 }
@@ -92,6 +92,10 @@ impl Subject {
         }
     }
 
+    fn key(&self) -> String {
+        self.kind().key().name(self.text())
+    }
+
     fn text(&self) -> String {
         match self {
             Subject::Torrent(info_hash) => info_hash.to_string(),
@@ -105,25 +109,16 @@ impl Subject {
 #[derive(Clone, Debug)]
 pub struct RedisSource {
     redis: Redis,
-    names: MirrorNames,
-    channels: SiteChannels,
+    channels: RedisSourceChannels,
 }
 
 impl RedisSource {
-    pub fn new(redis: Redis, names: MirrorNames, channels: SiteChannels) -> Self {
-        RedisSource { redis, names, channels }
+    pub fn new(redis: Redis, channels: RedisSourceChannels) -> Self {
+        RedisSource { redis, channels }
     }
 
     pub fn redis(&self) -> &Redis {
         &self.redis
-    }
-
-    fn key_of(&self, subject: &Subject) -> String {
-        match subject {
-            Subject::Torrent(info_hash) => self.names.info_hash(info_hash),
-            Subject::User(passkey) => self.names.user(passkey),
-            Subject::Client(prefix) => self.names.whitelist(&prefix.to_string()),
-        }
     }
 
     fn channel_of(&self, kind: Kind) -> &str {

@@ -10,7 +10,7 @@
 //! - `pending`: requests in progress; requests for the same passkey share one lookup
 //! - `answers`: the cache of positive and negative answers
 //! - [`endpoint`]: the HTTP call to the site
-//! - `calls`: limits of these calls: rate (`rate_limit`), concurrency, circuit breaker (`breaker`)
+//! - `calls`: limits of these calls: rate, rate per client address, concurrency, circuit breaker
 //! - `whitelist_writes`: additions to and removals from the whitelist that follow from answers
 //! - [`counters`]: figures for the metrics page
 //!
@@ -38,17 +38,15 @@ use std::time::Duration;
 use domain::{Seconds, UserId};
 
 mod answers;
-mod breaker;
 mod calls;
 pub mod counters;
 pub mod endpoint;
 mod pending;
-mod rate_limit;
 pub mod unknown_passkeys;
 mod verifier;
 mod whitelist_writes;
 
-pub use counters::{BreakerState, VerificationCounters};
+pub use counters::VerificationCounters;
 pub use endpoint::{EndpointSettings, VerifyEndpoint};
 pub use unknown_passkeys::{OnAnswer, RequestOutcome, Requests, UnknownPasskeys};
 pub use verifier::{Verifier, VerifierParts};

@@ -6,29 +6,18 @@
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
-use bench::load::http_requests::HttpRequests;
-use bench::population::{Population, Shape};
-use bench::schedule::ScheduledAnnounce;
-use bench::swarm_cost::announce_of;
-use domain::{AnnounceEvent, RateCeiling, Seconds, UnixTime};
+use bench::load::{START as NOW, announce_of};
+use domain::{Announce, AnnounceEvent, Seconds, UnixTime};
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use swarm::{Announce, PeerLists, Rules, SwarmCounts, Swarms};
-use wire::http::{AnnounceQuery, AnnounceReply, parse_target};
-
-const NOW: UnixTime = UnixTime(1_800_000_000);
-const RULES: Rules = Rules {
-    silence_max: Seconds(2_400),
-    min_interval: Seconds(0),
-    clients_per_user_max: 5,
-    ceiling: RateCeiling::DEFAULT,
-    peer_ids_per_hour_max: 30,
-    credit_upload_without_leechers: true,
-};
+use simulate::load::{HttpRequests, Peers, ScheduledAnnounce, Shape};
+use swarm::{PeerLists, SwarmCounts, Swarms, Terms};
+use wire::http::{AnnounceReply, Received, parse_announce, parse_target};
 
 /// One swarm that every peer has joined, and the next heartbeat of one of them.
 struct Fixture {
     swarms: Swarms,
     heartbeat: Announce,
+    terms: Terms,
     lists: PeerLists,
     target: Vec<u8>,
     reply: Vec<u8>,
@@ -39,43 +28,46 @@ fn scheduled(peer: u32, uploaded: u64, event: AnnounceEvent) -> ScheduledAnnounc
 }
 
 fn scene(peers: u32) -> Fixture {
-    let population = Population::new(Shape { torrents: 1, peers });
+    let all = Peers::new(Shape { torrents: 1, peers });
     let swarms = Swarms::new(NOW, 1, domain::RunId(1));
     let mut lists = PeerLists { v4: Vec::with_capacity(4096), v6: Vec::with_capacity(4096) };
     for peer in 0..peers {
-        let started = announce_of(&population, scheduled(peer, 1_000_000_000, AnnounceEvent::Started), NOW);
-        swarms.announce(&started, &RULES, &mut lists).expect("each user has one client");
+        let started = scheduled(peer, 1_000_000_000, AnnounceEvent::Started);
+        let (announce, terms) = announce_of(&all, started, NOW);
+        swarms.announce(&announce, &terms, &mut lists).expect("each user has one client");
     }
     // A leecher: it is given seeders and leechers alike, so as many peers as there are.
-    let leecher = (0..peers).find(|peer| population.peer(*peer).left > 0).expect("a third are leechers");
+    let leecher = (0..peers).find(|peer| all.get(*peer).announce.left > 0).expect("a third are leechers");
     let next = scheduled(leecher, 1_000_016_384, AnnounceEvent::None);
-    let heartbeat = announce_of(&population, next, NOW + Seconds(1_800));
+    let (heartbeat, terms) = announce_of(&all, next, NOW + Seconds(1_800));
     Fixture {
         swarms,
         heartbeat,
+        terms,
         lists,
-        target: target_of(&population, next),
+        target: target_of(&all, next),
         reply: Vec::with_capacity(4096),
     }
 }
 
-fn target_of(population: &Population, scheduled: ScheduledAnnounce) -> Vec<u8> {
+fn target_of(all: &Peers, scheduled: ScheduledAnnounce) -> Vec<u8> {
     let mut request = Vec::new();
-    HttpRequests::new(population, "127.0.0.1:6969").write(scheduled, &mut request);
+    HttpRequests::new(all, "127.0.0.1:6969").write(scheduled, &mut request);
     request.split(|byte| *byte == b' ').nth(1).expect("GET, target, version").to_vec()
 }
 
 /// A scene whose lists hold what the heartbeat is given.
 fn answered_scene(peers: u32) -> Fixture {
     let mut scene = scene(peers);
-    scene.swarms.announce(&scene.heartbeat, &RULES, &mut scene.lists).expect("a known peer");
+    scene.swarms.announce(&scene.heartbeat, &scene.terms, &mut scene.lists).expect("a known peer");
     scene
 }
 
-fn parse(target: &[u8]) -> AnnounceQuery {
+fn parse(target: &[u8], now: UnixTime) -> Announce {
     let target = parse_target(target).expect("a target as clients send it");
-    black_box(target.path_passkey().expect("a passkey"));
-    AnnounceQuery::parse(target.query).expect("a query as clients send it")
+    let received = Received { ip: IpAddr::V4(Ipv4Addr::LOCALHOST), trusts_ip: false, now };
+    let announce = parse_announce(target.query, received).expect("a query as clients send it");
+    Announce { passkey: target.path_passkey().expect("a passkey").or(announce.passkey), ..announce }
 }
 
 fn write_reply(scene: &mut Fixture, counts: SwarmCounts) {
@@ -95,8 +87,8 @@ fn write_reply(scene: &mut Fixture, counts: SwarmCounts) {
 
 #[library_benchmark]
 #[bench::of_a_heartbeat(args = (10), setup = scene)]
-fn http_query_parse(scene: Fixture) -> (Fixture, AnnounceQuery) {
-    let query = black_box(parse(black_box(&scene.target)));
+fn http_query_parse(scene: Fixture) -> (Fixture, Announce) {
+    let query = black_box(parse(black_box(&scene.target), scene.heartbeat.now));
     (scene, query)
 }
 
@@ -104,7 +96,7 @@ fn http_query_parse(scene: Fixture) -> (Fixture, AnnounceQuery) {
 #[bench::among_10_peers(args = (10), setup = scene)]
 #[bench::among_100_peers(args = (100), setup = scene)]
 fn swarm_heartbeat(mut scene: Fixture) -> Fixture {
-    let outcome = scene.swarms.announce(black_box(&scene.heartbeat), &RULES, &mut scene.lists);
+    let outcome = scene.swarms.announce(black_box(&scene.heartbeat), &scene.terms, &mut scene.lists);
     black_box(outcome).expect("a known peer");
     scene
 }
@@ -122,9 +114,8 @@ fn http_reply_write(mut scene: Fixture) -> Fixture {
 #[bench::among_10_peers(args = (10), setup = scene)]
 #[bench::among_100_peers(args = (100), setup = scene)]
 fn whole_announce(mut scene: Fixture) -> Fixture {
-    let query = parse(black_box(&scene.target));
-    let announce = Announce { uploaded: query.uploaded, left: query.left, ..scene.heartbeat };
-    let outcome = scene.swarms.announce(black_box(&announce), &RULES, &mut scene.lists);
+    let announce = parse(black_box(&scene.target), scene.heartbeat.now);
+    let outcome = scene.swarms.announce(black_box(&announce), &scene.terms, &mut scene.lists);
     write_reply(&mut scene, outcome.expect("a known peer").counts);
     black_box(&scene.reply);
     scene

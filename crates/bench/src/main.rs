@@ -6,12 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bench::baseline;
-use bench::page;
-use bench::process;
-use bench::server;
-use bench::socket_rate::Subject;
-use bench::suite::{self, BenchPlan};
+use bench::report::with_figures;
+use bench::table::BENCHMARKS;
+use bench::{Options, Sizes, baseline, process};
 use clap::{Args, Parser, Subcommand};
 
 // The tracker's allocator, so that bytes per peer are those of the tracker.
@@ -65,12 +62,9 @@ struct BenchArgs {
     /// HTTP requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pipeline: u16,
-    /// Run only measurements whose name contains this: http, udp, swarm, journal-redis, journal-aof, journal-sqlite,
-    /// ledger-sqlite, ledger-postgresql, ledger-mariadb, activity, mirror, queue, nodes-delay, nodes-warm-start,
-    /// nodes-learn, nodes-mirror, gateway-memory, gateway-close, gateway-heartbeats, gateway-fan-out, presence-redis
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = only_help())]
     only: Option<String>,
-    /// The tracker's binary; the one beside this program by default
+    /// The server's binary; the one beside this program by default
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
     /// Instruction counts for the table, as gungraun prints them with --output-format=json
@@ -122,24 +116,29 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
+fn only_help() -> String {
+    let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    format!("Run only benchmarks whose name contains this: {}", names.join(", "))
+}
+
 fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
-    let subject = match args.server {
-        _ if args.self_check => Subject::StandIn,
-        Some(binary) => Subject::Tracker(binary),
-        None => Subject::Tracker(server::binary_beside_this()?),
-    };
-    let plan = BenchPlan {
-        subject,
-        quick: args.quick,
-        peers_10m: args.peers_10m,
-        round: Duration::from_secs(args.seconds.unwrap_or(if args.quick { 1 } else { 4 })),
-        rounds: args.rounds.unwrap_or(if args.quick { 3 } else { 7 }),
+    let this_program = std::env::current_exe().context("finding this program")?;
+    let beside_this = this_program.with_file_name("rollcall");
+    let mut sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
+    sizes.round = args.seconds.map_or(sizes.round, Duration::from_secs);
+    sizes.rounds = args.rounds.unwrap_or(sizes.rounds);
+    if args.peers_10m {
+        sizes.swarm_copies = &[1, 100, 1_000];
+    }
+    let report = bench::run(&Options {
+        binary: (!args.self_check).then(|| args.server.unwrap_or(beside_this)),
+        this_program,
+        sizes,
         connections: usize::from(args.connections),
         pipeline: usize::from(args.pipeline),
         only: args.only,
         instructions: args.instructions,
-    };
-    let report = suite::run(&plan)?;
+    })?;
     if let Some(path) = &args.json {
         let json = serde_json::to_vec_pretty(&report)?;
         std::fs::write(path, json).with_context(|| format!("writing {}", path.display()))?;
@@ -148,7 +147,7 @@ fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
         let length = if args.quick { "A quick run: rough figures." } else { "A full run." };
         let figures = format!("{length} {}", report.to_markdown());
         let old = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        std::fs::write(path, page::with_figures(&old, &figures)?)
+        std::fs::write(path, with_figures(&old, &figures)?)
             .with_context(|| format!("writing {}", path.display()))?;
     }
     let mut out = std::io::stdout().lock();

@@ -1,127 +1,93 @@
-//! Several trackers with the same swarms: replication delay, warm start, and the rate of applying replicated announces.
+//! Several trackers with the same swarms: replication delay, warm start, the rate of applying replicated announces, and
+//! announces with and without the Redis mirror.
 
-mod delay;
-mod learn_rate;
+mod learn;
 mod mirrored;
 mod node;
 mod warm_start;
 
-use std::path::Path;
+use std::time::Duration;
 
-use serde::Serialize;
+use anyhow::bail;
+use domain::clock::Stopwatch;
+use simulate::load::{Peers, Shape};
+use swarm::PeerLists;
+use testkit::RedisServer;
+use tracker::Tracker;
 
-pub use delay::DelayPlan;
-pub use learn_rate::LearnRate;
-pub use mirrored::{Mirrored, MirroredRound};
-pub use warm_start::WarmStart;
+use crate::measure::Latencies;
+use crate::process::need_redis;
+use crate::progress::Stage;
+use crate::run::{Figure, Run};
+use node::Node;
 
-use crate::error::BenchError;
-use crate::installed::need_redis;
-use crate::latencies::Percentiles;
-use crate::population::{Population, Shape};
-use crate::process::Cores;
-use crate::report::{Budget, Row};
+pub use learn::learn;
+pub use mirrored::mirrored;
+pub use warm_start::warm_start;
 
-/// A peer of one node is returned by the others within a second.
-const DELAY_BUDGET: Budget = Budget::FigureAtMost(1_000.0);
+/// Announces per second whose replication is measured.
+const ANNOUNCES_PER_S: u32 = 1_000;
+/// Polling interval; the resolution of delays.
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
+/// Time without progress after which the run fails.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Peers that share a torrent.
+const PEERS_PER_TORRENT: u32 = 10;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Rounds of replicated and direct announces.
-    pub rounds: u32,
-    /// Announces on one node that the other replicates.
-    pub delay: DelayPlan,
-    /// Peers and torrents of the warm start.
-    pub shape: Shape,
-    /// Peers and torrents of the comparison with and without the Redis mirror.
-    pub mirrored_shape: Shape,
-    /// Announces per round of that.
-    pub mirrored_announces: u64,
-}
-
-impl Sizes {
-    /// Smoke test.
-    pub const QUICK: Sizes = Sizes {
-        rounds: 3,
-        delay: DelayPlan { announces: 2_000, per_s: 1_000 },
-        shape: Shape { torrents: 10_000, peers: 100_000 },
-        mirrored_shape: Shape { torrents: 500, peers: 5_000 },
-        mirrored_announces: 5_000,
-    };
-    /// Full measurement.
-    pub const FULL: Sizes = Sizes {
-        rounds: 5,
-        delay: DelayPlan { announces: 10_000, per_s: 1_000 },
-        shape: Shape { torrents: 100_000, peers: 1_000_000 },
-        mirrored_shape: Shape { torrents: 5_000, peers: 50_000 },
-        mirrored_announces: 100_000,
-    };
-}
-
-#[derive(Debug, Default, Serialize)]
-pub struct NodesCost {
-    /// From an announce on one node until another has applied it.
-    pub delay: Option<Percentiles>,
-    pub warm_start: Option<WarmStart>,
-    /// Replicated beside direct announces.
-    pub learning: Vec<LearnRate>,
-    /// Announces with and without the Redis mirror.
-    pub mirrored: Option<Mirrored>,
-    #[serde(skip)]
-    rows: Vec<Row>,
-}
-
-impl NodesCost {
-    /// The lines of the table.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-}
-
-/// Measures what `selects` names: nodes-delay, nodes-warm-start, nodes-learn, and with a tracker's binary nodes-mirror.
-pub fn measure(
-    sizes: &Sizes,
-    cores: Cores,
-    binary: Option<&Path>,
-    selects: impl Fn(&str) -> bool,
-) -> Result<NodesCost, BenchError> {
-    let mut found = NodesCost::default();
-    if selects("nodes-delay") {
-        need_redis()?;
-        let delay = delay::measure(&sizes.delay, cores)?;
-        found.rows.extend(delay_rows(&delay, sizes.delay.per_s));
-        found.delay = Some(delay);
-    }
-    if selects("nodes-warm-start") {
-        need_redis()?;
-        let warm_start = warm_start::measure(sizes.shape, cores)?;
-        found.rows.extend(warm_start.rows());
-        found.warm_start = Some(warm_start);
-    }
-    if selects("nodes-learn") {
-        found.learning = learn_rate::measure(sizes.shape, sizes.rounds);
-        found.rows.extend(found.learning.iter().map(LearnRate::row));
-    }
-    if let Some(binary) = binary
-        && selects("nodes-mirror")
-    {
-        need_redis()?;
-        let population = Population::new(sizes.mirrored_shape);
-        let mirrored = mirrored::measure(binary, &population, cores, sizes.rounds, sizes.mirrored_announces)?;
-        found.rows.extend(mirrored.rows());
-        found.mirrored = Some(mirrored);
-    }
-    Ok(found)
-}
-
-fn delay_rows(delay: &Percentiles, per_s: u32) -> [Row; 2] {
+/// From an announce on one node until another has applied it. One thread announces and polls: entries are replicated in
+/// order, so the count of applied entries identifies them.
+pub fn delay(run: &mut Run<'_>) -> anyhow::Result<()> {
+    need_redis()?;
+    let server = run.cores.on_server(RedisServer::start)?;
+    let count = run.sizes.replicated;
+    let peers = Peers::new(Shape { torrents: (count / PEERS_PER_TORRENT).max(1), peers: count });
+    let gate = node::gate_of(&peers);
+    let (announcing, announcing_tasks) = Node::open(&server, &gate)?.run();
+    let (learning, learning_tasks) = Node::open(&server, &gate)?.run();
+    let stage = Stage::begin("replication delay", count.into());
+    let measured = follow(&announcing, &learning, &peers);
+    // Tasks end on every path.
+    announcing_tasks.end()?;
+    learning_tasks.end()?;
+    let delay = measured?.percentiles();
+    stage.end(&format!("p50 {:.1} ms, p99 {:.1} ms", delay.p50_ms, delay.p99_ms));
     let note = format!(
-        "{} announces at {per_s}/s through one node's queue and Redis, until they are in the swarms of the other; the \
-         reader sleeps 25 ms once it has read everything; the longest {:.1} ms; both nodes on one core, Redis on another",
+        "{} announces at {ANNOUNCES_PER_S}/s through one node's queue and Redis, until they are in the swarms of the \
+         other; the reader sleeps 25 ms once it has read everything; the longest {:.1} ms; both nodes on one core, Redis \
+         on another",
         delay.count, delay.max_ms
     );
-    [
-        Row::plain("replication delay, p50", delay.p50_ms, "ms"),
-        Row::plain("replication delay, p99", delay.p99_ms, "ms").judged_by(DELAY_BUDGET).noting(note),
-    ]
+    run.add("replication delay, p50", Figure::of(delay.p50_ms));
+    run.add("replication delay, p99", Figure::of(delay.p99_ms).noting(note));
+    run.detail("replication delay", delay);
+    Ok(())
+}
+
+fn follow(announcing: &Tracker, learning: &Tracker, peers: &Peers) -> anyhow::Result<Latencies> {
+    let mut lists = PeerLists::default();
+    let count = peers.count();
+    let pause = Duration::from_secs(1) / ANNOUNCES_PER_S;
+    let mut announced_at = Vec::with_capacity(count as usize);
+    let mut delays = Latencies::default();
+    let watch = Stopwatch::start();
+    let mut last_learnt_at = Duration::ZERO;
+    while delays.count() < count as usize {
+        let next = announced_at.len() as u32;
+        if next < count && pause * next <= watch.elapsed() {
+            announced_at.push(watch.elapsed());
+            node::announce(announcing, &peers.get(next), &mut lists)?;
+        } else {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        let learnt = learning.counters().replication.applied.get() as usize;
+        let now = watch.elapsed();
+        for announced in announced_at.iter().take(learnt).skip(delays.count()) {
+            delays.add(now.saturating_sub(*announced));
+            last_learnt_at = now;
+        }
+        if now > last_learnt_at + SILENCE_MAX {
+            bail!("{} announces were not replicated in time", announced_at.len() - delays.count());
+        }
+    }
+    Ok(delays)
 }

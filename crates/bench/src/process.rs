@@ -3,18 +3,18 @@
 //! A child is pinned with `taskset` and asks the kernel (through `setpriv`; both are util-linux) to be killed when this
 //! process ends for any reason. It is also killed when its handle is dropped.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use anyhow::{Context as _, bail};
 use domain::clock::Stopwatch;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use rustix::process::{Resource, getrlimit, setrlimit};
-
-use crate::error::BenchError;
 
 /// Timeout until a server listens.
 const READY_S_MAX: u64 = 60;
@@ -31,22 +31,26 @@ pub struct Cores {
 
 impl Cores {
     /// The first two cores that this process may use.
-    pub fn of_this_machine() -> Result<Self, BenchError> {
-        let allowed = sched_getaffinity(Pid::from_raw(0))
-            .map_err(|errno| BenchError::io("asking which cores may be used")(errno.into()))?;
+    pub fn of_this_machine() -> anyhow::Result<Self> {
+        let allowed = sched_getaffinity(Pid::from_raw(0)).context("asking which cores may be used")?;
         let mut cores = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false));
         let server = cores.next().unwrap_or(0);
         Ok(Cores { server, load: cores.next().unwrap_or(server) })
     }
 
+    /// Whether server and load share one core.
+    pub fn are_one(self) -> bool {
+        self.server == self.load
+    }
+
     /// Pins the calling thread, and threads it starts later, to the load's core.
-    pub fn pin_load(self) -> Result<(), BenchError> {
+    pub fn pin_load(self) -> anyhow::Result<()> {
         pin(self.load)
     }
 
     /// Starts something on the server's core: processes inherit the core of the thread that starts them. Afterwards the
     /// calling thread is on the load's core.
-    pub fn on_server<T>(self, start: impl FnOnce() -> T) -> Result<T, BenchError> {
+    pub fn on_server<T>(self, start: impl FnOnce() -> T) -> anyhow::Result<T> {
         pin(self.server)?;
         let started = start();
         pin(self.load)?;
@@ -54,11 +58,11 @@ impl Cores {
     }
 }
 
-fn pin(core: usize) -> Result<(), BenchError> {
+fn pin(core: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(core)
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .map_err(|errno| BenchError::io(format!("pinning to core {core}"))(errno.into()))
+        .with_context(|| format!("pinning to core {core}"))
 }
 
 /// Killed when dropped.
@@ -70,9 +74,9 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     /// Starts `program` on `core`, with its output in `log`.
-    pub fn start(core: usize, program: &Path, args: &[String], log: &Path) -> Result<Self, BenchError> {
-        let out = File::create(log).map_err(BenchError::io(format!("creating {}", log.display())))?;
-        let err = out.try_clone().map_err(BenchError::io("sharing a log file"))?;
+    pub fn start(core: usize, program: &Path, args: &[String], log: &Path) -> anyhow::Result<Self> {
+        let out = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+        let err = out.try_clone()?;
         let child = Command::new("taskset")
             .args(["-c", &core.to_string(), "setpriv", "--pdeathsig", "KILL"])
             .arg(program)
@@ -81,37 +85,32 @@ impl ServerProcess {
             .stdout(out)
             .stderr(err)
             .spawn()
-            .map_err(BenchError::io(format!("starting {} through taskset", program.display())))?;
+            .with_context(|| format!("starting {} through taskset", program.display()))?;
         Ok(ServerProcess { child, program: program.display().to_string(), log: log.to_owned() })
     }
 
     /// Waits until the server accepts TCP connections.
-    pub fn wait_for_tcp(&mut self, address: SocketAddr) -> Result<(), BenchError> {
+    pub fn wait_for_tcp(&mut self, address: SocketAddr) -> anyhow::Result<()> {
         self.wait_until(address, || TcpStream::connect(address).is_ok())
     }
 
     /// Waits until the server has bound its UDP port, so that it cannot be bound again.
-    pub fn wait_for_udp(&mut self, address: SocketAddr) -> Result<(), BenchError> {
+    pub fn wait_for_udp(&mut self, address: SocketAddr) -> anyhow::Result<()> {
         self.wait_until(address, || UdpSocket::bind(address).is_err())
     }
 
-    fn wait_until(&mut self, address: SocketAddr, ready: impl Fn() -> bool) -> Result<(), BenchError> {
+    fn wait_until(&mut self, address: SocketAddr, ready: impl Fn() -> bool) -> anyhow::Result<()> {
         let watch = Stopwatch::start();
         while watch.elapsed().as_secs() < READY_S_MAX {
             if let Ok(Some(status)) = self.child.try_wait() {
-                let (program, log) = (self.program.clone(), self.last_log_lines());
-                return Err(BenchError::EndedEarly { program, status: status.to_string(), log });
+                bail!("{} ended early ({status}); its log:\n{}", self.program, self.last_log_lines());
             }
             if ready() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Err(BenchError::NotReady {
-            program: self.program.clone(),
-            address: address.to_string(),
-            waited_s: READY_S_MAX,
-        })
+        bail!("{} did not listen on {address} within {READY_S_MAX} s", self.program)
     }
 
     fn last_log_lines(&self) -> String {
@@ -120,15 +119,17 @@ impl ServerProcess {
     }
 
     /// Anonymous resident memory: heap and stacks, not the program itself.
-    pub fn resident_bytes(&self) -> Result<u64, BenchError> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = fs::read_to_string(&path).map_err(BenchError::io(path.clone()))?;
-        resident_of(&status)
-            .ok_or_else(|| BenchError::Unreadable { what: path, why: "no RssAnon".to_owned() })
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        resident_of(&status).context("no RssAnon")
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// The processor time taken so far.
-    pub fn cpu_time(&self) -> Result<CpuTime, BenchError> {
+    pub fn cpu_time(&self) -> anyhow::Result<CpuTime> {
         CpuTime::of(self.child.id())
     }
 }
@@ -154,13 +155,10 @@ pub struct CpuTime {
 
 impl CpuTime {
     /// Of a process that runs now.
-    pub fn of(pid: u32) -> Result<Self, BenchError> {
+    pub fn of(pid: u32) -> anyhow::Result<Self> {
         let path = format!("/proc/{pid}/stat");
-        let stat = fs::read_to_string(&path).map_err(BenchError::io(path.clone()))?;
-        let (user, system) = ticks_of(&stat).ok_or_else(|| BenchError::Unreadable {
-            what: path,
-            why: "no user and system time".to_owned(),
-        })?;
+        let stat = fs::read_to_string(&path).with_context(|| path.clone())?;
+        let (user, system) = ticks_of(&stat).context("no user and system time")?;
         let ticks_per_s = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
         let time_of = |ticks: u64| Duration::from_secs_f64(ticks as f64 / ticks_per_s as f64);
         Ok(CpuTime { user: time_of(user), system: time_of(system), waited: time_waited(pid) })
@@ -194,14 +192,41 @@ fn ticks_of(stat: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// The second field of each thread's `schedstat`: nanoseconds on a run queue.
+/// Time that all threads were on a run queue.
 fn time_waited(pid: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let waited_ns = threads
-        .filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok())
-        .filter_map(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
-        .sum();
-    Duration::from_nanos(waited_ns)
+    threads.filter_map(|thread| Some(schedule_of(&thread.path())?[1])).sum()
+}
+
+/// A thread's `schedstat`: time on a core, and on a run queue.
+fn schedule_of(thread: &Path) -> Option<[Duration; 2]> {
+    let line = fs::read_to_string(thread.join("schedstat")).ok()?;
+    let mut times = line.split_ascii_whitespace().map(|ns| Some(Duration::from_nanos(ns.parse().ok()?)));
+    Some([times.next()??, times.next()??])
+}
+
+/// What one thread of a process has used.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadUse {
+    pub name: String,
+    pub on_core: Duration,
+    /// How often it waited for something.
+    pub waits: u64,
+}
+
+/// All threads of a process, by id.
+pub fn threads_of(pid: u32) -> BTreeMap<u32, ThreadUse> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| {
+            let status = fs::read_to_string(thread.path().join("status")).ok()?;
+            let field = |name: &str| status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim()));
+            let on_core = schedule_of(&thread.path())?[0];
+            let name = field("Name:")?.to_owned();
+            let waits = field("voluntary_ctxt_switches:")?.parse().ok()?;
+            Some((thread.file_name().to_str()?.parse().ok()?, ThreadUse { name, on_core, waits }))
+        })
+        .collect()
 }
 
 /// Raises the limit of open files of this process and its children to the system's maximum. Every connection is one.
@@ -213,15 +238,29 @@ pub fn raise_file_limit() {
 }
 
 /// A loopback address whose port was just free for TCP and UDP.
-pub fn free_address() -> Result<SocketAddr, BenchError> {
+pub fn free_address() -> anyhow::Result<SocketAddr> {
     for _ in 0..100 {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(BenchError::io("looking for a free port"))?;
-        let address = listener.local_addr().map_err(BenchError::io("looking for a free port"))?;
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         if UdpSocket::bind(address).is_ok() {
             return Ok(address);
         }
     }
-    Err(BenchError::Unreadable { what: "a free port".to_owned(), why: "none of 100 was".to_owned() })
+    bail!("none of 100 ports was free for TCP and UDP")
+}
+
+/// Fails unless a program is installed, in `folders` or on the path.
+pub fn need(program: &str, package: &str, folders: &[PathBuf]) -> anyhow::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = folders.iter().cloned().chain(std::env::split_paths(&path));
+    if places.any(|folder| folder.join(program).is_file()) {
+        return Ok(());
+    }
+    bail!("{program} is not installed: apt-get install {package}")
+}
+
+pub fn need_redis() -> anyhow::Result<()> {
+    need("redis-server", "redis-server", &[])?;
+    need("redis-cli", "redis-tools", &[])
 }
 
 #[cfg(test)]
@@ -245,6 +284,19 @@ mod tests {
         assert!(process.exists());
         drop(server);
         assert!(!process.exists());
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_package() {
+        let error = need("no-such-server", "a-package", &[]).unwrap_err().to_string();
+        assert!(error.contains("no-such-server") && error.contains("apt-get install a-package"), "{error}");
+        need("sh", "dash", &[]).unwrap();
+    }
+
+    #[test]
+    fn the_threads_of_this_process_are_found() {
+        let threads = threads_of(std::process::id());
+        assert!(threads.values().any(|thread| thread.on_core > Duration::ZERO), "{threads:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-use crate::error::BenchError;
+use anyhow::{Context as _, bail};
 
 /// Pieces sent before the replies to the first one are read, so that Redis is never idle.
 const PIECES_AHEAD: usize = 2;
@@ -19,6 +19,10 @@ pub struct Piece {
 }
 
 impl Piece {
+    pub fn add(&mut self, words: &[&str]) {
+        self.push(words.iter().map(|word| word.as_bytes()));
+    }
+
     pub fn push<'a>(&mut self, words: impl ExactSizeIterator<Item = &'a [u8]>) {
         // Writing to memory cannot fail.
         let _ = write!(self.bytes, "*{}\r\n", words.len());
@@ -39,22 +43,22 @@ pub struct RawRedis {
 
 impl RawRedis {
     /// Connects to a Redis on this machine.
-    pub fn connect(port: u16) -> Result<Self, BenchError> {
-        let connect = || {
+    pub fn connect(port: u16) -> anyhow::Result<Self> {
+        let connect = || -> std::io::Result<TcpStream> {
             let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(Duration::from_secs(SILENCE_S_MAX)))?;
             stream.set_write_timeout(Some(Duration::from_secs(SILENCE_S_MAX)))?;
             Ok(stream)
         };
-        let stream = connect().map_err(BenchError::io("connecting to Redis"))?;
+        let stream = connect().context("connecting to Redis")?;
         Ok(RawRedis { stream, unread: Vec::with_capacity(1 << 16) })
     }
 
     /// Sends commands and waits for all replies. An error reply ends it.
-    pub fn send(&mut self, pieces: &[Piece]) -> Result<(), BenchError> {
+    pub fn send(&mut self, pieces: &[Piece]) -> anyhow::Result<()> {
         for (position, piece) in pieces.iter().enumerate() {
-            self.stream.write_all(&piece.bytes).map_err(BenchError::io("writing to Redis"))?;
+            self.stream.write_all(&piece.bytes).context("writing to Redis")?;
             if position + 1 >= PIECES_AHEAD {
                 self.read_replies(pieces[position + 1 - PIECES_AHEAD].commands)?;
             }
@@ -63,13 +67,13 @@ impl RawRedis {
         self.read_replies(pieces[answered..].iter().map(|piece| piece.commands).sum())
     }
 
-    pub fn command(&mut self, words: &[&str]) -> Result<(), BenchError> {
+    pub fn command(&mut self, words: &[&str]) -> anyhow::Result<()> {
         let mut piece = Piece::default();
-        piece.push(words.iter().map(|word| word.as_bytes()));
+        piece.add(words);
         self.send(&[piece])
     }
 
-    fn read_replies(&mut self, count: usize) -> Result<(), BenchError> {
+    fn read_replies(&mut self, count: usize) -> anyhow::Result<()> {
         let mut missing = count;
         let mut at = 0;
         while missing > 0 {
@@ -90,11 +94,11 @@ impl RawRedis {
         Ok(())
     }
 
-    fn read_more(&mut self) -> Result<(), BenchError> {
+    fn read_more(&mut self) -> anyhow::Result<()> {
         let mut chunk = [0; 1 << 16];
-        let length = self.stream.read(&mut chunk).map_err(BenchError::io("reading from Redis"))?;
+        let length = self.stream.read(&mut chunk).context("reading from Redis")?;
         if length == 0 {
-            return Err(BenchError::NotAReply("Redis closed the connection".to_owned()));
+            bail!("Redis closed the connection");
         }
         self.unread.extend_from_slice(&chunk[..length]);
         Ok(())
@@ -102,7 +106,7 @@ impl RawRedis {
 }
 
 /// The length of the first reply; none if it is incomplete. Supports lines, integers, bulk strings and arrays.
-fn reply_length(bytes: &[u8]) -> Result<Option<usize>, BenchError> {
+fn reply_length(bytes: &[u8]) -> anyhow::Result<Option<usize>> {
     let Some(line_length) = memchr::memchr(b'\n', bytes).map(|position| position + 1) else {
         return Ok(None);
     };
@@ -111,11 +115,11 @@ fn reply_length(bytes: &[u8]) -> Result<Option<usize>, BenchError> {
     let whole = match line[0] {
         b'+' | b':' => line_length,
         b'$' => {
-            let length = text()[1..].parse::<i64>().map_err(|_| BenchError::NotAReply(text()))?;
+            let length = text()[1..].parse::<i64>().with_context(text)?;
             usize::try_from(length).map_or(line_length, |length| line_length + length + 2)
         }
         b'*' => {
-            let count = text()[1..].parse::<i64>().map_err(|_| BenchError::NotAReply(text()))?;
+            let count = text()[1..].parse::<i64>().with_context(text)?;
             let mut length = line_length;
             for _ in 0..count.max(0) {
                 let Some(next) = reply_length(&bytes[length..])? else { return Ok(None) };
@@ -123,7 +127,7 @@ fn reply_length(bytes: &[u8]) -> Result<Option<usize>, BenchError> {
             }
             length
         }
-        _ => return Err(BenchError::NotAReply(text())),
+        _ => bail!("not a reply: {}", text()),
     };
     Ok((bytes.len() >= whole).then_some(whole))
 }

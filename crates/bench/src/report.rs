@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
 /// One line of the table.
@@ -49,7 +50,7 @@ pub struct Report {
     pub machine: Machine,
     pub rows: Vec<Row>,
     /// Raw results, round by round.
-    pub details: serde_json::Value,
+    pub details: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,51 +75,6 @@ impl Machine {
 }
 
 impl Row {
-    /// A figure without a budget.
-    pub fn plain(what: impl Into<String>, figure: f64, unit: &'static str) -> Self {
-        let what = what.into();
-        Row {
-            what,
-            figure,
-            unit,
-            limit: None,
-            ratio: None,
-            budget: None,
-            verdict: Verdict::NoBudget,
-            note: None,
-        }
-    }
-
-    /// Adds a limit of the same run.
-    pub fn against(mut self, limit: f64, ratio: f64) -> Self {
-        self.limit = Some(limit);
-        self.ratio = Some(ratio);
-        self
-    }
-
-    /// Sets the verdict by a budget.
-    pub fn judged_by(mut self, budget: Budget) -> Self {
-        self.verdict = budget.judge(self.figure, self.ratio);
-        self.budget = Some(budget);
-        self
-    }
-
-    pub fn is_missed(&self) -> bool {
-        matches!(self.verdict, Verdict::MissedBy(_))
-    }
-
-    /// Withdraws the verdict: this run cannot decide.
-    pub fn not_judged(mut self) -> Self {
-        self.verdict = Verdict::NotJudged;
-        self
-    }
-
-    /// Adds a note.
-    pub fn noting(mut self, note: impl Into<String>) -> Self {
-        self.note = Some(note.into());
-        self
-    }
-
     fn cells(&self, note_number: Option<usize>) -> [String; 6] {
         let number_of_note = note_number.map_or_else(String::new, |number| format!(" [{number}]"));
         [
@@ -133,7 +89,7 @@ impl Row {
 }
 
 impl Budget {
-    fn judge(self, figure: f64, ratio: Option<f64>) -> Verdict {
+    pub fn judge(self, figure: f64, ratio: Option<f64>) -> Verdict {
         // The excess as a share of the budget.
         let beyond = match (self, ratio) {
             (Budget::RatioAtLeast(least), Some(ratio)) => (least - ratio) / least,
@@ -218,6 +174,16 @@ impl Report {
     }
 }
 
+const BEGIN: &str = "<!-- written by make bench: begin -->\n";
+const END: &str = "<!-- written by make bench: end -->\n";
+
+/// A page, `docs/benchmarks.md`, with `figures` between its markers.
+pub fn with_figures(page: &str, figures: &str) -> anyhow::Result<String> {
+    let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = parts.context("the page lacks its two markers")?;
+    Ok(format!("{head}{BEGIN}\n{figures}\n{END}{tail}"))
+}
+
 /// Columns as wide as their widest cell; the first and the last two left-aligned, numbers right-aligned.
 fn aligned(lines: &[[String; 6]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
@@ -271,36 +237,36 @@ mod tests {
 
     #[test]
     fn a_missed_budget_says_by_how_much() {
-        let row = Row::plain("x", 80.0, "/s").against(100.0, 0.8).judged_by(Budget::RatioAtLeast(0.85));
-        assert_eq!(row.verdict.text(), "missed by 5.9 %");
-        let row = Row::plain("x", 119.0, "bytes").judged_by(Budget::FigureAtMost(120.0));
-        assert_eq!(row.verdict, Verdict::Met);
-        let row = Row::plain("x", 300.0, "ns").against(100.0, 3.0).judged_by(Budget::RatioAtMost(1.5));
-        assert_eq!(row.verdict.text(), "missed by 100.0 %");
-        assert_eq!(Row::plain("x", 1.0, "").judged_by(Budget::RatioAtLeast(1.0)).verdict, Verdict::NotJudged);
+        assert_eq!(Budget::RatioAtLeast(0.85).judge(80.0, Some(0.8)).text(), "missed by 5.9 %");
+        assert_eq!(Budget::FigureAtMost(120.0).judge(119.0, None), Verdict::Met);
+        assert_eq!(Budget::RatioAtMost(1.5).judge(300.0, Some(3.0)).text(), "missed by 100.0 %");
+        assert_eq!(Budget::RatioAtLeast(1.0).judge(1.0, None), Verdict::NotJudged);
+    }
+
+    fn row(what: &str, figure: f64, unit: &'static str) -> Row {
+        let (what, note) = (what.to_owned(), Some("why".to_owned()));
+        Row { what, figure, unit, limit: None, ratio: None, budget: None, verdict: Verdict::NoBudget, note }
     }
 
     #[test]
     fn the_table_is_aligned_and_repeats_no_note() {
-        let machine = Machine { processor: "p".to_owned(), cores: 2, kernel: "6".to_owned() };
-        let rows = vec![
-            Row::plain("long name of a thing", 5.0, "ns").noting("why"),
-            Row::plain("short", 123_456.0, "/s").noting("why"),
-        ];
-        let table = Report { machine, rows: rows.clone(), details: serde_json::Value::Null }.to_table();
+        let rows = vec![row("long name of a thing", 5.0, "ns"), row("short", 123_456.0, "/s")];
+        let report = Report { machine: Machine::this(), rows, details: serde_json::Map::new() };
+        let table = report.to_table();
         assert_eq!(table.matches("] why").count(), 1, "{table}");
-        let page = Report { machine: Machine::this(), rows: rows.clone(), details: serde_json::Value::Null };
-        assert!(
-            page.to_markdown().contains("| short [1] | 123,456 /s | - | - | - | - |"),
-            "{}",
-            page.to_markdown()
-        );
-        let columns: Vec<usize> = table
-            .lines()
-            .skip(4)
-            .take(2)
-            .map(|line| line.find(" ns").or(line.find(" /s")).unwrap())
-            .collect();
+        let page = report.to_markdown();
+        assert!(page.contains("| short [1] | 123,456 /s | - | - | - | - |"), "{page}");
+        let unit_at = |line: &str| line.find(" ns").or(line.find(" /s")).unwrap();
+        let columns: Vec<usize> = table.lines().skip(4).take(2).map(unit_at).collect();
         assert_eq!(columns[0], columns[1], "{table}");
+    }
+
+    #[test]
+    fn figures_replace_what_stands_between_the_markers_and_nothing_else() {
+        let page = format!("# Title\n\n{BEGIN}old\n{END}\nEnd.\n");
+        let once = with_figures(&page, "new\n").unwrap();
+        assert_eq!(once, format!("# Title\n\n{BEGIN}\nnew\n\n{END}\nEnd.\n"));
+        assert_eq!(with_figures(&once, "new\n").unwrap(), once);
+        assert!(with_figures("no markers", "new").is_err());
     }
 }

@@ -1,96 +1,118 @@
-//! The tracker under test: the real binary with a real database.
+//! The server under test: the real binary with a real database.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use access::store::{NewTorrent, NewUser, Store};
+use anyhow::Context as _;
 use domain::clock::{Clock, SystemClock};
+use simulate::load::Peers;
+use tokio::runtime::Runtime;
 
-use crate::error::BenchError;
-use crate::population::{self, Population};
 use crate::process::{Cores, ServerProcess, free_address};
 
-pub struct TrackerServer {
+/// The token secret.
+pub const SECRET: &str = "a secret for benchmarks on loopback only";
+
+/// The defaults, except for limits that a benchmark from one machine would reach: these limits are checked, but never
+/// reached. Peers announce again after seconds rather than half an hour, and must still receive peers.
+const LIMITS: &str = r#"
+tracker.workers = 1
+tracker.announce_interval_s = 1800
+tracker.min_announce_interval_s = 0
+limits.connections_per_address_max = 10000
+limits.requests_per_address_per_s = 10000000
+limits.announces_per_user_per_s = 10000000
+limits.announce_burst_per_user = 10000000
+site.connections_max = 100000
+site.requests_per_address_per_s = 0
+site.metrics_open = true
+gateway.commands_per_s = 100000
+log.level = "warn"
+"#;
+
+pub struct Server {
     pub process: ServerProcess,
     /// The same port for HTTP and UDP.
-    pub address: SocketAddr,
+    pub tracker: SocketAddr,
+    pub site: SocketAddr,
 }
 
-/// Inserts every peer's user and every torrent before the tracker starts.
-pub fn fill_database(population: &Population, data: &Path) -> Result<(), BenchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(BenchError::io("starting a runtime for the database"))?;
+/// What a server runs, and how.
+pub struct ServerPlan<'a> {
+    pub binary: &'a Path,
+    /// Its data folder, which exists.
+    pub data: &'a Path,
+    pub cores: Cores,
+    /// All by default.
+    pub roles: Option<&'a str>,
+    /// Further lines of settings.
+    pub settings: String,
+}
+
+impl Server {
+    /// With limits that are never reached.
+    pub fn start_without_limits(plan: &ServerPlan<'_>) -> anyhow::Result<Server> {
+        Server::start_with(plan, LIMITS)
+    }
+
+    /// With the defaults.
+    pub fn start_with_defaults(plan: &ServerPlan<'_>) -> anyhow::Result<Server> {
+        Server::start_with(plan, "")
+    }
+
+    /// Starts it on its core and waits until it listens.
+    fn start_with(plan: &ServerPlan<'_>, limits: &str) -> anyhow::Result<Server> {
+        let (tracker, site) = (free_address()?, free_address()?);
+        let mut settings = format!("gateway.token_hmac_secret = \"{SECRET}\"\nsite.addr = \"{site}\"\n");
+        let _ = write!(settings, "tracker.http_addr = \"{tracker}\"\ntracker.udp_addr = \"{tracker}\"\n");
+        settings.push_str(limits);
+        settings.push_str(&plan.settings);
+        let config = plan.data.join("bench.toml");
+        std::fs::write(&config, settings).context("writing the settings")?;
+        let (config, data) = (config.display().to_string(), plan.data.display().to_string());
+        let mut args = vec!["serve", "--config", &config, "--data", &data];
+        args.extend(plan.roles.map(|roles| ["--roles", roles]).into_iter().flatten());
+        let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
+        let log = plan.data.join("rollcall.log");
+        let mut process = ServerProcess::start(plan.cores.server, plan.binary, &args, &log)?;
+        process.wait_for_tcp(site)?;
+        if plan.roles.is_none() {
+            process.wait_for_tcp(tracker)?;
+            process.wait_for_udp(tracker)?;
+        }
+        Ok(Server { process, tracker, site })
+    }
+}
+
+/// Inserts every peer's user and every torrent before the server starts.
+pub fn fill_database(peers: &Peers, data: &Path) -> anyhow::Result<()> {
     let created_at = SystemClock.now();
-    let users = (0..population.peers()).map(move |peer| NewUser {
-        id: Some(population::user_id(peer)),
-        passkey: Some(population::passkey(peer)),
+    let users = peers.users().map(move |(user, passkey)| NewUser {
+        id: Some(user),
+        passkey: Some(passkey),
         created_at,
     });
-    let torrents = (0..population.torrents()).map(move |torrent| NewTorrent {
-        id: Some(population::torrent_id(torrent)),
-        info_hash: population::info_hash(torrent),
+    let torrents = peers.torrents().map(move |(torrent, info_hash)| NewTorrent {
+        id: Some(torrent),
+        info_hash,
         info_hash_v2: None,
         name: format!("bench {torrent}"),
         total_bytes: 1 << 30,
         created_at,
     });
     let url = format!("sqlite:{}", data.join("rollcall.db").display());
-    let filled = runtime.block_on(async {
+    new_runtime()?.block_on(async {
         let store = Store::open(&url).await?;
         store.add_users(users).await?;
         store.add_torrents(torrents).await?;
         store.close().await;
-        Ok::<(), access::AccessError>(())
-    });
-    filled.map_err(|error| BenchError::Database(error.to_string()))
+        Ok(())
+    })
 }
 
-/// The path of the tracker's binary: beside this one.
-pub fn binary_beside_this() -> Result<PathBuf, BenchError> {
-    let this_program = std::env::current_exe().map_err(BenchError::io("finding this program"))?;
-    Ok(this_program.with_file_name("rollcall"))
-}
-
-/// Starts the tracker on its core and waits until it listens.
-pub fn start(binary: &Path, data: &Path, cores: Cores) -> Result<TrackerServer, BenchError> {
-    start_with(binary, data, cores, "")
-}
-
-/// With further sections of settings.
-pub fn start_with(binary: &Path, data: &Path, cores: Cores, more: &str) -> Result<TrackerServer, BenchError> {
-    let address = free_address()?;
-    let config = data.join("bench.toml");
-    let text = format!("{}\n{more}", settings(address));
-    std::fs::write(&config, text).map_err(BenchError::io("writing the tracker's settings"))?;
-    let args = ["serve", "--config", &config.display().to_string(), "--data", &data.display().to_string()]
-        .map(str::to_owned);
-    let mut process = ServerProcess::start(cores.server, binary, &args, &data.join("rollcall.log"))?;
-    process.wait_for_tcp(address)?;
-    process.wait_for_udp(address)?;
-    Ok(TrackerServer { process, address })
-}
-
-/// The defaults, except for limits that a benchmark from one address would reach: these limits are checked, but never
-/// reached. Peers announce again after seconds rather than half an hour, and must still receive peers.
-fn settings(address: SocketAddr) -> String {
-    format!(
-        r#"[tracker]
-http_addr = "{address}"
-udp_addr = "{address}"
-workers = 1
-announce_interval_s = 1800
-min_announce_interval_s = 0
-
-[limits]
-connections_per_address_max = 10000
-requests_per_address_per_s = 10000000
-announces_per_user_per_s = 10000000
-announce_burst_per_user = 10000000
-
-[log]
-level = "warn"
-"#
-    )
+/// A single-threaded runtime, as a tracker has for its journal.
+pub fn new_runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting a runtime")
 }

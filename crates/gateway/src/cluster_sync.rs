@@ -14,24 +14,22 @@
 //!
 //! # Layout
 //!
-//! - `sync_state`: per shard, what is to be published and what is known of other gateways; behind the lock of the
-//!   shard
-//! - `dirty`: marks users that changed; `publisher`: publishes them; `record_change`: what follows from a published
-//!   change
-//! - `watch`: reads the records of users that are watched here, before they are shown and then periodically
-//! - `receive`: applies a record; `inbox`: the task that reads the inbox
-//! - `lease`: renews this gateway's lease, and rejoins after it was lost
-//! - `reaper`: removes the sessions of dead gateways
-//! - `lookup`: reads users that are not watched here; `online_count`: users online at all gateways
+//! - this file: [`ClusterSync`], the whole, with the task that reads the inbox; [`SyncContext`], what all parts share
+//! - [`ShardSync`]: a part of each shard, behind its lock. `sync_state`: what is to be published, and what is known of
+//!   other gateways; `dirty`: marks users that changed; `receive`: applies a record
+//! - `publisher`: publishes dirty users; `record_change`: what follows from a published change
+//! - `watch`: reads the records of users that are watched here, before they are shown and then periodically; and of
+//!   other users, once
+//! - `contact`: whether Redis answers; `lease`: renews this gateway's lease, and rejoins after it was lost
+//! - `reaper`: removes the sessions of dead gateways; `online_count`: users online at all gateways
 //!
 //! # Deliberately absent
 //!
 //! Redis: that is [`crate::cluster`]. Any order between users.
 
+mod contact;
 mod dirty;
-mod inbox;
 mod lease;
-mod lookup;
 mod online_count;
 mod publisher;
 mod reaper;
@@ -42,20 +40,26 @@ mod watch;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::cluster::{ClusterStore, NodeName};
 use parking_lot::RwLock;
 use presence::Moment;
 use tokio::sync::Notify;
 
-use crate::hub::Hub;
-
+use crate::cluster::{ClusterStore, InboxEvent, NodeName, Record};
+use crate::counters::GatewayCounters;
+use crate::gateway_messages;
+use crate::hub::users::Users;
+use contact::Contact;
 pub(crate) use dirty::MarkDirty;
-#[cfg(test)]
+use publisher::Publisher;
 pub(crate) use sync_state::DirtyReason;
-pub(crate) use sync_state::SyncState;
+use sync_state::SyncState;
+pub(crate) use watch::RecordReader;
+
+/// Time limit of leaving the cluster.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Intervals of publishing and reading. The defaults are those of the requirements (P13).
 #[derive(Clone, Copy, Debug)]
@@ -89,60 +93,49 @@ impl Default for SyncSettings {
     }
 }
 
-/// State of the sync that all shards share.
-pub(crate) struct ClusterSync {
+/// What all parts share.
+pub(crate) struct SyncContext {
     pub(crate) store: Arc<ClusterStore>,
     settings: SyncSettings,
-    /// Index of the shard that the next round starts with.
-    next_shard: AtomicUsize,
+    counters: Arc<GatewayCounters>,
+    contact: Contact,
     dirty_added: Notify,
-    /// The store fenced a write: membership is lost, whatever the list of nodes says.
-    fenced: Notify,
-    is_fenced: AtomicBool,
     /// Names under which this process has written. Entries under them are not remote.
     own_names: RwLock<Vec<NodeName>>,
     /// Only sessions that gave a sign of life since are published; zero for all. Milliseconds.
     signs_since_ms: AtomicU64,
-    /// When the store last answered that all is well. Milliseconds.
-    contact_at_ms: AtomicU64,
-    /// Last contact before an outage so long that others may have declared this gateway dead; zero for none.
-    /// Milliseconds.
-    outage_at_ms: AtomicU64,
-    is_unreachable: AtomicBool,
-    /// Last reading of the clock. Milliseconds.
-    clock_ms: AtomicU64,
 }
 
-pub(crate) fn tasks(hub: &Arc<Hub>) -> Vec<Pin<Box<dyn Future<Output = ()> + Send>>> {
-    if hub.context.sync.is_none() {
-        return Vec::new();
-    }
-    vec![
-        Box::pin(publisher::run(hub.clone())),
-        Box::pin(watch::run(hub.clone())),
-        Box::pin(inbox::run(hub.clone())),
-        Box::pin(lease::run(hub.clone())),
-        Box::pin(reaper::run(hub.clone())),
-    ]
+/// The part of a shard, behind its lock.
+pub(crate) struct ShardSync {
+    pub(crate) state: SyncState,
+    context: Arc<SyncContext>,
 }
 
-impl ClusterSync {
-    pub(crate) fn new(store: Arc<ClusterStore>, settings: SyncSettings, now: Moment) -> ClusterSync {
-        let own_names = RwLock::new(vec![store.node()]);
-        ClusterSync {
+/// The tasks that publish and read.
+pub(crate) struct ClusterSync {
+    users: Arc<Users>,
+    pub(crate) context: Arc<SyncContext>,
+    pub(crate) records: RecordReader,
+    publisher: Publisher,
+}
+
+impl SyncContext {
+    pub(crate) fn new(
+        store: Arc<ClusterStore>,
+        settings: SyncSettings,
+        counters: Arc<GatewayCounters>,
+        now: Moment,
+    ) -> Arc<SyncContext> {
+        Arc::new(SyncContext {
+            own_names: RwLock::new(vec![store.node()]),
             store,
             settings,
-            next_shard: AtomicUsize::new(0),
+            counters,
+            contact: Contact::since(now),
             dirty_added: Notify::new(),
-            fenced: Notify::new(),
-            is_fenced: AtomicBool::new(false),
-            own_names,
             signs_since_ms: AtomicU64::new(0),
-            contact_at_ms: AtomicU64::new(now.0),
-            outage_at_ms: AtomicU64::new(0),
-            is_unreachable: AtomicBool::new(false),
-            clock_ms: AtomicU64::new(now.0),
-        }
+        })
     }
 
     /// Whether this process wrote under that name.
@@ -155,22 +148,83 @@ impl ClusterSync {
         Some(Moment(self.signs_since_ms.load(Ordering::Acquire))).filter(|since| since.0 > 0)
     }
 
-    /// When the store last answered.
-    pub(crate) fn contact_at(&self) -> Moment {
-        Moment(self.contact_at_ms.load(Ordering::Relaxed))
-    }
-
     /// The clock stepped back by `by_ms`.
     fn step_back(&self, by_ms: u64) {
-        for at in [&self.signs_since_ms, &self.contact_at_ms, &self.outage_at_ms] {
-            // Zero is for never.
-            let earlier = |at: u64| (at > 0).then(|| at.saturating_sub(by_ms).max(1));
-            let _ = at.fetch_update(Ordering::AcqRel, Ordering::Acquire, earlier);
+        contact::step_back(&self.signs_since_ms, by_ms);
+        self.contact.step_back(by_ms);
+    }
+}
+
+impl ShardSync {
+    pub(crate) fn new(context: Arc<SyncContext>) -> ShardSync {
+        ShardSync { state: SyncState::default(), context }
+    }
+}
+
+impl ClusterSync {
+    pub(crate) fn new(users: Arc<Users>, context: Arc<SyncContext>) -> Arc<ClusterSync> {
+        let publisher =
+            Publisher { users: users.clone(), context: context.clone(), next_shard: AtomicUsize::new(0) };
+        let records = RecordReader {
+            clock_ms: AtomicU64::new(users.now().0),
+            users: users.clone(),
+            context: context.clone(),
+            next_shard: AtomicUsize::new(0),
+        };
+        Arc::new(ClusterSync { users, context, records, publisher })
+    }
+
+    pub(crate) fn tasks(self: &Arc<Self>) -> [Pin<Box<dyn Future<Output = ()> + Send>>; 5] {
+        let [one, two, three, four, five] = std::array::from_fn(|_| self.clone());
+        [
+            Box::pin(async move { one.publisher.run().await }),
+            Box::pin(async move { two.records.run().await }),
+            Box::pin(async move { three.read_inbox().await }),
+            Box::pin(async move { four.renew_lease().await }),
+            Box::pin(async move { five.reap().await }),
+        ]
+    }
+
+    pub(crate) fn store(&self) -> &Arc<ClusterStore> {
+        &self.context.store
+    }
+
+    async fn read_inbox(&self) {
+        let mut inbox = self.context.store.inbox();
+        loop {
+            match inbox.next().await {
+                InboxEvent::Record(record) => self.apply_record(*record),
+                InboxEvent::Message(message) => gateway_messages::receive(&self.users, message),
+                InboxEvent::Gap => self.receive_gap(),
+            }
         }
     }
 
-    /// Whether the store does not answer.
-    pub(crate) fn is_unreachable(&self) -> bool {
-        self.is_unreachable.load(Ordering::Relaxed)
+    fn apply_record(&self, record: Record) {
+        self.users.change(record.user, |shard, now| {
+            shard.sync(now, |sync, roster, effects| sync.apply_record(now, record, roster, effects))
+        });
+    }
+
+    /// Entries of the inbox may have been missed: records are read again, and entries of rooms compared.
+    pub(crate) fn receive_gap(&self) {
+        self.context.counters.sync.gaps.increment();
+        self.records.recheck_all();
+        self.users.rooms.compare_all();
+    }
+
+    /// Publishes the last changes, then leaves the cluster: users that were online here are pending (P11), unless
+    /// they have reconnected to another gateway.
+    pub(crate) async fn leave(&self) {
+        self.publisher.final_flush().await;
+        match tokio::time::timeout(LEAVE_TIMEOUT, self.context.store.leave()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "cannot leave the cluster; other gateways will declare this one dead")
+            }
+            Err(_) => {
+                tracing::warn!("leaving the cluster timed out; other gateways will declare this one dead")
+            }
+        }
     }
 }

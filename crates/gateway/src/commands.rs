@@ -13,44 +13,67 @@
 //! Rate limits: the session applies them before.
 
 mod arguments;
+mod rooms;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::cluster::GatewayMessage;
 use domain::UserId;
-use friends::{FriendStore, FriendsChange, FriendsError};
+use friends::{FriendStore, FriendsChange};
 use presence::{Declaration, DeviceId, Input, Privacy};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
+use crate::cluster::GatewayMessage;
+use crate::cluster_sync::ClusterSync;
 use crate::feed::{self, EncodedUser, IdText};
-use crate::gateway_messages::OutgoingMessage;
-use crate::hub::{CommandError, ConnRef, Hub, PRIVACY_LOCKS, raw};
+use crate::gateway_messages::{MessageSender, OutgoingMessage};
+use crate::hub::users::Users;
+use crate::hub::{CommandError, ConnRef};
 use crate::outbox::FeedUser;
-use crate::rooms::{self, Recipient, RoomName};
+use crate::rooms::{RoomName, is_room};
 use crate::typing::{Admission, Target, TypingStarted};
-use crate::watch::Request;
+use crate::watch::{WatchRequests, in_time};
 use arguments::{
     AppStateArguments, DeviceArguments, PrivacyArguments, StatusArguments, TypingArguments, UsersArguments,
 };
 
 /// Users in one `status.get`.
 const STATUS_USERS_MAX: usize = 1_000;
-/// How long a command may wait for the database.
-const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Connections notified of typing in a room. In a larger room, none is.
-pub(crate) const TYPING_RECIPIENTS_MAX: usize = 500;
+/// Locks that serialise changes of one user's privacy settings.
+const PRIVACY_LOCKS: usize = 64;
 
 type Answer = Result<Box<RawValue>, CommandError>;
 
-impl Hub {
-    pub(crate) async fn command(&self, conn: ConnRef, method: &str, data: Option<&RawValue>) -> Answer {
+/// Carries out the commands of connected clients.
+pub struct Commands {
+    users: Arc<Users>,
+    friend_store: FriendStore,
+    watch: WatchRequests,
+    /// None without a cluster.
+    sync: Option<Arc<ClusterSync>>,
+    /// None without a cluster.
+    sender: Option<Arc<MessageSender>>,
+    /// Held while a user's privacy settings are read, changed and written.
+    privacy_locks: [tokio::sync::Mutex<()>; PRIVACY_LOCKS],
+}
+
+impl Commands {
+    pub(crate) fn new(
+        users: Arc<Users>,
+        friend_store: FriendStore,
+        watch: WatchRequests,
+        (sync, sender): (Option<Arc<ClusterSync>>, Option<Arc<MessageSender>>),
+    ) -> Commands {
+        let privacy_locks = std::array::from_fn(|_| tokio::sync::Mutex::new(()));
+        Commands { users, friend_store, watch, sync, sender, privacy_locks }
+    }
+
+    pub async fn rpc(&self, conn: ConnRef, method: &str, data: impl Into<Option<&RawValue>>) -> Answer {
+        let data = data.into();
         match method {
             "status.set" => self.set_status(conn, arguments::read(data)?),
-            "status.clear" => self.clear_status(conn, data),
+            "status.clear" => arguments::none(data).and_then(|()| self.declare(conn, None)),
             "status.get" => self.get_status(conn, arguments::read(data)?).await,
             "app.state" => self.set_app_state(conn, &arguments::read(data)?),
             "typing" => self.type_to(conn, arguments::read(data)?),
@@ -65,32 +88,30 @@ impl Hub {
     }
 
     fn set_status(&self, conn: ConnRef, arguments: StatusArguments) -> Answer {
-        let text_bytes_max = self.settings.load().limits.text_bytes_max as usize;
-        let declaration = arguments.declaration(text_bytes_max, self.now().seconds())?;
+        let text_bytes_max = self.users.settings.limits.text_bytes_max as usize;
+        let declaration = arguments.declaration(text_bytes_max, self.users.now().seconds())?;
         self.declare(conn, Some(declaration))
     }
 
-    fn clear_status(&self, conn: ConnRef, data: Option<&RawValue>) -> Answer {
-        arguments::none(data)?;
-        self.declare(conn, None)
-    }
-
     fn declare(&self, conn: ConnRef, declaration: Option<Declaration>) -> Answer {
-        self.apply_input(conn.user, Input::Declare { conn: conn.conn, declaration });
+        self.users.apply_input(conn.user, Input::Declare { conn: conn.conn, declaration });
         done()
     }
 
     async fn get_status(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         let users = asked.users(STATUS_USERS_MAX)?;
         let found = in_time(self.friend_store.view_users(conn.user, &users)).await?;
-        let is_unknown = |user: &UserId| !self.shard(*user).is_current(*user);
+        let is_unknown = |user: &UserId| !self.users.shard(*user).is_current(*user);
         let unknown: Vec<UserId> = users.iter().copied().filter(is_unknown).collect();
-        let elsewhere = self.lookup_remote(&unknown).await;
-        let now = self.now();
+        let elsewhere = match &self.sync {
+            Some(sync) => sync.records.lookup(&unknown).await,
+            None => Default::default(),
+        };
+        let now = self.users.now();
         let mut seen = Vec::with_capacity(found.len());
         for one in found {
             let user = one.user;
-            let mut shard = self.shard(user);
+            let mut shard = self.users.shard(user);
             seen.push(if user == conn.user {
                 shard.own_feed_user(user)
             } else if !one.visibility.status || shard.is_current(user) {
@@ -100,7 +121,7 @@ impl Hub {
             } else if shard.knows(user) {
                 shard.feed_user_for(now, user, one.visibility)
             } else {
-                let last = self.context.writer.newest(user, one.last);
+                let last = self.users.context.writer.newest(user, one.last);
                 let view = feed::offline_view(user, &last);
                 EncodedUser::of(&view, now.seconds()).seen(&view, one.visibility)
             });
@@ -110,34 +131,29 @@ impl Hub {
 
     fn set_app_state(&self, conn: ConnRef, arguments: &AppStateArguments) -> Answer {
         let state = arguments.state()?;
-        self.apply_input(conn.user, Input::App { conn: conn.conn, state });
+        self.users.apply_input(conn.user, Input::App { conn: conn.conn, state });
         done()
     }
 
     async fn track(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
-        let mut users = asked.users(self.settings.load().limits.tracked_max as usize)?;
+        let mut users = asked.users(self.users.settings.limits.tracked_max as usize)?;
         users.retain(|user| *user != conn.user);
         if users.is_empty() {
             return users_object(&[]);
         }
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Track { conn, users, reply }).await?;
-        let seen = answer.await.map_err(|_| CommandError::Internal)??;
-        users_object(&seen)
+        users_object(&self.watch.track(conn, users).await?)
     }
 
     async fn untrack(&self, conn: ConnRef, asked: UsersArguments) -> Answer {
         // A connection cannot track more.
-        let users = asked.users(self.settings.load().limits.tracked_max as usize)?;
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Untrack { conn, users, reply }).await?;
-        answer.await.map_err(|_| CommandError::Internal)?;
+        let users = asked.users(self.users.settings.limits.tracked_max as usize)?;
+        self.watch.untrack(conn, users).await?;
         done()
     }
 
     fn list_devices(&self, conn: ConnRef, data: Option<&RawValue>) -> Answer {
         arguments::none(data)?;
-        let shard = self.shard(conn.user);
+        let shard = self.users.shard(conn.user);
         let mine = shard.roster.sessions(conn.user).find(|session| session.conn == Some(conn.conn));
         let devices: Vec<serde_json::Value> = shard
             .roster
@@ -160,7 +176,7 @@ impl Hub {
     fn sign_out(&self, conn: ConnRef, asked: &DeviceArguments) -> Answer {
         let device = DeviceId::new(&asked.device).ok_or(CommandError::BadRequest("invalid device id"))?;
         let is_known = {
-            let shard = self.shard(conn.user);
+            let shard = self.users.shard(conn.user);
             let is_here = shard.roster.sessions(conn.user).any(|session| session.device == device);
             is_here || shard.roster.own_view(conn.user).devices.iter().any(|known| known.id == device)
         };
@@ -168,9 +184,11 @@ impl Hub {
             return Err(CommandError::NotAvailable);
         }
         // The same device may be at several gateways.
-        let message = GatewayMessage::SignOut { user: conn.user, device: device.clone() };
-        self.send_message(OutgoingMessage::ToUser(conn.user, message));
-        self.apply_input(conn.user, Input::SignOut { device });
+        if let Some(sender) = &self.sender {
+            let message = GatewayMessage::SignOut { user: conn.user, device: device.clone() };
+            sender.send(OutgoingMessage::ToUser(conn.user, message));
+        }
+        self.users.apply_input(conn.user, Input::SignOut { device });
         done()
     }
 
@@ -190,7 +208,7 @@ impl Hub {
             in_time(self.friend_store.set_privacy(conn.user, &privacy)).await?;
             privacy
         };
-        self.friends_changed(vec![FriendsChange::Privacy(conn.user)]).await?;
+        self.watch.changed(vec![FriendsChange::Privacy(conn.user)]).await?;
         privacy_object(&privacy)
     }
 
@@ -198,42 +216,37 @@ impl Hub {
         let (target, on) = (arguments.target()?, arguments.on);
         let may = self.may_type(conn, &target)?;
         if !on {
-            self.typing.end(conn.user, &target, self.now());
+            self.users.typing.end(conn.user, &target, self.users.now());
             return done();
         }
         if !may {
             return done();
         }
-        let recipients = match &target {
-            Target::User(other) => self.connections_of(*other),
-            Target::Room(name) => self
-                .rooms
-                .recipients_for(name, conn.user, TYPING_RECIPIENTS_MAX)
-                .ok_or(CommandError::LimitExceeded)?,
-        };
-        let (now, lasts) = (self.now(), self.settings.load().limits.typing);
-        match self.typing.admit(conn.user, &target, now, lasts) {
+        let recipients =
+            self.users.typing_recipients(conn.user, &target).ok_or(CommandError::LimitExceeded)?;
+        let (now, lasts) = (self.users.now(), self.users.settings.limits.typing);
+        match self.users.typing.admit(conn.user, &target, now, lasts) {
             Admission::TooSoon => return done(),
             Admission::Full => return Err(CommandError::TooManyRequests),
             Admission::PassOn => {}
         }
         let nodes = match &target {
             Target::User(_) => Vec::new(),
-            Target::Room(name) => self.rooms.nodes_of(name),
+            Target::Room(name) => self.users.rooms.nodes_of(name),
         };
         let started =
             TypingStarted { from: conn.user, target: target.clone(), now, lasts, nodes: Some(nodes) };
-        self.typing.begin(started, recipients);
+        self.users.typing.begin(started, recipients);
         // If the user became invisible meanwhile, the typing had not begun when it was ended.
         if !self.may_type(conn, &target).unwrap_or(false) {
-            self.typing.end(conn.user, &target, self.now());
+            self.users.typing.end(conn.user, &target, self.users.now());
         }
         done()
     }
 
     /// Whether recipients are notified. The typing of an invisible user is dropped without an error.
     fn may_type(&self, conn: ConnRef, target: &Target) -> Result<bool, CommandError> {
-        let shard = self.shard(conn.user);
+        let shard = self.users.shard(conn.user);
         let entry = shard.users.get(&conn.user).ok_or(CommandError::NotAvailable)?;
         let connected = entry.connected.as_ref().ok_or(CommandError::NotAvailable)?;
         let visibility = &connected.visibility;
@@ -247,24 +260,6 @@ impl Hub {
             Target::User(_) | Target::Room(_) => Err(CommandError::PermissionDenied),
         }
     }
-
-    pub(crate) fn connections_of(&self, user: UserId) -> Vec<Recipient> {
-        let shard = self.shard(user);
-        let connections =
-            shard.users.get(&user).map(|entry| entry.connections.as_slice()).unwrap_or_default();
-        connections.iter().map(|connection| (user, Arc::clone(&connection.outbox))).collect()
-    }
-
-    /// Applies changes of friendships or privacy at once, without waiting for the change feed.
-    pub async fn friends_changed(&self, changes: Vec<FriendsChange>) -> Result<(), CommandError> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Request::Changed { changes, reply: Some(reply) }).await?;
-        answer.await.map_err(|_| CommandError::Internal)?
-    }
-
-    pub(crate) async fn ask(&self, request: Request) -> Result<(), CommandError> {
-        self.requests().send(request).await.map_err(|_| CommandError::Internal)
-    }
 }
 
 impl TypingArguments {
@@ -274,7 +269,7 @@ impl TypingArguments {
             (None, Some(name)) => {
                 let channel = format!("room:{name}");
                 let name: RoomName = channel.into();
-                if rooms::is_room(&name) {
+                if is_room(&name) {
                     Ok(Target::Room(name))
                 } else {
                     Err(CommandError::BadRequest("invalid room name"))
@@ -283,6 +278,10 @@ impl TypingArguments {
             _ => Err(CommandError::BadRequest("give either \"to\" or \"room\"")),
         }
     }
+}
+
+fn raw(json: String) -> Answer {
+    RawValue::from_string(json).map_err(|_| CommandError::Internal)
 }
 
 fn done() -> Answer {
@@ -299,28 +298,4 @@ fn privacy_object(privacy: &Privacy) -> Answer {
     let object =
         json!({"status": privacy.status.name(), "last_seen": privacy.last_seen.name(), "never": never});
     raw(object.to_string())
-}
-
-/// Waits for the database with a time limit: later commands of the connection wait meanwhile.
-async fn in_time<T>(work: impl Future<Output = Result<T, FriendsError>>) -> Result<T, CommandError> {
-    match tokio::time::timeout(DATABASE_TIMEOUT, work).await {
-        Ok(outcome) => outcome.map_err(|error| internal(&error)),
-        Err(_) => {
-            tracing::warn!(
-                limit_s = DATABASE_TIMEOUT.as_secs(),
-                "command timed out waiting for the database"
-            );
-            Err(CommandError::Internal)
-        }
-    }
-}
-
-fn internal(error: &FriendsError) -> CommandError {
-    match error {
-        FriendsError::TooManyNever { .. } => CommandError::LimitExceeded,
-        _ => {
-            tracing::warn!(%error, "command failed");
-            CommandError::Internal
-        }
-    }
 }

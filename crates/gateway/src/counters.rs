@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use domain::{Counter, Histogram, Level};
 use friends::ChangeFeedCounters;
+use presence::Cause;
 
 /// One of a few things that are counted apart.
 pub trait Kind: Copy + PartialEq + 'static {
@@ -21,6 +22,14 @@ pub trait Kind: Copy + PartialEq + 'static {
 
     /// Its name on a metrics page.
     fn name(self) -> &'static str;
+}
+
+impl Kind for Cause {
+    const ALL: &'static [Self] = &Cause::ALL;
+
+    fn name(self) -> &'static str {
+        Cause::name(self)
+    }
 }
 
 #[derive(Debug)]
@@ -218,7 +227,7 @@ pub struct SessionCounters {
 #[derive(Debug, Default)]
 pub struct HubCounters {
     /// Changes of status, as the user's own devices see them, by cause.
-    pub transitions: Named,
+    pub transitions: ByKind<Cause>,
     /// Statuses put into outboxes of watchers.
     pub deliveries: Counter,
     /// Batches in which friends and privacy were read for connecting users.
@@ -341,24 +350,6 @@ pub struct GatewayCounters {
     pub webhooks: WebhookCounters,
     /// Messages between gateways.
     pub messages: GatewayMessageCounters,
-}
-
-/// Counts by a name from a fixed list, such as the causes of `presence`.
-#[derive(Debug, Default)]
-pub struct Named(parking_lot::RwLock<std::collections::BTreeMap<&'static str, Counter>>);
-
-impl Named {
-    pub fn count(&self, name: &'static str) {
-        if let Some(counter) = self.0.read().get(name) {
-            counter.increment();
-            return;
-        }
-        self.0.write().entry(name).or_default().increment();
-    }
-
-    pub fn all(&self) -> Vec<(&'static str, u64)> {
-        self.0.read().iter().map(|(name, counter)| (*name, counter.get())).collect()
-    }
 }
 
 #[cfg(test)]

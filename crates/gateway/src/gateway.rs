@@ -14,10 +14,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::accept::{Acceptor, AcceptorParts};
-use crate::accounts::IsDisabled;
 use crate::cluster_sync::SyncSettings;
 use crate::counters::GatewayCounters;
-use crate::hub::{Hub, HubError, HubParts, HubSettings};
+use crate::hub::{Hub, HubError, HubParts, HubSettings, IsDisabled};
 use crate::leader_lease::LeaderLease;
 use crate::settings::GatewaySettings;
 use crate::token::{TokenError, Tokens};
@@ -58,10 +57,11 @@ pub struct ClusterParts {
     pub lease: Duration,
 }
 
-impl ClusterParts {
-    fn leader_lease(&self, key: &str, length: Duration) -> LeaderLease {
-        LeaderLease::shared(self.redis.clone(), key, &self.process, length)
-    }
+/// Always held without a cluster.
+fn leader_lease(cluster: Option<&ClusterParts>, key: &str, length: Duration) -> LeaderLease {
+    cluster.map_or_else(LeaderLease::always_held, |cluster| {
+        LeaderLease::shared(cluster.redis.clone(), key, &cluster.process, length)
+    })
 }
 
 /// Why the gateway does not start.
@@ -94,8 +94,7 @@ pub struct Gateway {
 struct DeferredWebhooks {
     friend_store: FriendStore,
     webhooks: Option<Webhooks>,
-    /// None without a cluster.
-    lease: Option<Arc<LeaderLease>>,
+    lease: Arc<LeaderLease>,
 }
 
 impl Gateway {
@@ -116,29 +115,25 @@ impl Gateway {
             parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
+        let lease_length = cluster.as_ref().map(|cluster| cluster.lease);
+        let lease =
+            leader_lease(cluster.as_ref(), gateways::WEBHOOKS_LEASE_KEY, lease_length.unwrap_or_default());
+        let lease = Arc::new(lease);
         let webhooks = match &settings.webhook {
             Some(webhook) => {
                 let (friend_store, counters) = (friend_store.clone(), Arc::clone(&counters));
-                Some(Webhooks::open(friend_store, webhook, counters, Arc::clone(&clock)).await?)
+                let webhooks = Webhooks::open(friend_store, webhook, counters, Arc::clone(&clock)).await?;
+                Some(webhooks.with_lease(Arc::clone(&lease)))
             }
             None => None,
         };
-        let lease = cluster
-            .as_ref()
-            .map(|cluster| Arc::new(cluster.leader_lease(gateways::WEBHOOKS_LEASE_KEY, cluster.lease)));
-        let webhooks = match (webhooks, &lease) {
-            (Some(webhooks), Some(lease)) => Some(webhooks.with_lease(Arc::clone(lease))),
-            (webhooks, _) => webhooks,
-        };
-        let pruning = cluster.as_ref().map_or_else(LeaderLease::always_held, |cluster| {
-            cluster.leader_lease(gateways::PRUNING_LEASE_KEY, PRUNING_LEASE)
-        });
+        let pruning = leader_lease(cluster.as_ref(), gateways::PRUNING_LEASE_KEY, PRUNING_LEASE);
         let hub_settings = HubSettings {
             policy,
             limits: settings.limits,
             batch: settings.connections.batch,
             sync: SyncSettings {
-                renew: cluster.as_ref().map_or(Duration::from_secs(2), |cluster| cluster.lease / 5),
+                renew: lease_length.map_or(SyncSettings::default().renew, |length| length / 5),
                 ..SyncSettings::default()
             },
         };
@@ -209,7 +204,7 @@ impl Gateway {
         let mut tasks = self.tasks.lock();
         match webhooks {
             Some(webhooks) => drop(tasks.spawn(webhooks.run(self.stop.subscribe()))),
-            None => drop(tasks.spawn(async move { forget_webhooks(&friend_store, lease.as_deref()).await })),
+            None => drop(tasks.spawn(async move { forget_webhooks(&friend_store, &lease).await })),
         }
     }
 
@@ -235,18 +230,14 @@ impl Gateway {
 
 /// Without webhooks, the cursor is dropped, or the history would be kept for it. Unless another gateway holds the
 /// lease.
-async fn forget_webhooks(friend_store: &FriendStore, lease: Option<&LeaderLease>) {
-    if let Some(lease) = lease
-        && !lease.take().await
-    {
+async fn forget_webhooks(friend_store: &FriendStore, lease: &LeaderLease) {
+    if !lease.take().await {
         return;
     }
     if let Err(error) = Webhooks::forget(friend_store).await {
         tracing::warn!(%error, "cannot drop the webhook cursor although webhooks are off; history is kept until the next start");
     }
-    if let Some(lease) = lease {
-        lease.release().await;
-    }
+    lease.release().await;
 }
 
 async fn catch_up(hub: &Hub) {

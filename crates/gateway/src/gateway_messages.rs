@@ -20,7 +20,7 @@ use presence::Input;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::counters::GatewayCounters;
-use crate::hub::Hub;
+use crate::hub::users::Users;
 use crate::rooms::remote_member::RoomMessage;
 use crate::typing::{Admission, Target, TypingStarted};
 
@@ -130,64 +130,37 @@ impl MessageSender {
     }
 }
 
-impl Hub {
-    /// Does nothing without a cluster.
-    pub(crate) fn send_message(&self, message: OutgoingMessage) {
-        if let Some(sender) = &self.context.sender {
-            sender.send(message);
+/// A message from another gateway.
+pub(crate) fn receive(users: &Users, message: GatewayMessage) {
+    users.context.counters.messages.messages_received.increment();
+    match message {
+        GatewayMessage::Typing { from, to, on } => receive_typing(users, from, Target::User(to), on),
+        GatewayMessage::SignOut { user, device } => users.apply_input(user, Input::SignOut { device }),
+        GatewayMessage::Goodbye { user, device } => users.apply_input(user, Input::Goodbye { device }),
+        GatewayMessage::Disconnect { user, device, reconnect } => {
+            users.disconnect(user, device.as_ref(), reconnect);
         }
-    }
-
-    /// Messages may have been missed. (Records are handled by `cluster_sync`.)
-    pub fn receive_gap(&self) {
-        self.rooms.compare_all();
-    }
-
-    /// The gateways with a valid lease, this one included. Called at each renewal.
-    pub fn receive_nodes(&self, alive: &[NodeName]) {
-        self.rooms.set_alive_nodes(alive);
-    }
-
-    pub fn receive_message(&self, message: GatewayMessage) {
-        self.context.counters.messages.messages_received.increment();
-        match message {
-            GatewayMessage::Typing { from, to, on } => self.receive_typing(from, Target::User(to), on),
-            GatewayMessage::SignOut { user, device } => self.apply_input(user, Input::SignOut { device }),
-            GatewayMessage::Goodbye { user, device } => self.apply_input(user, Input::Goodbye { device }),
-            GatewayMessage::Disconnect { user, device, reconnect } => {
-                self.disconnect_here(user, device.as_ref(), reconnect);
-            }
-            GatewayMessage::Room { room, body } => self.receive_room(&room, &body),
-        }
-    }
-
-    fn receive_room(&self, room: &str, body: &str) {
-        match RoomMessage::read(body) {
+        GatewayMessage::Room { room, body } => match RoomMessage::read(&body) {
             Some(RoomMessage::Typing { from, on }) => {
                 if let Some(from) = UserId::new(from) {
-                    self.receive_typing(from, Target::Room(room.into()), on);
+                    receive_typing(users, from, Target::Room((*room).into()), on);
                 }
             }
-            Some(message) => self.rooms.receive(room, message, || self.context.next_epoch()),
+            Some(message) => users.rooms.receive(&room, message, || users.context.next_epoch()),
             // Of an unknown version; the periodic comparison corrects it.
             None => {}
-        }
+        },
     }
+}
 
-    fn receive_typing(&self, from: UserId, target: Target, on: bool) {
-        if !on {
-            return self.typing.end(from, &target, self.now());
-        }
-        let recipients = match &target {
-            Target::User(to) => self.connections_of(*to),
-            Target::Room(name) => self
-                .rooms
-                .recipients_for(name, from, crate::commands::TYPING_RECIPIENTS_MAX)
-                .unwrap_or_default(),
-        };
-        let (now, lasts) = (self.now(), self.settings.load().limits.typing);
-        if !recipients.is_empty() && self.typing.admit(from, &target, now, lasts) == Admission::PassOn {
-            self.typing.begin(TypingStarted { from, target, now, lasts, nodes: None }, recipients);
-        }
+fn receive_typing(users: &Users, from: UserId, target: Target, on: bool) {
+    let now = users.now();
+    if !on {
+        return users.typing.end(from, &target, now);
+    }
+    let recipients = users.typing_recipients(from, &target).unwrap_or_default();
+    let lasts = users.settings.limits.typing;
+    if !recipients.is_empty() && users.typing.admit(from, &target, now, lasts) == Admission::PassOn {
+        users.typing.begin(TypingStarted { from, target, now, lasts, nodes: None }, recipients);
     }
 }

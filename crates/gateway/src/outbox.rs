@@ -74,7 +74,7 @@ struct Pending {
 
 /// What the session has to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OutboxState {
+pub struct OutboxState {
     /// Something is to be written now.
     pub now: bool,
     /// Changes wait, at least one of which is urgent.
@@ -87,7 +87,7 @@ pub(crate) struct OutboxState {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// A ping is among it.
     pub ping: bool,
     /// Changes, or the snapshot, are among it.
@@ -177,7 +177,7 @@ impl Outbox {
     }
 
     /// Likewise for the sampler: a failure has no effect on presence.
-    pub(crate) fn sample(&self) {
+    pub fn sample(&self) {
         self.add(|waiting| {
             waiting.probe = true;
             true
@@ -199,7 +199,7 @@ impl Outbox {
     }
 
     /// Releases all frames, the reply to `connect` first.
-    pub(crate) fn open(&self, conn: ConnRef, reply: Frame) {
+    pub fn open(&self, conn: ConnRef, reply: Frame) {
         // Also if the connection is closing: the session needs the user.
         self.waiting.lock().conn = Some(conn);
         self.add(|waiting| {
@@ -215,7 +215,7 @@ impl Outbox {
     }
 
     /// What the session has to do. The task is woken when there is more; while it is blocked, only by urgent events.
-    pub(crate) fn poll_state(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
+    pub fn poll_state(&self, context: &Context<'_>, is_blocked: bool) -> OutboxState {
         let mut waiting = self.waiting.lock();
         waiting.is_blocked = is_blocked;
         let probe_failed = std::mem::take(&mut waiting.probe_failed);
@@ -237,7 +237,7 @@ impl Outbox {
     }
 
     /// Takes frames to write now, and changes if `with_changes`; at most one long message at a time.
-    pub(crate) fn take(&self, out: &mut Vec<u8>, with_changes: bool) -> Taken {
+    pub fn take(&self, out: &mut Vec<u8>, with_changes: bool) -> Taken {
         let mut waiting = self.waiting.lock();
         let waiting = &mut *waiting;
         let counters = &self.counters.sessions;
@@ -326,6 +326,3 @@ fn wake(mut waiting: parking_lot::MutexGuard<'_, Pending>) {
 pub(crate) fn write_close_frame(out: &mut Vec<u8>, code: CloseCode) {
     write_close(out, code.code(), code.reason());
 }
-
-#[cfg(test)]
-mod tests;

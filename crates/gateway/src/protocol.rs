@@ -20,7 +20,7 @@ mod code;
 mod command;
 mod reply;
 
-pub use code::{CloseCode, ErrorReply};
-pub use command::{Command, CommandKind, ConnectRequest, Malformed, Message, Request, is_pong, messages};
+pub use code::{CloseCode, CommandError};
+pub use command::{Command, ConnectRequest, Malformed, Message, Request, is_pong};
 pub(crate) use command::{lines, read_message};
 pub use reply::{ClientInfo, ConnectReply, Frame, PresenceStats};

@@ -65,12 +65,6 @@ impl RecentEvent {
         RecentEvent { at_ms, user, event: EventKind::of(from, to), from, to, platform: None, cause }
     }
 
-    /// On this kind of device.
-    pub fn on(mut self, platform: Option<Platform>) -> RecentEvent {
-        self.platform = platform;
-        self
-    }
-
     /// The event as other users see it; none if it is not visible to them.
     pub fn public(&self) -> Option<RecentEvent> {
         // A pending user may have been invisible before: not distinguished.
@@ -119,7 +113,10 @@ mod tests {
 
     fn recent(number: u64, from: Status, to: Status) -> RecentEvent {
         let user = UserId::new(number).unwrap();
-        RecentEvent::new(number, user, (from, to), Cause::Declared).on(Some(Platform::Web))
+        RecentEvent {
+            platform: Some(Platform::Web),
+            ..RecentEvent::new(number, user, (from, to), Cause::Declared)
+        }
     }
 
     #[test]

@@ -97,53 +97,44 @@ impl Rooms {
             });
             room.enter(entrant)
         };
-        self.flush_later(name, is_due);
-        self.share(name, user);
+        self.changed(name, user, is_due);
     }
 
     pub(crate) fn leave(&self, name: &RoomName, user: UserId, conn: ConnId) {
-        let is_due = self.shard(name).lock().get_mut(name).is_some_and(|room| room.leave(user, conn));
-        self.flush_later(name, is_due);
-        self.share(name, user);
+        let is_due = self.with(name, |room| room.leave(user, conn));
+        self.changed(name, user, is_due);
     }
 
     pub(crate) fn update_visibility(&self, name: &RoomName, user: UserId, visibility: &Arc<VisibilityState>) {
-        let is_due = self
-            .shard(name)
-            .lock()
-            .get_mut(name)
-            .is_some_and(|room| room.update_visibility(user, visibility));
-        self.flush_later(name, is_due);
-        self.share(name, user);
+        let is_due = self.with(name, |room| room.update_visibility(user, visibility));
+        self.changed(name, user, is_due);
     }
 
     /// Connections that `viewer` sees.
     pub(crate) fn presence(&self, name: &RoomName, viewer: UserId) -> Vec<ClientInfo> {
-        self.shard(name).lock().get_mut(name).map(|room| room.presence(viewer)).unwrap_or_default()
+        self.with(name, |room| room.presence(viewer))
     }
 
     /// How many `viewer` sees in a room.
     pub(crate) fn stats(&self, name: &RoomName, viewer: UserId) -> PresenceStats {
-        self.shard(name).lock().get(name).map(|room| room.stats(viewer)).unwrap_or_default()
+        self.with(name, |room| room.stats(viewer))
     }
 
     /// The connections in a room that may see `user`, without the user's own; empty if the user is not in it, or not
     /// visible. None if there are more than `max`.
     pub(crate) fn recipients_for(&self, name: &RoomName, user: UserId, max: usize) -> Option<Vec<Recipient>> {
-        self.shard(name)
-            .lock()
-            .get(name)
-            .map_or_else(|| Some(Vec::new()), |room| room.recipients_for(user, max))
+        let mut shard = self.shard(name).lock();
+        shard.get_mut(name).map_or_else(|| Some(Vec::new()), |room| room.recipients_for(user, max))
     }
 
     /// Flushes rooms at the end of each window, until stopped.
-    pub(crate) async fn run(&self, window: impl Fn() -> Duration, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(&self, window: Duration, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
                 () = self.some_due.notified() => {}
                 _ = stop.wait_for(|stop| *stop) => return,
             }
-            tokio::time::sleep(window()).await;
+            tokio::time::sleep(window).await;
             self.flush();
         }
     }
@@ -164,7 +155,14 @@ impl Rooms {
         }
     }
 
-    fn share(&self, name: &RoomName, user: UserId) {
+    /// Reads or changes a room; the default without one.
+    fn with<T: Default>(&self, name: &RoomName, act: impl FnOnce(&mut Room) -> T) -> T {
+        self.shard(name).lock().get_mut(name).map(act).unwrap_or_default()
+    }
+
+    /// A local member may have changed.
+    fn changed(&self, name: &RoomName, user: UserId, is_due: bool) {
+        self.flush_later(name, is_due);
         if let Some(queue) = &self.sync {
             queue.changed(name, user);
         }

@@ -12,7 +12,7 @@
 //! # Deliberately absent
 //!
 //! Fetching keys over the network, and revoking tokens before they expire: the site disconnects a user, or disables
-//! them ([`crate::accounts`]). A room token is checked on entry only: a member stays in the room after it expires,
+//! them ([`crate::hub::IsDisabled`]). A room token is checked on entry only: a member stays in the room after it expires,
 //! until the connection ends.
 
 use std::path::{Path, PathBuf};

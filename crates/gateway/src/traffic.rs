@@ -12,13 +12,18 @@
 //!
 //! The source of the counts: the binary implements [`TrafficCounts`].
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::UserId;
 use hashbrown::HashSet;
 use parking_lot::Mutex;
+use presence::Input;
 use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
+
+use crate::hub::users::{SHARDS, Users};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrafficCount {
@@ -51,11 +56,11 @@ impl TrafficCounts for NoTraffic {
 }
 
 /// Users per read.
-pub(crate) const BATCH_USERS_MAX: usize = 256;
+const BATCH_USERS_MAX: usize = 256;
 /// Duration of a pass over all users in memory, or longer with very many.
-pub(crate) const ROTATION: Duration = Duration::from_secs(30);
-/// AfterUnlock each question: with [`BATCH_USERS_MAX`], the bound of the rate.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+const ROTATION: Duration = Duration::from_secs(30);
+/// After each read: with [`BATCH_USERS_MAX`], the bound of the rate.
+const PAUSE: Duration = Duration::from_millis(100);
 const WAITING_MAX: usize = 20_000;
 
 /// Users to read soon.
@@ -82,7 +87,7 @@ impl TrafficQueue {
         dropped
     }
 
-    pub(crate) fn take(&self) -> Vec<UserId> {
+    fn take(&self) -> Vec<UserId> {
         let mut waiting = self.users.lock();
         let batch: Vec<UserId> = waiting.iter().copied().take(BATCH_USERS_MAX).collect();
         for user in &batch {
@@ -90,10 +95,56 @@ impl TrafficQueue {
         }
         batch
     }
+}
 
-    /// Returns when the queue may not be empty.
-    pub(crate) async fn some(&self) {
-        self.some.notified().await;
+/// Reads the counts of users in memory.
+pub(crate) struct TrafficReader {
+    pub(crate) users: Arc<Users>,
+    pub(crate) source: Arc<dyn TrafficCounts>,
+}
+
+impl TrafficReader {
+    pub(crate) async fn run(self) {
+        let queue = &self.users.context.traffic;
+        let mut rotation = tokio::time::interval(ROTATION / SHARDS as u32);
+        rotation.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut shards = self.users.shards().cycle();
+        loop {
+            tokio::select! {
+                () = queue.some.notified() => {}
+                _ = rotation.tick() => {
+                    let Some(shard) = shards.next() else { return };
+                    let users: Vec<UserId> = shard.lock().users.keys().copied().collect();
+                    for batch in users.chunks(BATCH_USERS_MAX) {
+                        self.read(batch).await;
+                    }
+                }
+            }
+            loop {
+                let batch = queue.take();
+                if batch.is_empty() {
+                    break;
+                }
+                self.read(&batch).await;
+            }
+        }
+    }
+
+    async fn read(&self, users: &[UserId]) {
+        let counters = &self.users.context.counters.hub;
+        counters.traffic_asked.add(users.len() as u64);
+        match self.source.counts(users).await {
+            Ok(counts) => {
+                for TrafficCount { user, seeding, leeching } in counts {
+                    self.users.apply_input(user, Input::Traffic { seeding, leeching });
+                }
+            }
+            Err(error) => {
+                counters.traffic_failures.increment();
+                tracing::debug!(%error, "cannot read seeding and leeching counts; they stay unchanged");
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -32,6 +32,9 @@ use crate::rooms::{Recipient, RoomName};
 /// Typing users at once.
 const ACTIVE_MAX: usize = 100_000;
 
+/// Connections notified of typing in a room. In a larger room, none is.
+pub(crate) const TYPING_RECIPIENTS_MAX: usize = 500;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     User(UserId),

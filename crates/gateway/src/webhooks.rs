@@ -45,7 +45,7 @@ use crate::counters::{GatewayCounters, WebhookOutcome};
 use crate::leader_lease::LeaderLease;
 use crate::settings::WebhookSettings;
 use delivery::{Delivery, Event};
-use delivery_queue::{DeliveryQueue, Message, QueueLimits};
+use delivery_queue::{DeliveryQueue, QueueLimits};
 
 /// The name of the cursor.
 const CURSOR: &str = "webhooks";
@@ -88,7 +88,7 @@ pub struct Webhooks {
     clock: Arc<dyn Clock>,
     receiver: Arc<Receiver>,
     limits: QueueLimits,
-    queue: DeliveryQueue<Delivery>,
+    queue: DeliveryQueue,
     kept: u64,
     sending: JoinSet<Sent>,
     lease: Arc<LeaderLease>,
@@ -237,7 +237,7 @@ impl Webhooks {
                 let watch = Stopwatch::start();
                 let outcome = receiver.deliver(&delivery, attempts + 1, now_s).await;
                 counters.webhooks.attempt_seconds.record(watch.elapsed());
-                Sent { user: delivery.user(), outcome }
+                Sent { user: delivery.user, outcome }
             });
         }
     }

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
-use domain::{Histogram, LogThrottle, Seconds};
+use domain::{Backoff, Histogram, LogThrottle, Seconds};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -38,7 +38,6 @@ pub use dead_letter_retrier::HELD_MAX as DEAD_LETTERS_HELD_MAX;
 pub use name::ProcessName;
 pub use takeover::foreign_consumers;
 
-use crate::backoff::Backoff;
 use crate::error::JournalError;
 use crate::pause::PauseSwitch;
 use crate::port::{Journal, Lane, StartAt};
@@ -262,7 +261,7 @@ impl Shared {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.pause.refresh(&*self.journal, self.view.name(), &self.process).await {
             warn!(view = self.view.name(), %reason, "view waits: its pause state cannot be read from the journal");
-            if self.sleep(backoff.pause()).await {
+            if self.sleep(backoff.next_delay()).await {
                 return;
             }
         }
@@ -270,12 +269,7 @@ impl Shared {
 
     /// Sleeps, but not beyond shutdown. True at shutdown.
     async fn sleep(&self, length: Duration) -> bool {
-        let mut stop = self.stop.clone();
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stopped| *stopped) => true,
-            () = tokio::time::sleep(length) => false,
-        }
+        tokio::time::timeout(length, self.stop.clone().wait_for(|stopped| *stopped)).await.is_ok()
     }
 
     /// Deletes consumers of this process without pending entries, so that a pause does not wait for them.
@@ -308,7 +302,7 @@ impl Shared {
                     "view waits: its consumer group cannot be created"
                 );
             }
-            if self.sleep(backoff.pause()).await {
+            if self.sleep(backoff.next_delay()).await {
                 return;
             }
         }

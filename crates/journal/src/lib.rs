@@ -15,7 +15,6 @@
 //! - [`maintenance`]: trims the journal and raises the length alarm
 //! - [`risk`]: which risk events are reported, and their fields
 //! - [`search`]: search for the entries of one user
-//! - [`backoff`]: delays between retries
 //! - [`error`]: errors, and which are retryable
 //!
 //! # Path of an entry
@@ -66,7 +65,6 @@
 //! search for the entries of one user reads backwards in steps that double from 50 to 1,000, at most 20,000 entries per
 //! request: the journal has no index by user, because every announce would pay for it.
 
-pub mod backoff;
 pub mod consumer;
 pub mod dead_letter;
 pub mod dead_letters;
@@ -104,4 +102,4 @@ pub use queue::{Flusher, Queue};
 pub use redis::{RedisJournal, Replicas};
 pub use search::{EntryFilter, SearchBounds, SearchResult, TorrentFilter};
 pub use sqlite::SqliteJournal;
-pub use view::{Arrival, Batch, Rejected, View, ViewError};
+pub use view::{Batch, DeliveredEntry, Rejected, View, ViewError};

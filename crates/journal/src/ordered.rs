@@ -24,12 +24,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::LogThrottle;
 use domain::clock::{Clock, Stopwatch};
+use domain::{Backoff, LogThrottle};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
 use crate::consumer::{ConsumerCounters, ConsumerSettings, ProcessName};
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
@@ -37,7 +36,7 @@ use crate::id::EntryId;
 use crate::pause::PauseSwitch;
 use crate::port::{ConsumerInfo, Journal, Lane, StartAt, Stored};
 use crate::rate_limiter::RateLimiter;
-use crate::view::{Arrival, Batch, View, ViewError};
+use crate::view::{Batch, DeliveredEntry, View, ViewError};
 
 /// Pause of a process that may not apply entries.
 const REST: Duration = Duration::from_millis(100);
@@ -172,7 +171,7 @@ impl OrderedConsumer {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         while let Err(reason) = self.refresh_pause().await {
             self.record_transient_failure(1, &reason.to_string());
-            if self.sleep(backoff.pause()).await {
+            if self.sleep(backoff.next_delay()).await {
                 return;
             }
         }
@@ -196,12 +195,7 @@ impl OrderedConsumer {
 
     /// Sleeps, but not beyond shutdown. True at shutdown.
     async fn sleep(&self, length: Duration) -> bool {
-        let mut stop = self.stop.clone();
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stopped| *stopped) => true,
-            () = tokio::time::sleep(length) => false,
-        }
+        tokio::time::timeout(length, self.stop.clone().wait_for(|stopped| *stopped)).await.is_ok()
     }
 
     async fn follow_pause(&self) {
@@ -275,7 +269,7 @@ impl OrderedConsumer {
                 Err(Interrupted::Journal(error)) => {
                     is_recovered = false;
                     self.record_transient_failure(1, &error.to_string());
-                    if self.sleep(backoff.pause()).await {
+                    if self.sleep(backoff.next_delay()).await {
                         return;
                     }
                 }
@@ -387,7 +381,7 @@ impl OrderedConsumer {
         if !wait.is_zero() && self.sleep(wait).await {
             return Err(Interrupted::Stopped);
         }
-        let arrivals: Vec<Arrival> =
+        let arrivals: Vec<DeliveredEntry> =
             entries[old..].iter().filter_map(|stored| parse_entry(stored, &*self.clock)).collect();
         let skipped = (entries.len() - old - arrivals.len()) as u64;
         self.apply(&arrivals).await?;
@@ -399,7 +393,7 @@ impl OrderedConsumer {
     }
 
     /// Applies a batch; retries while the view's store is unavailable and the lease is held.
-    async fn apply(&self, arrivals: &[Arrival]) -> Result<(), Interrupted> {
+    async fn apply(&self, arrivals: &[DeliveredEntry]) -> Result<(), Interrupted> {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         for failures in 0_u32.. {
             if arrivals.is_empty() {
@@ -426,7 +420,7 @@ impl OrderedConsumer {
                     self.is_recovered.store(false, Ordering::Release);
                     self.counters.failures_in_a_row.store(u64::from(failures) + 1, Ordering::Relaxed);
                     self.record_transient_failure(failures + 1, &reason);
-                    if self.sleep(backoff.pause()).await {
+                    if self.sleep(backoff.next_delay()).await {
                         return Err(Interrupted::Stopped);
                     }
                 }
@@ -453,7 +447,7 @@ impl OrderedConsumer {
     }
 }
 
-fn parse_entry(stored: &Stored, clock: &dyn Clock) -> Option<Arrival> {
+fn parse_entry(stored: &Stored, clock: &dyn Clock) -> Option<DeliveredEntry> {
     let entry = TrafficEntry::parse_dated(&stored.fields, clock).ok()?;
-    Some(Arrival { id: stored.id, origin: stored.id, entry })
+    Some(DeliveredEntry { id: stored.id, origin: stored.id, entry })
 }

@@ -17,12 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use domain::{Histogram, RiskEvent, TrafficEvent};
+use domain::{Backoff, Histogram, RiskEvent, TrafficEvent};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::{info, warn};
 
-use crate::backoff::Backoff;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::fields::Fields;
@@ -352,7 +351,7 @@ impl Flusher {
         while let Err(error) = self.try_append(lane, batch, &token).await {
             failures += 1;
             self.note_failure(&error, failures);
-            tokio::time::sleep(self.backoff.pause()).await;
+            tokio::time::sleep(self.backoff.next_delay()).await;
         }
         if failures > 0 {
             info!(failures, waiting = self.queue.occupied(), "journal accepts entries again");

@@ -8,7 +8,7 @@ use crate::port::Lane;
 
 /// An entry delivered to a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct DeliveredEntry {
     /// The id in the lane it was read from.
     pub id: EntryId,
     /// The id in the traffic lane: equal to `id`, except for dead letters. Of two entries with the same `ts`, the one
@@ -28,7 +28,7 @@ pub struct Batch<'a> {
     /// Whether this consumer has tried the same batch before; it may have been applied.
     pub is_retry: bool,
     /// Ordered by id.
-    pub arrivals: &'a [Arrival],
+    pub arrivals: &'a [DeliveredEntry],
 }
 
 /// An entry that a view rejects permanently.

@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use crate::dial::Dialer;
 use crate::error::RedisError;
 use crate::handle::Reply;
+use crate::hash_slots::{SLOTS, key_of, slot_of};
 use crate::link::{Link, Target};
 use crate::settings::Node;
-use crate::slots::{SLOTS, key_of, slot_of};
 
 /// Redirects followed per command.
 const REDIRECTS_MAX: usize = 5;

@@ -10,10 +10,10 @@ use redis::{Cmd, FromRedisValue, Pipeline, Value};
 use crate::cluster::Cluster;
 use crate::dial::{Counters, Dialer};
 use crate::error::RedisError;
+use crate::hash_slots::{is_read_only, slot_of};
 use crate::link::{Link, OwnedConnection, Replies, Target};
 use crate::scripts;
 use crate::settings::{Mode, Node, RedisSettings};
-use crate::slots::{is_read_only, slot_of};
 
 /// The outcome of one command of a pipeline.
 pub type Reply = Result<Value, RedisError>;

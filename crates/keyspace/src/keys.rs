@@ -5,15 +5,15 @@
 //! the stream keeps its name for other producers.
 
 pub mod gateways;
-pub mod mirror;
 pub mod presence;
-pub mod site;
+pub mod redis_mirror;
+pub mod redis_source;
 
 use domain::Passkey;
 
 use crate::error::RedisError;
+use crate::hash_slots::slot_of;
 use crate::settings::Mode;
-use crate::slots::slot_of;
 
 /// The configurable names.
 #[derive(Clone, Debug, PartialEq, Eq)]

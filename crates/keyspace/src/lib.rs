@@ -10,7 +10,7 @@
 //! - `link`, `dial`, `outage`: the connection to one server: reconnects, single attempts, one log line per outage
 //! - `cluster`: slot map and redirects; `sentinel`: change of master
 //! - [`lease`]: a lease that one process at a time holds
-//! - [`slots`]: the slot of a key, the first key of a command
+//! - [`hash_slots`]: the slot of a key, the first key of a command
 //! - [`scripts`]: the Lua files in `lua/`
 //! - [`error`]: errors, and which are retryable
 //!
@@ -43,6 +43,7 @@ mod cluster;
 mod dial;
 pub mod error;
 pub mod handle;
+pub mod hash_slots;
 pub mod keys;
 pub mod lease;
 mod link;
@@ -53,14 +54,14 @@ pub mod scan;
 pub mod scripts;
 mod sentinel;
 pub mod settings;
-pub mod slots;
 
 pub use dial::Counters;
 pub use error::RedisError;
 pub use handle::{DedicatedConnection, Redis, Reply, read_reply};
-pub use keys::mirror::{MirrorKey, MirrorNames};
+pub use hash_slots::slot_of;
 pub use keys::presence::{PresenceKeys, UserPresenceKeys};
-pub use keys::site::SiteChannels;
+pub use keys::redis_mirror::{RedisMirrorKey, RedisMirrorNames};
+pub use keys::redis_source::{RedisSourceChannels, RedisSourceKey};
 pub use keys::{BaseNames, KeyNames};
 pub use lease::Lease;
 pub use notify::ExpiryNotifications;
@@ -68,4 +69,3 @@ pub use pubsub::{PubSubCounters, PubSubEvent, Subscriber, Subscriptions};
 pub use scan::Scan;
 pub use scripts::Script;
 pub use settings::{Mode, Node, RedisSettings, Secret, TlsFiles};
-pub use slots::slot_of;

@@ -1,12 +1,13 @@
 //! The shared connection to one server, with reconnects.
 //!
 //! Without a connection, one caller connects and the others wait for its result, also for its failure. Attempts use
-//! exponential backoff with full jitter and an upper bound, so that many processes do not reconnect at once.
+//! exponential backoff with jitter and an upper bound, so that many processes do not reconnect at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use domain::Backoff;
 use parking_lot::Mutex;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, Value};
@@ -17,8 +18,8 @@ use crate::outage::Outage;
 use crate::sentinel::MasterWatch;
 use crate::settings::Node;
 
-/// Upper bound of the backoff after the first failure; doubles with each further one.
-const BACKOFF_MIN: Duration = Duration::from_millis(20);
+/// Upper bound of the delay after the first failure; doubles with each further one.
+pub(crate) const BACKOFF_MIN: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -158,8 +159,9 @@ impl Link {
         {
             return Err(error.clone());
         }
-        if failures.consecutive > 0 {
-            tokio::time::sleep(backoff(failures.consecutive, self.dialer.settings().backoff_max)).await;
+        if let Some(earlier) = failures.consecutive.checked_sub(1) {
+            let mut backoff = Backoff::new(BACKOFF_MIN, self.dialer.settings().backoff_max);
+            tokio::time::sleep(backoff.delay_after(earlier)).await;
         }
         let result = match &self.target {
             Target::Node(node) => self.dialer.dial(node, response_timeout).await,
@@ -225,30 +227,5 @@ impl Replies for Value {
 impl Replies for Vec<Value> {
     fn has_error_code(&self, code: &str) -> bool {
         self.iter().any(|reply| reply.has_error_code(code))
-    }
-}
-
-/// Random, up to a bound that doubles with each failure.
-pub(crate) fn backoff(failures: u32, max: Duration) -> Duration {
-    let bound = BACKOFF_MIN.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(max);
-    // Never zero, which could cause a busy loop.
-    let random = bound.mul_f64(fastrand::f64());
-    random.max(Duration::from_millis(1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backoff_grows_up_to_its_bound() {
-        let max = Duration::from_secs(2);
-        for failures in [1, 2, 10, 31, 32, 1000, u32::MAX] {
-            let bound = Duration::from_millis(20).saturating_mul(2_u32.saturating_pow(failures - 1)).min(max);
-            for _ in 0..50 {
-                let pause = backoff(failures, max);
-                assert!(pause > Duration::ZERO && pause <= bound, "{failures}: {pause:?}");
-            }
-        }
     }
 }

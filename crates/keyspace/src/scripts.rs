@@ -110,28 +110,28 @@ script!(
 );
 script!(
     /// Applies journal entries to one torrent of the mirror (M4 to M8).
-    MIRROR_TORRENT,
-    "mirror_torrent"
+    REDIS_MIRROR_TORRENT,
+    "redis_mirror_torrent"
 );
 script!(
     /// Writes counts of torrents to the indexes and statistics of the mirror (M9, M10).
-    MIRROR_INDEX,
-    "mirror_index"
+    REDIS_MIRROR_INDEX,
+    "redis_mirror_index"
 );
 script!(
     /// Changes the infohash of a torrent of the mirror.
-    MIRROR_RENAME,
-    "mirror_rename"
+    REDIS_MIRROR_RENAME,
+    "redis_mirror_rename"
 );
 script!(
     /// Repairs keys of one torrent of the mirror, unless entries were applied meanwhile.
-    MIRROR_REPAIR,
-    "mirror_repair"
+    REDIS_MIRROR_REPAIR,
+    "redis_mirror_repair"
 );
 script!(
     /// Removes torrents from the indexes and statistics of the mirror (M9, M10).
-    MIRROR_REMOVE,
-    "mirror_remove"
+    REDIS_MIRROR_REMOVE,
+    "redis_mirror_remove"
 );
 script!(
     /// Writes one gateway's members of a room.
@@ -163,7 +163,7 @@ script!(
     "presence_nodes"
 );
 script!(
-    /// Adds users to a deadline set, or removes them (P13).
+    /// Adds users to a deadline set, moves their deadlines, or removes them (P13).
     PRESENCE_DUE_UPDATE,
     "presence_due_update"
 );
@@ -190,11 +190,11 @@ pub static ALL: [&Script; 26] = [
     &WHITELIST_UNDO,
     &LEASE_TAKE,
     &LEASE_RELEASE,
-    &MIRROR_TORRENT,
-    &MIRROR_INDEX,
-    &MIRROR_RENAME,
-    &MIRROR_REPAIR,
-    &MIRROR_REMOVE,
+    &REDIS_MIRROR_TORRENT,
+    &REDIS_MIRROR_INDEX,
+    &REDIS_MIRROR_RENAME,
+    &REDIS_MIRROR_REPAIR,
+    &REDIS_MIRROR_REMOVE,
     &PRESENCE_PUBLISH,
     &PRESENCE_REAP,
     &PRESENCE_WATCH,

@@ -107,27 +107,6 @@ impl RedisSettings {
         url::parse(url)
     }
 
-    /// From `REDIS_HOST`, `REDIS_PORT`, `REDIS_PASSWORD` and `REDIS_DB` (W8).
-    pub fn from_parts(
-        host: &str,
-        port: Option<u16>,
-        password: Option<&str>,
-        db: Option<u32>,
-    ) -> Result<RedisSettings, RedisError> {
-        let host = host.trim();
-        if host.is_empty() || host.contains(['/', '@', ' ', ',']) {
-            return Err(RedisError::settings(format!(
-                "REDIS_HOST must be the name or address of one server ({host:?} is not): use redis.url for anything else"
-            )));
-        }
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let node = Node { host, port: port.unwrap_or(DEFAULT_PORT) };
-        let mut settings = RedisSettings::new(Mode::Single, vec![node]);
-        settings.credentials.password = password.filter(|password| !password.is_empty()).map(Secret::new);
-        settings.db = db.unwrap_or(0);
-        Ok(settings)
-    }
-
     fn new(mode: Mode, nodes: Vec<Node>) -> Self {
         RedisSettings {
             mode,
@@ -162,19 +141,5 @@ impl fmt::Display for RedisSettings {
             write!(f, "/{}", self.db)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn w8_parts_configure_a_single_server() {
-        let settings = RedisSettings::from_parts("cache.example", None, Some("geheim"), Some(3)).unwrap();
-        assert_eq!(settings.to_string(), "redis://cache.example:6379/3");
-        assert!(!format!("{settings:?}").contains("geheim"));
-        assert!(RedisSettings::from_parts("a,b", None, None, None).is_err());
-        assert!(RedisSettings::from_parts("", None, None, None).is_err());
     }
 }

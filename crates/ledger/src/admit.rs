@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use domain::{ClientId, ClientKey, InfoHash, Passkey, TorrentId, UserId};
-use journal::{Arrival, EntryId, Rejected, TrafficEntry};
+use journal::{DeliveredEntry, EntryId, Rejected, TrafficEntry};
 
 use crate::figures::AccountKey;
 use crate::run::ClientRef;
@@ -44,7 +44,7 @@ fn torrent_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Torrent
 pub(crate) struct Admitted {
     /// Position in the batch.
     pub(crate) index: usize,
-    pub(crate) arrival: Arrival,
+    pub(crate) arrival: DeliveredEntry,
     pub(crate) user: UserId,
     pub(crate) torrent: TorrentId,
 }
@@ -70,7 +70,7 @@ pub fn client_id_of(user: UserId, entry: &TrafficEntry) -> ClientId {
 
 /// Resolves user and torrent of all entries not applied already; returns the others with a reason.
 pub(crate) fn admit(
-    arrivals: &[Arrival],
+    arrivals: &[DeliveredEntry],
     already: &BTreeSet<EntryId>,
     directory: &dyn Directory,
 ) -> (Vec<Admitted>, Vec<Rejected>) {
@@ -88,7 +88,7 @@ pub(crate) fn admit(
     (admitted, rejected)
 }
 
-fn admit_one(index: usize, arrival: &Arrival, directory: &dyn Directory) -> Result<Admitted, String> {
+fn admit_one(index: usize, arrival: &DeliveredEntry, directory: &dyn Directory) -> Result<Admitted, String> {
     let entry = &arrival.entry;
     let user = user_of(entry, directory).ok_or("no user has this passkey")?;
     let unknown = || format!("no torrent has the infohash {}", entry.info_hash);

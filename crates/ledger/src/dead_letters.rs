@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use database::{Database, Rows, SqlError, Transaction, Value};
 use domain::UnixTime;
-use journal::{Arrival, EntryId};
+use journal::{DeliveredEntry, EntryId};
 
 use crate::admit::Admitted;
 use crate::error::LedgerError;
@@ -17,7 +17,7 @@ use crate::table::{FIND_DEAD_LETTERS, SAVE_DEAD_LETTERS};
 const DROP: &str = "DELETE FROM ledger_letters WHERE applied_at < ?";
 
 /// A dead letter that another program appended has no origin: its own id is used instead.
-fn has_origin(arrival: &Arrival) -> bool {
+fn has_origin(arrival: &DeliveredEntry) -> bool {
     arrival.origin != arrival.id
 }
 

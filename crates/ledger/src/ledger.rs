@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use database::{Database, Migrations, Rows, Transaction};
 use domain::clock::Clock;
 use domain::{RateCeiling, RiskEvent, Seconds, SilenceLimit, TorrentId, UserId};
-use journal::{Arrival, Batch, EntryId, Lane, Rejected, View, ViewError};
+use journal::{Batch, DeliveredEntry, EntryId, Lane, Rejected, View, ViewError};
 
 use crate::admit::{Admitted, Directory, admit, is_known};
 use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
@@ -173,7 +173,7 @@ impl Ledger {
 
     /// An entry is resolved by a directory that is no older than the entry: what was registered just before it counts.
     async fn wait_for_directory(&self, batch: &Batch<'_>) -> Result<(), LedgerError> {
-        let is_unknown = |arrival: &&Arrival| !is_known(&arrival.entry, self.directory.as_ref());
+        let is_unknown = |arrival: &&DeliveredEntry| !is_known(&arrival.entry, self.directory.as_ref());
         let Some(newest) = batch.arrivals.iter().filter(is_unknown).map(|arrival| arrival.id.ms).max() else {
             return Ok(());
         };
@@ -260,7 +260,7 @@ fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterat
 }
 
 /// The entries of a batch that are applied once it is committed.
-fn applied_ids(arrivals: &[Arrival], rejected: &[Rejected]) -> BTreeSet<EntryId> {
+fn applied_ids(arrivals: &[DeliveredEntry], rejected: &[Rejected]) -> BTreeSet<EntryId> {
     let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
     let applied_ids = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
     applied_ids.map(|(_, arrival)| arrival.id).collect()

@@ -13,7 +13,7 @@
 //! - [`remote`]: the same user's sessions at other gateways
 //! - [`input`], [`view`]: inputs, effects, and what can be read
 //! - [`table`]: the users of a shard; `user_presence` aggregates `session`s, each with its `heartbeat_state`, stored in
-//!   `slots`
+//!   `slab`
 //! - [`moment`]: wall-clock time and monotonic time
 //!
 //! # Deliberately absent
@@ -28,7 +28,7 @@ pub mod policy;
 pub mod privacy;
 pub mod remote;
 mod session;
-mod slots;
+mod slab;
 pub mod state_machine;
 pub mod status;
 pub mod table;

@@ -53,7 +53,7 @@ impl Session {
     ) -> Session {
         Session {
             user_slot: entry,
-            next: crate::slots::NONE,
+            next: crate::slab::NONE,
             kind: if conn.is_some() { Kind::Connection } else { Kind::Heartbeats },
             conn: conn.unwrap_or(ConnId(u32::MAX)),
             since,

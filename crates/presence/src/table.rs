@@ -40,7 +40,7 @@ use crate::input::{Effect, Input, Refused};
 use crate::moment::{Moment, MonotonicClock, MonotonicTime};
 use crate::policy::Policy;
 use crate::session::Session;
-use crate::slots::Slots;
+use crate::slab::Slab;
 use crate::status::Status;
 use crate::user_presence::UserPresence;
 use crate::view::{LastKnown, StoredPresence, TableSize, UserCounts};
@@ -62,8 +62,8 @@ struct Core {
     /// Slots in `users`, by user id.
     index: HashTable<u32>,
     hasher: RandomState,
-    users: Slots<UserPresence>,
-    sessions: Slots<Session>,
+    users: Slab<UserPresence>,
+    sessions: Slab<Session>,
     /// Deadlines of users: ends of declarations, grace periods, pending times, removal. Monotonic seconds and slots.
     deadlines: BTreeSet<(u32, u32)>,
     counts: UserCounts,
@@ -85,8 +85,8 @@ impl PresenceTable {
             start: now,
             index: HashTable::new(),
             hasher: RandomState::default(),
-            users: Slots::new(),
-            sessions: Slots::new(),
+            users: Slab::new(),
+            sessions: Slab::new(),
             deadlines: BTreeSet::new(),
             counts: UserCounts::default(),
             listed: BTreeSet::new(),
@@ -201,7 +201,7 @@ impl Core {
     /// Removes a user without sessions.
     fn remove_user(&mut self, slot: u32) {
         let entry = self.users.remove(slot);
-        debug_assert!(entry.first == crate::slots::NONE, "sessions have a user");
+        debug_assert!(entry.first == crate::slab::NONE, "sessions have a user");
         self.counts.users[Status::Offline as usize] -= 1;
         self.deadlines.remove(&(entry.due_s, slot));
         let hash = self.hasher.hash_one(entry.user);

@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 use crate::device::{AppState, DeviceId, Platform};
 use crate::remote::NodeDevice;
 use crate::session::Session;
-use crate::slots::{NONE, Slots};
+use crate::slab::{NONE, Slab};
 use crate::status::{Declaration, Declared, Status};
 use crate::view::DeviceView;
 
@@ -116,7 +116,7 @@ impl UserPresence {
         }
     }
 
-    pub fn sessions<'a>(&self, slots: &'a Slots<Session>) -> SessionsOf<'a> {
+    pub fn sessions<'a>(&self, slots: &'a Slab<Session>) -> SessionsOf<'a> {
         SessionsOf { slots, next: self.first }
     }
 
@@ -196,7 +196,7 @@ impl UserPresence {
     }
 
     /// For comparing before and after a change.
-    pub fn digest(&self, slots: &Slots<Session>) -> StatusDigest {
+    pub fn digest(&self, slots: &Slab<Session>) -> StatusDigest {
         let own = self.status(self.sessions(slots));
         let hidden = self.is_hidden(own);
         let declaration = self.declaration();
@@ -256,7 +256,7 @@ impl StatusDigest {
 /// Iterates over a user's sessions, newest first.
 #[derive(Clone)]
 pub(crate) struct SessionsOf<'a> {
-    slots: &'a Slots<Session>,
+    slots: &'a Slab<Session>,
     next: u32,
 }
 
@@ -302,7 +302,7 @@ impl DeviceStatus<'_> {
 
 impl UserPresence {
     /// Local and remote devices, without duplicates.
-    pub fn devices<'a>(&'a self, slots: &'a Slots<Session>) -> impl Iterator<Item = DeviceStatus<'a>> {
+    pub fn devices<'a>(&'a self, slots: &'a Slab<Session>) -> impl Iterator<Item = DeviceStatus<'a>> {
         let all = self.sessions(slots);
         let here = devices_here(all.clone()).map(|device| match self.find_remote(device.id) {
             None => device,

@@ -7,6 +7,7 @@
 //! - [`config`]: configuration keys, loading, validation
 //! - [`roles`]: what a process does: tracker, ledger, activity, mirror, gateway, site
 //! - [`data_files`]: checks of the SQLite files before they are opened
+//! - [`demo_data`]: users, torrents and friendships of a demo
 //! - [`node`]: node name and locks of the data folder
 //! - [`wiring`]: assembles the parts of a server
 //! - [`take_over`]: a new process replaces the running one
@@ -61,6 +62,7 @@ pub mod cli;
 mod command;
 mod config;
 mod data_files;
+pub mod demo_data;
 mod first_key;
 pub mod gateway_secret;
 mod logging;

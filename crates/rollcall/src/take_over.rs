@@ -42,8 +42,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use net::listen::ListeningSocket;
-use tracker::bound_sockets::{BoundSockets, InheritedSockets};
-use tracker::udp::ConnectionIds;
+use tracker::{BoundSockets, ConnectionIds, InheritedSockets};
 
 pub use offer::{HandedOver, Offer};
 pub use predecessor::Predecessor;

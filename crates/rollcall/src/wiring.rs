@@ -8,7 +8,7 @@
 //! - [`verification`]: unknown passkeys: whitelist and verify endpoint
 //! - [`resolver`]: user and torrent of an entry; [`risks`]: risk events of the ledger
 //! - [`background`]: the queue into the journal, the views, and [`periodic`] tasks
-//! - [`mirror`]: the keys `t:*` in Redis
+//! - [`redis_mirror`]: the keys `t:*` in Redis
 //! - [`tracker`]: the tracker and its evictions; [`swarms`]: restore, replication, snapshots
 //! - [`site`], [`gateway`], [`readiness`]: HTTP API, WebSocket gateway, `/readyz`
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: settings of these parts, made from the configuration
@@ -17,9 +17,9 @@ pub mod background;
 pub mod gate;
 pub mod gateway;
 mod gateway_settings;
-pub mod mirror;
 mod periodic;
 mod readiness;
+pub mod redis_mirror;
 pub mod resolver;
 mod risks;
 pub mod server;

@@ -1,13 +1,16 @@
-//! An announce as values, encoded for HTTP or UDP.
+//! An announce as values, encoded for HTTP and UDP.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 
 use domain::{AnnounceEvent, InfoHash, Passkey, PeerId, percent};
+use wire::bencode::push_decimal;
 
-/// Bytes in one option of BEP 41.
-const OPTION_TEXT_MAX: usize = 255;
+use crate::reply::ACTION_ANNOUNCE;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Bytes of a UDP announce without options.
+const PACKET_BYTES: usize = 98;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announce {
     pub passkey: Passkey,
     pub info_hash: InfoHash,
@@ -15,7 +18,7 @@ pub struct Announce {
     /// The `User-Agent` over HTTP.
     pub agent: &'static str,
     /// Identifies the client when its peer id changes.
-    pub key: u32,
+    pub key: Option<u32>,
     pub port: u16,
     /// Since the client started.
     pub uploaded: u64,
@@ -27,64 +30,90 @@ pub struct Announce {
 }
 
 impl Announce {
-    /// An HTTP request with `Connection: close`.
-    pub fn request(&self, host: &str) -> String {
-        let mut request = format!(
-            "GET /announce/{}?info_hash={}&peer_id={}&port={}&uploaded={}&downloaded={}&left={}&corrupt=0&key={:08X}",
-            self.passkey,
-            percent::encode(&self.info_hash.0),
-            percent::encode(&self.peer_id.0),
-            self.port,
-            self.uploaded,
-            self.downloaded,
-            self.left,
-            self.key
-        );
-        if self.event != AnnounceEvent::None {
-            let _ = write!(request, "&event={}", self.event);
-        }
-        let _ = write!(
-            request,
-            "&numwant={}&compact=1&no_peer_id=1 HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {}\r\nConnection: close\r\n\r\n",
-            self.numwant, self.agent
-        );
+    /// An HTTP request that keeps its connection open.
+    pub fn request(&self, host: &str) -> Vec<u8> {
+        let mut request = Vec::with_capacity(512);
+        self.write_head(&mut request);
+        write_progress(&mut request, self.uploaded, self.event);
+        request.extend_from_slice(headers(host, self.agent).as_bytes());
         request
+    }
+
+    /// The request up to its upload counter. Counter and event come last in the query, so that a client that announces
+    /// repeatedly renders the rest once.
+    pub fn write_head(&self, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
+        let _ = write!(out, "GET /{}/announce?info_hash=", self.passkey);
+        percent::push(out, &self.info_hash.0);
+        out.extend_from_slice(b"&peer_id=");
+        percent::push(out, &self.peer_id.0);
+        let Announce { port, downloaded, left, numwant, .. } = self;
+        let _ = write!(out, "&port={port}&downloaded={downloaded}&left={left}&numwant={numwant}");
+        if let Some(key) = self.key {
+            let _ = write!(out, "&key={key:08x}");
+        }
+        out.extend_from_slice(b"&compact=1&supportcrypto=1&uploaded=");
     }
 
     /// A UDP packet (BEP 15), with the passkey as URL data (BEP 41).
     pub fn packet(&self, connection: u64, transaction: u32) -> Vec<u8> {
-        let event: u32 = match self.event {
-            AnnounceEvent::None => 0,
-            AnnounceEvent::Completed => 1,
-            AnnounceEvent::Started => 2,
-            AnnounceEvent::Stopped => 3,
-        };
-        let mut packet = Vec::with_capacity(160);
-        packet.extend(connection.to_be_bytes());
-        packet.extend(1_u32.to_be_bytes());
-        packet.extend(transaction.to_be_bytes());
+        let path = format!("/{}/announce", self.passkey);
+        let mut packet = Vec::with_capacity(PACKET_BYTES + path.len() + 3);
+        packet.extend([0; 8]); // connection id
+        packet.extend(ACTION_ANNOUNCE.to_be_bytes());
+        packet.extend([0; 4]); // transaction
         packet.extend(self.info_hash.0);
         packet.extend(self.peer_id.0);
         packet.extend(self.downloaded.to_be_bytes());
         packet.extend(self.left.to_be_bytes());
-        packet.extend(self.uploaded.to_be_bytes());
-        packet.extend(event.to_be_bytes());
-        packet.extend([0; 4]); // no address of its own
-        packet.extend(self.key.to_be_bytes());
+        packet.extend([0; 8 + 4 + 4]); // uploaded, event, address
+        packet.extend(self.key.unwrap_or(0).to_be_bytes());
         packet.extend(self.numwant.to_be_bytes());
         packet.extend(self.port.to_be_bytes());
-        for part in format!("/announce/{}", self.passkey).as_bytes().chunks(OPTION_TEXT_MAX) {
-            packet.extend([2, part.len() as u8]);
-            packet.extend(part);
-        }
+        packet.extend([2, u8::try_from(path.len()).expect("a passkey is shorter than one option")]);
+        packet.extend(path.as_bytes());
+        packet.push(0);
+        fill_packet(&mut packet, (connection, transaction), self.uploaded, self.event);
         packet
     }
+}
+
+/// The upload counter and the event, at the end of a query.
+pub fn write_progress(out: &mut Vec<u8>, uploaded: u64, event: AnnounceEvent) {
+    push_decimal(out, uploaded);
+    if event != AnnounceEvent::None {
+        let _ = write!(out, "&event={event}");
+    }
+}
+
+/// The end of a request: version and the headers of Transmission.
+pub fn headers(host: &str, agent: &str) -> String {
+    format!(
+        " HTTP/1.1\r\nHost: {host}\r\nUser-Agent: {agent}\r\nAccept: */*\r\nAccept-Encoding: deflate, gzip\r\n\r\n"
+    )
+}
+
+/// Sets what changes between the packets of one client.
+pub fn fill_packet(packet: &mut [u8], ids: (u64, u32), uploaded: u64, event: AnnounceEvent) {
+    let event: u32 = match event {
+        AnnounceEvent::None => 0,
+        AnnounceEvent::Completed => 1,
+        AnnounceEvent::Started => 2,
+        AnnounceEvent::Stopped => 3,
+    };
+    packet[..8].copy_from_slice(&ids.0.to_be_bytes());
+    packet[12..16].copy_from_slice(&ids.1.to_be_bytes());
+    packet[72..80].copy_from_slice(&uploaded.to_be_bytes());
+    packet[80..84].copy_from_slice(&event.to_be_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::http::{AnnounceQuery, parse_target};
+    use std::net::Ipv4Addr;
+
+    use domain::UnixTime;
+    use wire::http::{Received, parse_announce, parse_target};
     use wire::udp::{Request, parse_request};
 
     fn announce() -> Announce {
@@ -93,7 +122,7 @@ mod tests {
             info_hash: InfoHash([0x01; 20]),
             peer_id: PeerId(*b"-TR4060-abcdefghijkl"),
             agent: "Transmission/4.0.6",
-            key: 0xbeef,
+            key: Some(0xbeef),
             port: 51_413,
             uploaded: 11,
             downloaded: 22,
@@ -106,28 +135,40 @@ mod tests {
     #[test]
     fn the_tracker_reads_over_http_what_was_meant() {
         let announce = announce();
-        let request = announce.request("127.0.0.1:6969");
+        let request = String::from_utf8(announce.request("127.0.0.1:6969")).unwrap();
         let path = request.split(' ').nth(1).unwrap();
         let target = parse_target(path.as_bytes()).unwrap();
         assert_eq!(target.path_passkey().unwrap(), Some(announce.passkey));
-        let query = AnnounceQuery::parse(path.split_once('?').unwrap().1.as_bytes()).unwrap();
+        let received = Received { ip: Ipv4Addr::LOCALHOST.into(), trusts_ip: false, now: UnixTime(0) };
+        let query = parse_announce(target.query, received).unwrap();
         assert_eq!(
             (query.info_hash, query.peer_id, query.port),
             (announce.info_hash, announce.peer_id, 51_413)
         );
         assert_eq!((query.uploaded, query.downloaded, query.left), (11, 22, Some(33)));
         assert_eq!((query.event, query.key.0), (AnnounceEvent::Started, 0xbeef));
+        assert!(request.contains("&uploaded=11&event=started HTTP/1.1\r\nHost: 127.0.0.1:6969\r\n"));
+        assert!(request.ends_with("\r\n\r\n") && request.matches("\r\n\r\n").count() == 1);
+        let without_key = Announce { key: None, ..announce }.request("x");
+        assert!(!String::from_utf8(without_key).unwrap().contains("key="));
     }
 
     #[test]
-    fn the_tracker_reads_over_udp_what_was_meant() {
+    fn a_packet_is_laid_out_as_bep_15_and_bep_41_say() {
         let announce = announce();
-        let packet = announce.packet(7, 9);
+        let packet = announce.packet(0x0102_0304_0506_0708, 9);
+        assert_eq!(packet[..16], [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 0, 0, 0, 9]);
+        assert_eq!(packet[98..100], [2, 42]);
+        assert_eq!(packet[100..142], *format!("/{}/announce", announce.passkey).as_bytes());
+        assert_eq!(packet[142..], [0]);
         let Request::Announce(read) = parse_request(&packet).unwrap() else { panic!("not an announce") };
         assert_eq!(read.passkey().unwrap(), Some(announce.passkey));
+        let read = read.announce(Ipv4Addr::LOCALHOST.into(), UnixTime(0));
         assert_eq!(
             (read.info_hash, read.peer_id, read.event),
             (announce.info_hash, announce.peer_id, announce.event)
         );
+        assert_eq!((read.uploaded, read.downloaded, read.left, read.port), (11, 22, 33, 51_413));
+        assert_eq!((read.key.0, read.numwant), (0xbeef, Some(80)));
     }
 }

@@ -30,6 +30,8 @@ pub const PROGRAMS: [ClientProgram; 11] = [
     ClientProgram { prefix: "A2-1-37-0-", agent: "aria2/1.37.0", numwant: 50, share: 2 },
 ];
 
+pub const TRANSMISSION: ClientProgram = PROGRAMS[3];
+
 /// A client that private sites forbid.
 pub const FORBIDDEN: ClientProgram =
     ClientProgram { prefix: "-XL0019-", agent: "Xunlei/0.0.1.9", numwant: 200, share: 0 };

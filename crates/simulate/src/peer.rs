@@ -9,9 +9,11 @@ use fastrand::Rng;
 use crate::announce::Announce;
 use crate::catalogue::{Purpose, passkey_of, rng_for};
 use crate::clients::{ClientProgram, FORBIDDEN};
-use crate::expected::{ExpectedAccounts, Transferred};
 use crate::plan::Plan;
 use crate::population::{SEEDERS_PERCENT, Torrents};
+use crate::reply::AnnounceOutcome;
+use crate::transport::Transport;
+use crate::truth::{Moved, Truth};
 
 /// Percentage of clients that choose another torrent after they left as seeders, while there are too few downloads.
 const NEXT_TORRENT_PERCENT: u8 = 90;
@@ -25,32 +27,8 @@ const REPEAT_DELAY: Duration = Duration::from_secs(3);
 const REFUSAL_DELAY: Duration = Duration::from_secs(20);
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// How a client reaches the tracker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// HTTP from its own address.
-    Http4(Ipv4Addr),
-    /// UDP from its own address.
-    Udp4(Ipv4Addr),
-    /// HTTP over IPv6; loopback has only one IPv6 address.
-    Http6,
-    /// UDP over IPv6.
-    Udp6,
-}
-
-/// The outcome of an announce.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnnounceOutcome {
-    Accepted {
-        interval: Duration,
-        min_interval: Duration,
-    },
-    /// With the failure reason.
-    Refused(String),
-    /// There was no reply.
-    Lost,
-}
+/// Every client has its own address, as far as loopback has them.
+const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 16, 0, 1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
@@ -69,14 +47,27 @@ enum RunEnd {
     Vanish,
 }
 
+/// The counters of a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    uploaded: u64,
+    downloaded: u64,
+}
+
+impl From<Totals> for Moved {
+    fn from(totals: Totals) -> Moved {
+        Moved { uploaded: totals.uploaded.into(), downloaded: totals.downloaded.into() }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Run {
     /// Whether its `started` was accepted.
     is_known: bool,
     counted_at: Duration,
-    transferred: Transferred,
+    transferred: Totals,
     /// Totals that the server has accepted.
-    accepted: Transferred,
+    accepted: Totals,
     /// The last announce has no reply, so the server may have accepted more.
     is_unconfirmed: bool,
     has_to_complete: bool,
@@ -94,6 +85,8 @@ pub(crate) struct Peer {
     program: ClientProgram,
     behaviour: Behaviour,
     transport: Transport,
+    /// Its source address, over IPv4.
+    address: Ipv4Addr,
     key: u32,
     port: u16,
     down_bytes_per_s: f64,
@@ -127,7 +120,8 @@ impl Peer {
             passkey: passkey_of(plan.seed, user),
             program,
             behaviour,
-            transport: transport_of(serial, &mut random),
+            transport: choose_transport(&mut random),
+            address: Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + serial),
             key: random.u32(1..),
             port: random.u16(10_000..60_000),
             down_bytes_per_s: log_uniform(0.4e6, 18e6, &mut random),
@@ -146,8 +140,8 @@ impl Peer {
         ramp.mul_f64(self.random.f64())
     }
 
-    pub(crate) fn transport(&self) -> Transport {
-        self.transport
+    pub(crate) fn route(&self) -> (Transport, Ipv4Addr) {
+        (self.transport, self.address)
     }
 
     /// The announce that is due, or when the next one is.
@@ -216,11 +210,11 @@ impl Peer {
     }
 
     /// Adds what the server has accepted of the current run.
-    pub(crate) fn add_to(&self, expected: &mut ExpectedAccounts) {
+    pub(crate) fn add_to(&self, truth: &mut Truth) {
         if let Some(run) = self.run.filter(|run| run.is_known)
             && self.behaviour != Behaviour::Cheating
         {
-            expected.add(self.user.into(), self.torrent.into(), run.accepted);
+            truth.add(self.user.into(), self.torrent.into(), run.accepted.into());
         }
     }
 
@@ -245,8 +239,8 @@ impl Peer {
         self.run = Some(Run {
             is_known: false,
             counted_at: now,
-            transferred: Transferred::default(),
-            accepted: Transferred::default(),
+            transferred: Totals::default(),
+            accepted: Totals::default(),
             is_unconfirmed: false,
             has_to_complete: false,
             heartbeat_at: now,
@@ -276,7 +270,7 @@ impl Peer {
     fn has_completed(&mut self, now: Duration, torrents: &mut Torrents) {
         torrents.swarm(self.torrent).leave(false);
         torrents.swarm(self.torrent).join(true);
-        torrents.expected.complete(self.user.into(), self.torrent.into());
+        torrents.truth.complete(self.user.into(), self.torrent.into());
         // Some clients leave as soon as they are complete.
         let longest = if self.random.u8(..100) < 15 { 20.0 } else { 1_200.0 };
         let stays = torrents.paced(SECOND.mul_f64(log_uniform(10.0, longest, &mut self.random)));
@@ -329,7 +323,7 @@ impl Peer {
         if let Some(run) = self.run.take().filter(|run| run.is_known) {
             torrents.swarm(self.torrent).leave(self.left == 0 && !run.has_to_complete);
             if self.behaviour != Behaviour::Cheating {
-                torrents.expected.add(self.user.into(), self.torrent.into(), run.accepted);
+                torrents.truth.add(self.user.into(), self.torrent.into(), run.accepted.into());
             }
         }
         if self.left == 0 && torrents.lacks_downloads() && self.random.u8(..100) < NEXT_TORRENT_PERCENT {
@@ -357,7 +351,7 @@ impl Peer {
             info_hash: torrents.info_hash(self.torrent),
             peer_id: self.peer_id,
             agent: self.program.agent,
-            key: self.key,
+            key: Some(self.key),
             port: self.port,
             uploaded: transferred.uploaded,
             downloaded: transferred.downloaded,
@@ -378,12 +372,10 @@ fn behaviour_of(serial: u32, plan: &Plan) -> Behaviour {
     }
 }
 
-/// Every client has its own address, as far as loopback has them.
-fn transport_of(serial: u32, random: &mut Rng) -> Transport {
-    let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 16, 0, 1).to_bits() + serial);
+fn choose_transport(random: &mut Rng) -> Transport {
     match random.u8(..100) {
-        0..55 => Transport::Http4(address),
-        55..88 => Transport::Udp4(address),
+        0..55 => Transport::Http4,
+        55..88 => Transport::Udp4,
         88..95 => Transport::Http6,
         _ => Transport::Udp6,
     }

@@ -38,7 +38,7 @@ impl Plan {
 }
 
 /// The server's addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerAddresses {
     /// Announces over HTTP, of each address family that the server has.
     pub http: Vec<SocketAddr>,

@@ -10,11 +10,12 @@ use fastrand::Rng;
 
 use crate::announce::Announce;
 use crate::catalogue::{pending_torrent, torrent_of};
-use crate::expected::ExpectedAccounts;
 use crate::peer::Peer;
-pub use crate::peer::{AnnounceOutcome, Transport};
 use crate::plan::Plan;
+use crate::reply::AnnounceOutcome;
 use crate::swarm::Swarm;
+use crate::transport::Transport;
+use crate::truth::Truth;
 use crate::user::User;
 pub use crate::user::{Command, DeviceAction};
 
@@ -31,13 +32,11 @@ const STARTS_PER_S: f64 = 250.0;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// A peer announces. To be followed by [`Population::handle_reply`].
-    Announce { peer: u32, transport: Transport, announce: Box<Announce> },
+    Announce { peer: u32, transport: Transport, from: Ipv4Addr, announce: Box<Announce> },
     /// A user acts on a device.
     Device {
         /// Numbered from 1.
         user: u32,
-        /// The source address.
-        address: Ipv4Addr,
         action: DeviceAction,
     },
 }
@@ -59,7 +58,7 @@ pub(crate) struct Torrents {
     /// Pairs of user and torrent in use.
     taken: HashSet<(u32, u32)>,
     /// Transfers of ended runs.
-    pub(crate) expected: ExpectedAccounts,
+    pub(crate) truth: Truth,
     /// Clients that are downloading.
     pub(crate) downloads: u32,
 }
@@ -87,7 +86,7 @@ impl Torrents {
             swarms,
             popularity,
             taken: HashSet::new(),
-            expected: ExpectedAccounts::default(),
+            truth: Truth::default(),
             downloads: 0,
         }
     }
@@ -199,11 +198,11 @@ impl Population {
         self.push(at, Actor::User(user - 1));
     }
 
-    /// What the server has accepted so far.
-    pub fn expected_accounts(&self) -> ExpectedAccounts {
-        let mut expected = self.torrents.expected.clone();
-        self.peers.iter().for_each(|peer| peer.add_to(&mut expected));
-        expected
+    /// What the server has accepted so far. Cheating clients are left out: the server decides what they are credited.
+    pub fn truth(&self) -> Truth {
+        let mut truth = self.torrents.truth.clone();
+        self.peers.iter().for_each(|peer| peer.add_to(&mut truth));
+        truth
     }
 
     /// Peers whose last announce has no reply, so it may or may not be accounted.
@@ -215,11 +214,8 @@ impl Population {
         let peer = &mut self.peers[number as usize];
         match peer.turn(now, &mut self.torrents) {
             Ok(announce) => {
-                out.push(Action::Announce {
-                    peer: number,
-                    transport: peer.transport(),
-                    announce: Box::new(announce),
-                });
+                let (transport, from) = peer.route();
+                out.push(Action::Announce { peer: number, transport, from, announce: Box::new(announce) });
             }
             Err(at) => self.push(at, Actor::Peer(number)),
         }
@@ -230,12 +226,7 @@ impl Population {
         if user.wakes_at() != at {
             return;
         }
-        let address = user.address();
-        out.extend(user.turn(now).into_iter().map(|action| Action::Device {
-            user: number + 1,
-            address,
-            action,
-        }));
+        out.extend(user.turn(now).into_iter().map(|action| Action::Device { user: number + 1, action }));
         let at = user.wakes_at();
         self.push(at, Actor::User(number));
     }

@@ -1,32 +1,32 @@
 //! The task that runs a population: it performs due actions and passes the server's replies back.
 
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use tokio::sync::mpsc;
+use serde_json::json;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::catalogue::user_id;
-use crate::device::{self, DeviceCommand, DeviceSettings};
-use crate::expected::ExpectedAccounts;
+use crate::error::SimulationError;
 use crate::plan::{Plan, Target};
-use crate::population::{Action, AnnounceOutcome, DeviceAction, Population};
-use crate::transport;
+use crate::population::{Action, Command, DeviceAction, Population};
+use crate::reply::AnnounceOutcome;
+use crate::transport::Connections;
+use crate::truth::Truth;
+use crate::websocket::protocol::Protocol;
+use crate::websocket::{ClientId, Event, WebSocketClients, WebSocketClientsPlan};
 
-/// Announces in flight. Others are postponed.
+/// Announces in flight, each on a thread. Others are postponed.
 const IN_FLIGHT_MAX: usize = 96;
 /// Delay of a postponed announce.
 const POSTPONE: Duration = Duration::from_millis(30);
-/// Queued commands of a device. Excess ones are dropped.
-const COMMANDS_MAX: usize = 16;
-/// The longest pause without actions.
-const IDLE: Duration = Duration::from_secs(1);
-/// Timeout for the devices to close at the end.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest pause without actions: the devices' sockets are read this often.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+/// Connections being opened at once.
+const OPENING_MAX: usize = 256;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimulationCounters {
@@ -41,26 +41,24 @@ pub struct SimulationCounters {
     pub disconnects: u64,
 }
 
-/// The result of a task.
-enum Report {
-    Answer { peer: u32, outcome: AnnounceOutcome },
-    Ended { user: u32, device: usize, serial: u64, as_commanded: bool },
-}
-
-struct Open {
-    serial: u64,
-    commands: mpsc::Sender<DeviceCommand>,
-}
-
 pub struct Simulation {
     population: Population,
-    target: Arc<Target>,
+    target: Target,
     counters: SimulationCounters,
     watch: Stopwatch,
-    devices: HashMap<(u32, usize), Open>,
-    tasks: JoinSet<Report>,
-    in_flight: usize,
-    serial: u64,
+    devices: Option<Devices>,
+    /// The outcome of each peer's announce.
+    announces: JoinSet<(u32, AnnounceOutcome)>,
+}
+
+/// The devices of all users, on one event loop. None without a site.
+struct Devices {
+    clients: WebSocketClients,
+    by_user: HashMap<(u32, usize), ClientId>,
+    /// User and device of each client.
+    owners: Vec<(u32, usize)>,
+    frozen_until: HashMap<ClientId, Duration>,
+    command: u32,
 }
 
 impl Simulation {
@@ -68,41 +66,54 @@ impl Simulation {
     pub fn new(plan: &Plan, target: Target) -> Simulation {
         Simulation {
             population: Population::new(plan),
-            target: Arc::new(target),
+            target,
             counters: SimulationCounters::default(),
             watch: Stopwatch::start(),
-            devices: HashMap::new(),
-            tasks: JoinSet::new(),
-            in_flight: 0,
-            serial: 0,
+            devices: None,
+            announces: JoinSet::new(),
         }
     }
 
     /// Runs until `stop` is ready; then waits for announces in flight and closes the devices. To be called once.
-    pub async fn run_until(&mut self, stop: impl Future<Output = ()>) -> SimulationCounters {
+    pub async fn run_until(
+        &mut self,
+        stop: impl Future<Output = ()>,
+    ) -> Result<SimulationCounters, SimulationError> {
+        self.devices = Devices::of(&self.target)?;
         self.watch = Stopwatch::start();
         let mut stop = std::pin::pin!(stop);
         let mut actions = Vec::new();
         loop {
             let now = self.watch.elapsed();
             self.population.act(now, &mut actions);
-            actions.drain(..).for_each(|action| self.perform(action, now));
-            let next_at = self.population.next_at().unwrap_or(now + IDLE);
-            let pause = next_at.saturating_sub(self.watch.elapsed()).min(IDLE);
+            for action in actions.drain(..) {
+                self.perform(action, now)?;
+            }
+            self.poll_devices(now)?;
+            let next_at = self.population.next_at().unwrap_or(now + PAUSE_MAX);
+            let pause = next_at.saturating_sub(self.watch.elapsed()).min(PAUSE_MAX);
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                Some(Ok(report)) = self.tasks.join_next() => self.take(report),
+                Some(Ok((peer, outcome))) = self.announces.join_next() => self.take(peer, &outcome),
                 () = sleep(pause) => {}
             }
         }
-        self.end().await;
-        self.counters
+        if let Some(Devices { mut clients, .. }) = self.devices.take() {
+            clients.members().for_each(|client| clients.close(client, true));
+        }
+        // Accepted announces must be known. Each has its own timeout.
+        while let Some(outcome) = self.announces.join_next().await {
+            if let Ok((peer, outcome)) = outcome {
+                self.take(peer, &outcome);
+            }
+        }
+        Ok(self.counters)
     }
 
     /// What the ledger must show once [`Simulation::run_until`] has ended. Exact if [`Simulation::unconfirmed`] is 0.
-    pub fn expected_accounts(&self) -> ExpectedAccounts {
-        self.population.expected_accounts()
+    pub fn truth(&self) -> Truth {
+        self.population.truth()
     }
 
     /// Clients whose last announce has no reply, so it may or may not be accounted.
@@ -110,106 +121,115 @@ impl Simulation {
         self.population.unconfirmed()
     }
 
-    pub fn counters(&self) -> SimulationCounters {
-        self.counters
-    }
-
-    async fn end(&mut self) {
-        // Devices close without their command channel, while replies are awaited: accepted announces must be known.
-        // Each announce has its own timeout.
-        self.devices.clear();
-        while self.in_flight > 0
-            && let Some(report) = self.tasks.join_next().await
-        {
-            if let Ok(report) = report {
-                self.take(report);
-            }
-        }
-        let _ = timeout(CLOSE_TIMEOUT, async { while self.tasks.join_next().await.is_some() {} }).await;
-        self.tasks.abort_all();
-    }
-
-    fn perform(&mut self, action: Action, now: Duration) {
+    fn perform(&mut self, action: Action, now: Duration) -> Result<(), SimulationError> {
         match action {
-            Action::Announce { peer, .. } if self.in_flight >= IN_FLIGHT_MAX => {
+            Action::Announce { peer, .. } if self.announces.len() >= IN_FLIGHT_MAX => {
                 self.counters.postponed += 1;
                 self.population.postpone(peer, now + POSTPONE);
             }
-            Action::Announce { peer, transport, announce } => {
-                self.in_flight += 1;
-                let target = Arc::clone(&self.target);
-                self.tasks.spawn(async move {
-                    let outcome = transport::send(transport, &announce, &target.addresses).await;
-                    Report::Answer { peer, outcome }
-                });
+            Action::Announce { peer, transport, from, announce } => {
+                // One connection for each announce, as most clients do.
+                let mut connections = Connections::new(self.target.addresses.clone(), from);
+                self.announces.spawn_blocking(move || (peer, connections.announce(&announce, transport)));
             }
-            Action::Device { user, address, action } => self.perform_on_device(user, address, action),
+            Action::Device { user, action } => {
+                if let Some(devices) = &mut self.devices {
+                    self.counters.connects += u64::from(matches!(action, DeviceAction::Connect { .. }));
+                    devices.perform(user, action, now)?;
+                }
+            }
         }
+        Ok(())
     }
 
-    fn perform_on_device(&mut self, user: u32, from: Ipv4Addr, action: DeviceAction) {
+    fn poll_devices(&mut self, now: Duration) -> Result<(), SimulationError> {
+        let Some(devices) = &mut self.devices else { return Ok(()) };
+        for (user, device) in devices.poll(now)? {
+            self.counters.disconnects += 1;
+            self.population.connection_lost(user, device, now);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, peer: u32, outcome: &AnnounceOutcome) {
+        match outcome {
+            AnnounceOutcome::Accepted { .. } => self.counters.accepted += 1,
+            AnnounceOutcome::Refused(_) => self.counters.refused += 1,
+            AnnounceOutcome::Lost => self.counters.lost += 1,
+        }
+        self.population.handle_reply(peer, outcome, self.watch.elapsed());
+    }
+}
+
+impl Devices {
+    fn of(target: &Target) -> Result<Option<Devices>, SimulationError> {
+        let Some(server) = target.addresses.site else { return Ok(None) };
+        let protocol = Protocol::Centrifuge(Arc::clone(&target.tokens));
+        let plan = WebSocketClientsPlan { server, protocol, opening_max: OPENING_MAX };
+        let clients = WebSocketClients::new(plan)?;
+        let (by_user, frozen_until) = (HashMap::new(), HashMap::new());
+        Ok(Some(Devices { clients, by_user, owners: Vec::new(), frozen_until, command: 1 }))
+    }
+
+    fn perform(&mut self, user: u32, action: DeviceAction, now: Duration) -> Result<(), SimulationError> {
+        let clients = &mut self.clients;
         match action {
             DeviceAction::Connect { device, name, platform } => {
-                let (Some(site), Some(token)) =
-                    (self.target.addresses.site, (self.target.tokens)(user_id(user)))
-                else {
-                    return;
-                };
-                self.open(user, device, DeviceSettings { site, from, token, name, platform });
+                let client = *self.by_user.entry((user, device)).or_insert_with(|| {
+                    self.owners.push((user, device));
+                    clients.join_as(user_id(user).get(), &name, platform)
+                });
+                clients.open(client);
             }
-            // A device closes without its command channel.
-            DeviceAction::Close { device } => drop(self.devices.remove(&(user, device))),
-            DeviceAction::Crash { device } => {
-                self.command(user, device, DeviceCommand::Crash);
-                self.devices.remove(&(user, device));
-            }
+            DeviceAction::Close { device } => self.close(user, device, true),
+            DeviceAction::Crash { device } => self.close(user, device, false),
             DeviceAction::Freeze { device, length } => {
-                self.command(user, device, DeviceCommand::Freeze(length))
+                if let Some(client) = self.by_user.get(&(user, device)) {
+                    clients.silence(*client);
+                    self.frozen_until.insert(*client, now + length);
+                }
             }
             DeviceAction::Send { device, command } => {
-                self.command(user, device, DeviceCommand::Send(command))
-            }
-        }
-    }
-
-    fn open(&mut self, user: u32, device: usize, settings: DeviceSettings) {
-        self.serial += 1;
-        self.counters.connects += 1;
-        let (commands, given) = mpsc::channel(COMMANDS_MAX);
-        let serial = self.serial;
-        self.devices.insert((user, device), Open { serial, commands });
-        self.tasks.spawn(async move {
-            let as_commanded = device::run(settings, given).await.unwrap_or(false);
-            Report::Ended { user, device, serial, as_commanded }
-        });
-    }
-
-    fn command(&mut self, user: u32, device: usize, command: DeviceCommand) {
-        if let Some(open) = self.devices.get(&(user, device)) {
-            let _ = open.commands.try_send(command);
-        }
-    }
-
-    fn take(&mut self, report: Report) {
-        let now = self.watch.elapsed();
-        match report {
-            Report::Answer { peer, outcome } => {
-                self.in_flight -= 1;
-                match outcome {
-                    AnnounceOutcome::Accepted { .. } => self.counters.accepted += 1,
-                    AnnounceOutcome::Refused(_) => self.counters.refused += 1,
-                    AnnounceOutcome::Lost => self.counters.lost += 1,
+                if let Some(client) = self.by_user.get(&(user, device)) {
+                    self.command += 1;
+                    clients.send(*client, &line_of(self.command, &command))?;
                 }
-                self.population.handle_reply(peer, &outcome, now);
-            }
-            Report::Ended { user, device, serial, as_commanded } => {
-                let is_current = self.devices.get(&(user, device)).is_some_and(|open| open.serial == serial);
-                if is_current {
-                    self.devices.remove(&(user, device));
-                    self.population.connection_lost(user, device, now);
-                }
-                self.counters.disconnects += u64::from(!as_commanded);
             }
         }
+        Ok(())
     }
+
+    fn close(&mut self, user: u32, device: usize, with_close_frame: bool) {
+        if let Some(client) = self.by_user.get(&(user, device)) {
+            self.frozen_until.remove(client);
+            self.clients.close(*client, with_close_frame);
+        }
+    }
+
+    /// Reads and answers what has arrived. Returns the devices that lost their connection.
+    fn poll(&mut self, now: Duration) -> Result<Vec<(u32, usize)>, SimulationError> {
+        let clients = &mut self.clients;
+        let thawed = self.frozen_until.extract_if(|_, until| *until <= now);
+        thawed.for_each(|(client, _)| clients.resume(client));
+        let mut lost = Vec::new();
+        clients.poll(Duration::ZERO, &mut |client, event| {
+            if let Event::Down(_) = event {
+                lost.push(self.owners[client.0]);
+            }
+        })?;
+        Ok(lost)
+    }
+}
+
+fn line_of(id: u32, command: &Command) -> String {
+    let rpc = |method: &str, data: serde_json::Value| json!({ "id": id, "rpc": { "method": method, "data": data } });
+    let command = match command {
+        Command::Status(status, text) => rpc("status.set", json!({ "status": status, "text": text })),
+        Command::ClearStatus => rpc("status.clear", json!({})),
+        Command::AppState(state) => rpc("app.state", json!({ "state": state })),
+        Command::Type(to) => rpc("typing", json!({ "to": to.to_string(), "on": true })),
+        Command::TypeInRoom(room) => rpc("typing", json!({ "room": room, "on": true })),
+        Command::Enter(room) => json!({ "id": id, "subscribe": { "channel": format!("room:{room}") } }),
+    };
+    command.to_string()
 }

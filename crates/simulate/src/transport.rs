@@ -1,171 +1,217 @@
-//! Sends announces over real sockets, one per connection, as most clients do.
+//! Announces over blocking sockets, one after the other.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream, UdpSocket};
-use tokio::time::timeout;
-use wire::udp::CONNECT_MAGIC;
+use domain::clock::Stopwatch;
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::announce::Announce;
 use crate::error::SimulationError;
-use crate::peer::{AnnounceOutcome, Transport};
 use crate::plan::ServerAddresses;
+use crate::reply::{
+    self, AnnounceOutcome, HttpReply, action_and_transaction, connect_request, connection_id,
+};
 
 /// Longer than the server waits for its journal, so that the outcome of most announces is known.
 const TIMEOUT: Duration = Duration::from_secs(8);
-const REPLY_BYTES_MAX: u64 = 64 * 1024;
-/// UDP replies have no `min interval`: this fraction of the interval is used.
-const MIN_INTERVAL_DIVISOR: u32 = 6;
+/// A packet without a reply is sent again after this long.
+const RESEND_AFTER: Duration = Duration::from_millis(500);
+const REPLY_BYTES_MAX: usize = 64 * 1024;
 
-pub(crate) async fn send(
-    transport: Transport,
-    announce: &Announce,
-    addresses: &ServerAddresses,
-) -> AnnounceOutcome {
-    let sending = async {
-        match transport {
-            Transport::Http4(from) => {
-                over_http(announce, place(&addresses.http, from.into())?, from.into()).await
-            }
-            Transport::Http6 => over_http(announce, place(&addresses.http, V6)?, V6).await,
-            Transport::Udp4(from) => {
-                over_udp(announce, place(&addresses.udp, from.into())?, from.into()).await
-            }
-            Transport::Udp6 => over_udp(announce, place(&addresses.udp, V6)?, V6).await,
+/// How a client reaches the tracker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    Http4,
+    Http6,
+    Udp4,
+    Udp6,
+}
+
+impl Transport {
+    fn is_http(self) -> bool {
+        matches!(self, Transport::Http4 | Transport::Http6)
+    }
+
+    fn is_ipv4(self) -> bool {
+        matches!(self, Transport::Http4 | Transport::Udp4)
+    }
+}
+
+/// The sockets of a client, or of clients that announce in turn. HTTP connections are kept open.
+pub struct Connections {
+    addresses: ServerAddresses,
+    /// The source address over IPv4. Over IPv6, loopback has only one.
+    from: Ipv4Addr,
+    http: [Option<TcpStream>; 2],
+    udp: [Option<UdpSocket>; 2],
+    transaction: u32,
+}
+
+impl Connections {
+    pub fn new(addresses: ServerAddresses, from: Ipv4Addr) -> Connections {
+        Connections { addresses, from, http: [None, None], udp: [None, None], transaction: 0x0101_0000 }
+    }
+
+    pub fn announce(&mut self, announce: &Announce, transport: Transport) -> AnnounceOutcome {
+        let outcome = match transport.is_http() {
+            true => self.send(announce, transport).and_then(|()| self.read_reply(transport)),
+            false => self.over_udp(announce, transport),
+        };
+        outcome.unwrap_or(AnnounceOutcome::Lost)
+    }
+
+    /// Sends the newer one over IPv6 and the older one over IPv4 before either is answered, as a client with two
+    /// addresses does. Both connections are open before: nothing for a killed server is sent to the next. The outcome is
+    /// that of the newer.
+    pub fn announce_both(&mut self, newer: &Announce, older: &Announce) -> AnnounceOutcome {
+        if [Transport::Http6, Transport::Http4].into_iter().any(|transport| self.connect(transport).is_err())
+        {
+            return AnnounceOutcome::Lost;
         }
-    };
-    match timeout(TIMEOUT, sending).await {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(_)) | Err(_) => AnnounceOutcome::Lost,
+        let sent_newer = self.send(newer, Transport::Http6);
+        let sent_older = self.send(older, Transport::Http4);
+        let outcome = sent_newer.and_then(|()| self.read_reply(Transport::Http6));
+        // Wait for it all the same: the next announce must not meet this one in flight.
+        if sent_older.is_ok() {
+            let _ = self.read_reply(Transport::Http4);
+        }
+        outcome.unwrap_or(AnnounceOutcome::Lost)
+    }
+
+    /// Closes the HTTP connections.
+    pub fn close(&mut self) {
+        self.http = [None, None];
+    }
+
+    /// The server's address of the same address family, or any.
+    fn server(&self, transport: Transport) -> Result<SocketAddr, SimulationError> {
+        let list = if transport.is_http() { &self.addresses.http } else { &self.addresses.udp };
+        let same = list.iter().find(|address| address.is_ipv4() == transport.is_ipv4());
+        same.or(list.first())
+            .copied()
+            .ok_or_else(|| SimulationError::NotAReply("there is no such server".to_owned()))
+    }
+
+    fn source(&self, server: SocketAddr) -> SocketAddr {
+        match server {
+            SocketAddr::V4(_) => SocketAddr::from((self.from, 0)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
+        }
+    }
+
+    fn connect(&mut self, transport: Transport) -> Result<&mut TcpStream, SimulationError> {
+        let server = self.server(transport)?;
+        let from = self.source(server);
+        match &mut self.http[usize::from(transport.is_ipv4())] {
+            Some(stream) => Ok(stream),
+            closed => Ok(closed.insert(connect(from, server).map_err(failed("connecting"))?)),
+        }
+    }
+
+    fn send(&mut self, announce: &Announce, transport: Transport) -> Result<(), SimulationError> {
+        let host = self.server(transport)?.to_string();
+        let sent = self.connect(transport)?.write_all(&announce.request(&host));
+        if sent.is_err() {
+            self.http[usize::from(transport.is_ipv4())] = None;
+        }
+        sent.map_err(failed("sending an announce"))
+    }
+
+    fn read_reply(&mut self, transport: Transport) -> Result<AnnounceOutcome, SimulationError> {
+        let place = &mut self.http[usize::from(transport.is_ipv4())];
+        let Some(stream) = place else { return Err(SimulationError::Closed { replies: 0 }) };
+        let outcome = read_http(stream);
+        if outcome.is_err() {
+            *place = None;
+        }
+        outcome
+    }
+
+    fn over_udp(
+        &mut self,
+        announce: &Announce,
+        transport: Transport,
+    ) -> Result<AnnounceOutcome, SimulationError> {
+        let server = self.server(transport)?;
+        let from = self.source(server);
+        self.transaction = self.transaction.wrapping_add(2);
+        let (connect, send) = (self.transaction, self.transaction.wrapping_add(1));
+        let socket = match &mut self.udp[usize::from(transport.is_ipv4())] {
+            Some(socket) => socket,
+            unbound => unbound.insert(bind(from, server).map_err(failed("binding a UDP socket"))?),
+        };
+        let reply = exchange(socket, &connect_request(connect))?;
+        let id = connection_id(&reply, connect).ok_or_else(|| SimulationError::not_a_reply(&reply))?;
+        reply::read_packet(&exchange(socket, &announce.packet(id, send))?)
     }
 }
 
-const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
-
-/// The server's address of the same address family, or any.
-fn place(list: &[SocketAddr], from: IpAddr) -> Result<SocketAddr, SimulationError> {
-    let same = list.iter().find(|address| address.is_ipv4() == from.is_ipv4());
-    same.or(list.first())
-        .copied()
-        .ok_or_else(|| SimulationError::Refused("there is no such server".to_owned()))
+fn failed(doing: &'static str) -> impl FnOnce(std::io::Error) -> SimulationError {
+    SimulationError::io(doing)
 }
 
-/// The source address. Not every system has all loopback addresses.
-fn source(from: IpAddr, server: SocketAddr) -> SocketAddr {
-    match from.is_ipv4() == server.is_ipv4() {
-        true => SocketAddr::new(from, 0),
-        false => any_source(server),
-    }
-}
-
-fn any_source(server: SocketAddr) -> SocketAddr {
-    match server.is_ipv4() {
-        true => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
-        false => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0),
-    }
-}
-
-/// Connects from this local address.
-pub(crate) async fn connect(from: IpAddr, server: SocketAddr) -> Result<TcpStream, SimulationError> {
-    let socket = if server.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // If the address cannot be bound, the system chooses one.
-    let _ = socket.bind(source(from, server));
-    let stream = socket.connect(server).await?;
+fn connect(from: SocketAddr, server: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
+    // Not every system has all loopback addresses: if it cannot be bound, the system chooses one.
+    let _ = socket.bind(&from.into());
+    socket.connect_timeout(&server.into(), TIMEOUT)?;
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-async fn over_http(
-    announce: &Announce,
-    server: SocketAddr,
-    from: IpAddr,
-) -> Result<AnnounceOutcome, SimulationError> {
-    let mut stream = connect(from, server).await?;
-    stream.write_all(announce.request(&server.to_string()).as_bytes()).await?;
-    let mut reply = Vec::with_capacity(1024);
-    stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply).await?;
-    let body_at =
-        reply.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or_else(|| not_a_reply(&reply))? + 4;
-    read_body(&reply[body_at..])
-}
-
-fn read_body(body: &[u8]) -> Result<AnnounceOutcome, SimulationError> {
-    let value = wire::bencode::parse(body).map_err(|_| not_a_reply(body))?;
-    if let Some(reason) = value.get(b"failure reason") {
-        return Ok(AnnounceOutcome::Refused(
-            String::from_utf8_lossy(reason.as_bytes().unwrap_or_default()).into_owned(),
-        ));
-    }
-    let seconds = |key: &[u8]| {
-        let number = value.get(key)?.as_integer()?;
-        Some(Duration::from_secs(u64::try_from(number).ok()?))
+fn bind(from: SocketAddr, server: SocketAddr) -> std::io::Result<UdpSocket> {
+    let any: IpAddr = match server.is_ipv4() {
+        true => Ipv4Addr::UNSPECIFIED.into(),
+        false => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let interval = seconds(b"interval").ok_or_else(|| not_a_reply(body))?;
-    let min_interval = seconds(b"min interval").unwrap_or(interval / MIN_INTERVAL_DIVISOR);
-    Ok(AnnounceOutcome::Accepted { interval, min_interval })
+    let socket = UdpSocket::bind(from).or_else(|_| UdpSocket::bind((any, 0)))?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(RESEND_AFTER))?;
+    Ok(socket)
 }
 
-async fn over_udp(
-    announce: &Announce,
-    server: SocketAddr,
-    from: IpAddr,
-) -> Result<AnnounceOutcome, SimulationError> {
-    let socket = match UdpSocket::bind(source(from, server)).await {
-        Ok(socket) => socket,
-        Err(_) => UdpSocket::bind(any_source(server)).await?,
-    };
-    socket.connect(server).await?;
-    let transaction = announce.key;
-    let mut hello = CONNECT_MAGIC.to_be_bytes().to_vec();
-    hello.extend([0; 4]);
-    hello.extend(transaction.to_be_bytes());
-    let mut reply = vec![0; 4096];
-    socket.send(&hello).await?;
-    let length = socket.recv(&mut reply).await?;
-    let connection =
-        reply[..length].get(8..16).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
-    let connection = connection.ok_or_else(|| not_a_reply(&reply[..length]))?;
-    socket.send(&announce.packet(connection, transaction)).await?;
-    let length = socket.recv(&mut reply).await?;
-    read_packet(&reply[..length])
-}
-
-fn read_packet(packet: &[u8]) -> Result<AnnounceOutcome, SimulationError> {
-    let number_at = |at: usize| packet.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
-    match (number_at(0), number_at(8)) {
-        (Some(1), Some(seconds)) => {
-            let interval = Duration::from_secs(seconds.into());
-            Ok(AnnounceOutcome::Accepted { interval, min_interval: interval / MIN_INTERVAL_DIVISOR })
+fn read_http(stream: &mut TcpStream) -> Result<AnnounceOutcome, SimulationError> {
+    let (mut reply, mut chunk) = (Vec::with_capacity(1024), [0; 4096]);
+    loop {
+        let count = stream.read(&mut chunk).map_err(failed("receiving a reply"))?;
+        reply.extend_from_slice(&chunk[..count]);
+        if let Some(found) = HttpReply::find(&reply)? {
+            return match reply.starts_with(b"HTTP/1.1 200") {
+                true => reply::read_body(&reply[found.body_start..found.length]),
+                false => Err(SimulationError::not_a_reply(&reply)),
+            };
         }
-        (Some(3), _) => Ok(AnnounceOutcome::Refused(String::from_utf8_lossy(&packet[8..]).into_owned())),
-        _ => Err(not_a_reply(packet)),
+        if count == 0 || reply.len() > REPLY_BYTES_MAX {
+            return Err(SimulationError::not_a_reply(&reply));
+        }
     }
 }
 
-fn not_a_reply(bytes: &[u8]) -> SimulationError {
-    SimulationError::NotAReply(String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replies_are_understood() {
-        let accepted =
-            read_body(b"d8:completei1e10:incompletei0e8:intervali30e12:min intervali5e5:peers0:e").unwrap();
-        let (interval, min_interval) = (Duration::from_secs(30), Duration::from_secs(5));
-        assert_eq!(accepted, AnnounceOutcome::Accepted { interval, min_interval });
-        assert_eq!(read_body(b"d14:failure reason2:noe").unwrap(), AnnounceOutcome::Refused("no".to_owned()));
-        assert!(read_body(b"<html>").is_err());
-        let packet = [0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 1];
-        assert_eq!(read_packet(&packet).unwrap(), AnnounceOutcome::Accepted { interval, min_interval });
-        assert_eq!(
-            read_packet(b"\0\0\0\x03\0\0\0\x09no").unwrap(),
-            AnnounceOutcome::Refused("no".to_owned())
-        );
-        assert!(read_packet(b"\0\0").is_err());
+/// Sends a packet, again if need be, until one with the same transaction arrives.
+fn exchange(socket: &UdpSocket, packet: &[u8]) -> Result<Vec<u8>, SimulationError> {
+    let transaction = packet.get(12..16).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let mut reply = vec![0; 4096];
+    let watch = Stopwatch::start();
+    while watch.elapsed() < TIMEOUT {
+        // The socket reports the error of an earlier packet here.
+        let _ = socket.send(packet);
+        match socket.recv(&mut reply) {
+            Ok(length) => {
+                let found = action_and_transaction(&reply[..length]).map(|(_, transaction)| transaction);
+                if found.is_some() && found == transaction {
+                    reply.truncate(length);
+                    return Ok(reply);
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            // Nothing listens at present.
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
+    Err(SimulationError::Timeout { waited_s: TIMEOUT.as_secs(), in_flight: 1 })
 }

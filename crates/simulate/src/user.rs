@@ -1,6 +1,5 @@
 //! One user: devices, and what the user does with them.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -97,11 +96,6 @@ impl User {
         };
         let activity_at = plan.paced(Duration::from_secs_f64(begins_s));
         User { number, members: plan.members, plan: *plan, random, devices, activity_at, has_status: false }
-    }
-
-    /// The source address.
-    pub(crate) fn address(&self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(Ipv4Addr::new(127, 8, 0, 1).to_bits() + self.number)
     }
 
     pub(crate) fn wakes_at(&self) -> Duration {

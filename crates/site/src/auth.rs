@@ -17,7 +17,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 
 use crate::problem::Problem;
-use crate::rate_limit::RateLimit;
+use crate::rate_limit::CallerRateLimit;
 use crate::session::cookie;
 use crate::settings::SiteLimits;
 use crate::site::Site;
@@ -33,13 +33,13 @@ pub struct ClientAddress(pub IpAddr);
 /// Rate limits of the site.
 #[derive(Debug)]
 pub struct Callers {
-    pub by_key: RateLimit<KeyId>,
+    pub by_key: CallerRateLimit,
     /// An IPv6 network counts as one address.
-    pub by_address: RateLimit<IpAddr>,
+    pub by_address: CallerRateLimit,
     /// Requests with a user's token.
-    pub by_user: RateLimit<UserId>,
+    pub by_user: CallerRateLimit,
     /// Wrong keys at sign-in, by address.
-    pub wrong_keys: RateLimit<IpAddr>,
+    pub wrong_keys: CallerRateLimit,
 }
 
 /// Requests with a user's token, from all devices; a heartbeat is sent every 30 s.
@@ -51,10 +51,10 @@ const WRONG_KEYS_PER_MINUTE: u32 = 5;
 impl Callers {
     pub fn new(limits: &SiteLimits) -> Callers {
         Callers {
-            by_key: RateLimit::new(limits.requests_per_key_per_s),
-            by_address: RateLimit::new(limits.requests_per_address_per_s),
-            by_user: RateLimit::new(REQUESTS_PER_USER_PER_S),
-            wrong_keys: RateLimit::per_minute(WRONG_KEYS_PER_MINUTE),
+            by_key: CallerRateLimit::per_s(limits.requests_per_key_per_s),
+            by_address: CallerRateLimit::per_s(limits.requests_per_address_per_s),
+            by_user: CallerRateLimit::per_s(REQUESTS_PER_USER_PER_S),
+            wrong_keys: CallerRateLimit::per_minute(WRONG_KEYS_PER_MINUTE),
         }
     }
 

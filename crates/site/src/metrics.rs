@@ -5,7 +5,7 @@
 //! - this file: the registry of sources
 //! - [`page`]: metric families and their encoding
 //! - [`journal_poller`]: polls the state of the journal
-//! - `tracker`, `replication`, `journal`, `mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`: one
+//! - `tracker`, `replication`, `journal`, `redis_mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`: one
 //!   adapter per subsystem
 //! - [`CertificateMetrics`]: expiry of certificates
 //! - [`process`], [`Allocator`]: memory, CPU time, files and threads of this process
@@ -26,10 +26,10 @@ mod cluster;
 mod http;
 mod journal;
 pub mod journal_poller;
-mod mirror;
 pub mod page;
 mod presence;
 pub mod process;
+mod redis_mirror;
 mod redis_source;
 mod replication;
 mod stores;
@@ -51,9 +51,9 @@ use views::Activity;
 pub use allocator::Allocator;
 pub use cluster::ClusterMetrics;
 pub use journal_poller::JournalPoller;
-pub use mirror::MirrorMetrics;
 pub use page::{Family, Page};
 pub use presence::PresenceMetrics;
+pub use redis_mirror::RedisMirrorMetrics;
 pub use redis_source::RedisSourceFigures;
 pub use stores::CertificateMetrics;
 

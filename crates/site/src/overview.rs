@@ -212,8 +212,9 @@ impl OverviewCollector {
 
     /// Online users over all gateways; of this one until the first poll.
     fn presence(&self) -> Option<PresenceCount> {
-        let local =
-            || self.sources.gateway.as_ref().map(|gateway| PresenceCount::of(&gateway.hub.online_count()));
+        let local = || {
+            self.sources.gateway.as_ref().map(|gateway| PresenceCount::of(&gateway.hub.users.online_count()))
+        };
         self.polled.presence().or_else(local)
     }
 

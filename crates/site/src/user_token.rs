@@ -27,7 +27,7 @@ pub async fn require(
     let gateway = crate::api::gateway_of(&site)?;
     let identity = gateway.tokens.identify(token).map_err(|_| refused())?;
     site.callers.check_user(identity.user, site.parts.clock.now_ms())?;
-    if gateway.hub.is_disabled(identity.user) {
+    if gateway.hub.users.is_disabled(identity.user) {
         site.counters.forbidden.increment();
         return Err(Problem::user_disabled());
     }

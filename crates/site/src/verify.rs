@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use access::Refusal;
 use access::audit::{Record, Subject, actor_of_key};
 use access::keys::Authenticated;
-use access::{Denied, Refusal};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::Passkey;
@@ -79,7 +79,7 @@ async fn is_valid(site: &Site, passkey: &Passkey) -> Result<bool, Problem> {
     // The gate knows disabled users while the database is unavailable.
     let is_disabled = || {
         let admission = site.parts.gate.admit_user(passkey, site.parts.clock.steady());
-        matches!(admission, Err(Denied::Refused(Refusal::UserDisabled)))
+        matches!(admission, Err(Refusal::UserDisabled))
     };
     match (&user, &listed) {
         // A disabled user is invalid, even if a list contains the passkey.

@@ -1,10 +1,8 @@
-//! Input and output of an announce.
+//! What an announce is granted, and its result. The announce itself is [`domain::Announce`].
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use domain::{
-    AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId, counted,
-};
+use domain::{ClientKey, InfoHash, PeerId, RateCeiling, Seconds, SessionId, UnixTime, UserId, counted};
 
 use crate::leech_counts::SlotLimits;
 
@@ -14,46 +12,14 @@ pub const WANTED_MAX: usize = 200;
 /// Upper bound of the configured number.
 pub const CLIENTS_PER_USER_MAX: usize = 16;
 
-/// The address families of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Families {
-    /// HTTP: `peers` and `peers6`.
-    Both,
-    /// The reply to a UDP packet over IPv4.
-    V4,
-    /// The reply to a UDP packet over IPv6.
-    V6,
-}
-
-/// An admitted announce.
+/// What the tracker grants to an admitted announce.
 #[derive(Clone, Copy, Debug)]
-pub struct Announce {
-    pub info_hash: InfoHash,
+pub struct Terms {
     pub user: UserId,
-    pub peer_id: PeerId,
-    pub key: ClientKey,
-    /// A mapped IPv4 address has been unmapped.
-    pub ip: IpAddr,
-    pub port: u16,
-    /// Running total of bytes uploaded.
-    pub uploaded: u64,
-    /// Running total of bytes downloaded.
-    pub downloaded: u64,
-    /// None if the client did not send it.
-    pub left: Option<u64>,
-    pub event: AnnounceEvent,
-    /// At most [`WANTED_MAX`].
+    /// Peers to return, at most [`WANTED_MAX`].
     pub wanted: usize,
-    pub families: Families,
     pub slots: SlotLimits,
-    pub now: UnixTime,
-}
-
-impl Announce {
-    /// Whether the client has everything (L3).
-    pub(crate) fn is_seeder(&self) -> bool {
-        self.left == Some(0) || self.event == AnnounceEvent::Completed
-    }
+    pub rules: Rules,
 }
 
 /// May change at run time.

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`swarms`]: the public interface: shards behind short locks
-//! - [`announce`]: input and output of an announce
+//! - [`announce`]: what an announce is granted, and its result
 //! - [`mod@copy`]: swarms as bytes, for the snapshot
 //! - [`remote`]: an entry of another node, and what it changed here
 //! - `shard`: the swarms of one shard, and how peers join, continue and leave
@@ -92,8 +92,8 @@ mod slab;
 pub mod swarms;
 
 pub use announce::{
-    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Families, Outcome, PeerLists, Rules,
-    SwarmCounts, WANTED_MAX,
+    AnnounceError, CLIENTS_PER_USER_MAX, Claim, Departure, Outcome, PeerLists, Rules, SwarmCounts, Terms,
+    WANTED_MAX,
 };
 pub use copy::{BadCopy, Restored};
 pub use leech_counts::SlotLimits;

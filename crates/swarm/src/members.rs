@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use domain::UnixTime;
 
-use crate::announce::{Families, NO_ADDRESS, PeerLists};
+use domain::Families;
+
+use crate::announce::{NO_ADDRESS, PeerLists};
 
 /// Lower ports are not returned: no client listens there, and returning them would allow attacks on other services.
 const LOWEST_PORT: u16 = 1024;

@@ -1,11 +1,11 @@
 //! One peer's state, in one cache line, and the rules by which totals become deltas.
 
 use domain::{
-    AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, SessionId, UnixTime,
-    UserId,
+    Announce, AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, SessionId,
+    UnixTime, UserId,
 };
 
-use crate::announce::{Announce, Claim};
+use crate::announce::Claim;
 use crate::packed_state::PackedState;
 use crate::remote::{RemoteAnnounce, RemoteTotals};
 
@@ -76,11 +76,11 @@ impl Credit {
 }
 
 impl Peer {
-    pub(crate) fn new(announce: &Announce, swarm: u32, run: RunId) -> Self {
+    pub(crate) fn new(user: UserId, announce: &Announce, swarm: u32, run: RunId) -> Self {
         let mut packed = PackedState::in_swarm(swarm);
         packed.set_last_was_v6(announce.ip.is_ipv6());
         Peer {
-            user: announce.user,
+            user,
             uploaded: announce.uploaded,
             downloaded: announce.downloaded,
             packed,

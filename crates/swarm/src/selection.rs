@@ -5,7 +5,9 @@
 
 use fastrand::Rng;
 
-use crate::announce::{CLIENTS_PER_USER_MAX, Families, PeerLists, WANTED_MAX};
+use domain::Families;
+
+use crate::announce::{CLIENTS_PER_USER_MAX, PeerLists, WANTED_MAX};
 use crate::members::Member;
 
 /// Up to this many times the wanted number, candidates are shuffled.

@@ -4,7 +4,9 @@
 //! id and key, the limit on clients and the exclusion of the user's own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId};
+use domain::{
+    Announce, AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId,
+};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -13,7 +15,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use crate::announce::{
-    Announce, AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts,
+    AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts, Terms,
 };
 use crate::leech_counts::LeechCounts;
 use crate::members::{Member, Members, Moved};
@@ -26,18 +28,18 @@ mod completions;
 mod copying;
 mod join_budget;
 mod last_leechers;
+mod leech_slots;
 mod limits;
 mod listing;
 mod lists;
 mod recent_stops;
 mod remote;
 mod removal;
-mod slots;
 
 use completions::Completions;
 use join_budget::JoinBudgets;
 use last_leechers::OwnLeechers;
-use lists::ListChoice;
+use lists::{ListChoice, Requested};
 use recent_stops::RecentStops;
 pub(crate) use remote::Replication;
 
@@ -180,34 +182,35 @@ impl Shard {
         &mut self,
         hash_of_torrent: u64,
         announce: &Announce,
-        rules: &Rules,
+        terms: &Terms,
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
+        let rules = &terms.rules;
         self.now = self.now.max(announce.now);
         if announce.event == AnnounceEvent::Stopped {
             self.recent_stops.record(
-                self.hash_of_client(&announce.info_hash, announce.user, &announce.peer_id),
+                self.hash_of_client(&announce.info_hash, terms.user, &announce.peer_id),
                 announce.now,
             );
         }
         let opens = announce.event != AnnounceEvent::Stopped;
         let Some(swarm) = self.find_or_open_swarm(hash_of_torrent, &announce.info_hash, opens)? else {
-            return Ok(self.stop_unknown(hash_of_torrent, announce, SwarmCounts::default()));
+            return Ok(self.stop_unknown(hash_of_torrent, announce, terms.user, SwarmCounts::default()));
         };
-        let mut own = self.own_peers(swarm, announce.user);
+        let mut own = self.own_peers(swarm, terms.user);
         let known = self.find_client(&own, &announce.peer_id, key_of(announce.event, announce.key));
         if announce.event == AnnounceEvent::Stopped {
             return Ok(match known {
                 Some(slot) => self.stop(slot, &own, announce, rules),
-                None => self.stop_unknown(hash_of_torrent, announce, self.swarms[swarm].counts()),
+                None => self.stop_unknown(hash_of_torrent, announce, terms.user, self.swarms[swarm].counts()),
             });
         }
         if known.is_none() {
             self.check_room(swarm, &own, rules)?;
         }
         let admitted = self
-            .count_peer_id(hash_of_torrent, known, announce, rules)
-            .and_then(|peer_ids| Ok((peer_ids, self.claim_slot(swarm, &own, announce)?)));
+            .count_peer_id(hash_of_torrent, known, announce, terms)
+            .and_then(|peer_ids| Ok((peer_ids, self.claim_slot(swarm, &own, announce, terms)?)));
         let (peer_ids, has_slot) = match admitted {
             Ok(admitted) => admitted,
             Err(error) => {
@@ -219,17 +222,17 @@ impl Shard {
         let (slot, credit, due) = match known {
             Some(slot) => self.heartbeat(slot, &own, announce, rules),
             None => {
-                let slot = self.join(swarm, announce, rules);
+                let slot = self.join(swarm, announce, terms);
                 own.add(slot);
                 (slot, Credit::NOTHING, ListDue::Budgeted)
             }
         };
         if has_slot && announce.is_seeder() {
-            self.settle_slot(has_slot, swarm, announce.user);
+            self.settle_slot(has_slot, swarm, terms.user);
         }
         let completed = announce.is_seeder() && self.completes(slot, was_leeching, &own);
-        let choice = self.list_choice(hash_of_torrent, due, announce, rules);
-        self.choose_peers(swarm, &own, announce, choice, lists);
+        let choice = self.list_choice(hash_of_torrent, due, announce.now, terms);
+        self.choose_peers(swarm, &own, Requested { announce, wanted: terms.wanted, choice }, lists);
         Ok(Outcome {
             too_soon: due == ListDue::TooSoon,
             completed,
@@ -402,9 +405,9 @@ impl Shard {
         Ok(())
     }
 
-    fn join(&mut self, swarm: u32, announce: &Announce, rules: &Rules) -> u32 {
-        let peer = Peer::new(announce, swarm, self.runs.next());
-        let slot = self.admit(peer, Member::at(announce.ip, announce.port), rules);
+    fn join(&mut self, swarm: u32, announce: &Announce, terms: &Terms) -> u32 {
+        let peer = Peer::new(terms.user, announce, swarm, self.runs.next());
+        let slot = self.admit(peer, Member::at(announce.ip, announce.port), &terms.rules);
         self.set_seeder(slot, announce.is_seeder());
         slot
     }
@@ -465,10 +468,16 @@ impl Shard {
     }
 
     /// A `stopped` of an unknown peer succeeds; otherwise the client would repeat it.
-    fn stop_unknown(&mut self, hash_of_torrent: u64, announce: &Announce, counts: SwarmCounts) -> Outcome {
-        let client = ClientId::derive(announce.user, &announce.info_hash, announce.key, &announce.peer_id);
+    fn stop_unknown(
+        &mut self,
+        hash_of_torrent: u64,
+        announce: &Announce,
+        user: UserId,
+        counts: SwarmCounts,
+    ) -> Outcome {
+        let client = ClientId::derive(user, &announce.info_hash, announce.key, &announce.peer_id);
         let session = SessionId { client, run: self.runs.next() };
-        let peer_ids = self.count_new_peer_id(hash_of_torrent, announce);
+        let peer_ids = self.count_new_peer_id(hash_of_torrent, announce, user);
         Outcome { peer_ids, unknown_stop: true, ..Outcome::of(counts, session, announce.key) }
     }
 

@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::{InfoHash, PeerId, RunId, UnixTime, UserId};
+use domain::{Announce, InfoHash, PeerId, RunId, UnixTime, UserId};
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
-use crate::announce::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts};
+use crate::announce::{AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts, Terms};
 use crate::copy::{BadCopy, Bytes, Restored, SwarmHead};
 use crate::leech_counts::LeechCounts;
 use crate::peer_info::PeerInfo;
@@ -69,15 +69,15 @@ impl Swarms {
     pub fn announce(
         &self,
         announce: &Announce,
-        rules: &Rules,
+        terms: &Terms,
         lists: &mut PeerLists,
     ) -> Result<Outcome, AnnounceError> {
         lists.clear();
-        if announce.slots.of_user.is_some() {
+        if terms.slots.of_user.is_some() {
             self.count_leeching();
         }
         let hash = self.hasher.hash_one(announce.info_hash);
-        self.shard_of(hash).lock().announce(hash, announce, rules, lists)
+        self.shard_of(hash).lock().announce(hash, announce, terms, lists)
     }
 
     /// Budgets evicted because the table was full: their users may get peer lists again.

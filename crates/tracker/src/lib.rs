@@ -3,23 +3,22 @@
 //!
 //! # Layout
 //!
-//! - [`server`]: starts the listeners, reloads, drains
-//! - [`bound_sockets`]: the sockets, bound or inherited from another process
-//! - [`pipeline`]: the path of an announce, the same for every protocol
+//! - `server`: starts the listeners, reloads, drains
+//! - `bound_sockets`: the sockets, bound or inherited from another process
+//! - `pipeline`: the path of an announce, the same for every protocol; `departures`: peers that expire or are evicted
 //! - `terms`: how an announce is answered: intervals, peers or none, leech slots
-//! - [`denial`]: refused, or waiting for passkey verification
-//! - [`rejection`]: the one type whose text is sent to clients
-//! - [`http`]: one single-threaded runtime per core; own request loop
-//! - [`udp`]: batches of packets, connection ids without state
-//! - [`eviction`]: peers to remove because they are no longer admitted
-//! - [`limits`]: rate limits per address and user, recent addresses, addresses shared by users
-//! - [`risks`]: risk events that only the tracker can detect
-//! - [`replication`]: entries of other nodes, read from the journal into the swarms
+//! - `refusal`: why a request is refused; the one type whose text is sent to clients
+//! - `http`: one single-threaded runtime per core; own request loop
+//! - `udp`: batches of packets, connection ids without state
+//! - `eviction`: peers to remove because they are no longer admitted
+//! - `limits`: rate limits per address and user, recent addresses, addresses shared by users
+//! - `risks`: risk events that only the tracker can detect
+//! - `replication`: entries of other nodes, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
-//! - [`housekeeping`]: five times a second: expiry, evictions, certificates, a log line
-//! - [`traffic`]: the sink of traffic events and its guarantees
-//! - [`counters`]: counters for metrics
-//! - [`secrets`]: keys of hashes, drawn at the start
+//! - `housekeeping`: five times a second: expiry, evictions, certificates, a log line
+//! - `traffic`: the sink of traffic events and its guarantees
+//! - `counters`: counters for metrics
+//! - `secrets`: keys of hashes, drawn at the start
 //! - [`settings`]: settings as plain values
 //!
 //! # Guarantees
@@ -63,30 +62,34 @@
 //! Swarms, `dt`, limits and run numbers use steady time, which no step of the wall clock changes; only dates are wall
 //! time.
 
-pub mod bound_sockets;
-pub mod counters;
-pub mod denial;
-pub mod eviction;
-pub mod housekeeping;
-pub mod http;
-pub mod limits;
-pub mod pipeline;
-pub mod rejection;
-pub mod replication;
-mod request;
-pub mod risks;
-pub mod secrets;
-pub mod server;
+mod bound_sockets;
+mod counters;
+mod eviction;
+mod housekeeping;
+mod http;
+mod limits;
+mod pipeline;
+mod refusal;
+mod replication;
+mod risks;
+mod secrets;
+mod server;
 pub mod settings;
 pub mod snapshot;
 mod terms;
-pub mod traffic;
-pub mod udp;
+mod traffic;
+mod udp;
 mod waiting_packets;
 
+pub use bound_sockets::{BoundSockets, InheritedSockets};
+pub use counters::Counters;
 pub use eviction::Eviction;
-pub use pipeline::Tracker;
-pub use rejection::Rejection;
-pub use replication::Replication;
-pub use server::{Addresses, Running, StartError};
+pub use limits::Sender;
+pub use pipeline::{Accepted, Tracker};
+pub use refusal::Refusal;
+pub use replication::{CaughtUp, Replication};
+pub use secrets::Secrets;
+pub use server::{Addresses, Prepared, Running, StartError};
 pub use settings::Settings;
+pub use traffic::{OnStored, TrafficSink};
+pub use udp::ConnectionIds;

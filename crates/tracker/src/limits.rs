@@ -2,7 +2,6 @@
 //!
 //! All tables have a fixed size: an attacker with many addresses can displace entries, not grow them.
 
-mod buckets;
 pub mod flood;
 pub mod recent;
 pub mod shared;
@@ -19,6 +18,8 @@ pub use recent::RecentAddresses;
 pub use shared::SharedAddresses;
 pub use users::UserLimiter;
 
+/// Busy keys of a rate limiter: half a mebibyte.
+const BUSY_KEYS: usize = 65_536;
 /// Cells that a key may use, so that two busy keys seldom displace each other.
 const WAYS: usize = 4;
 

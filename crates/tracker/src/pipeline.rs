@@ -5,38 +5,57 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::verification::{OnAnswer, RequestOutcome};
-use access::{Admission, Denied, Gate, Refusal};
+use access::{Admission, Gate};
 use arc_swap::ArcSwap;
 use domain::clock::Clock;
 use domain::{
-    AnnounceEvent, Cause, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SilenceLimit, TrafficEvent,
-    UnixTime, UserId,
+    Announce, AnnounceEvent, Cause, InfoHash, NodeId, Passkey, RunId, Seconds, TrafficEvent, UnixTime, UserId,
 };
 use journal::risk::RiskThrottle;
 use net::ConnectionPermits;
 use net::proxy::network_of;
 use parking_lot::Mutex;
-use swarm::{Announce, AnnounceError, Departure, Outcome, PeerLists, Rules, SwarmCounts, Swarms};
+use swarm::{AnnounceError, Outcome, PeerLists, SwarmCounts, Swarms};
 use wire::ScrapeEntry;
+use wire::http::QueryError;
 
 use crate::counters::Counters;
-use crate::denial::Denial;
-use crate::eviction::{Eviction, Evictions};
+use crate::eviction::Evictions;
 use crate::limits::{FloodLimiter, RecentAddresses, Sender, SharedAddresses, UserLimiter, shared};
-use crate::rejection::Rejection;
-pub use crate::request::{Accepted, Answer, Request};
+use crate::refusal::Refusal;
 use crate::risks::RiskReporter;
 use crate::secrets::Secrets;
 use crate::settings::{Acknowledge, LiveSettings};
 use crate::terms::AnnounceTerms;
-use crate::traffic::{self, QueueSlot, TrafficSink, UnrecordedEvent};
+use crate::traffic::{QueueSlot, TrafficSink, UnrecordedEvent};
 use crate::waiting_packets::WaitingPackets;
+
+mod departures;
 
 /// Warning to a client that announces before `min interval`.
 const TOO_SOON: &str = "you announce more often than min interval allows; no peers this time";
 
 /// Announces of one client within this time count as simultaneous.
 const SIMULTANEOUS: Seconds = Seconds(5);
+
+/// The same request is processed twice if its passkey has to be verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    First,
+    /// Its passkey was verified meanwhile: not counted again by the limits, and not verified again.
+    AfterVerification,
+}
+
+/// An accepted announce, as it is answered. The peers are in the caller's lists.
+pub struct Accepted<'t> {
+    pub counts: SwarmCounts,
+    pub interval: Seconds,
+    pub min_interval: Seconds,
+    /// `warning message` of the reply.
+    pub warning: Option<&'static str>,
+    /// None for a `stopped` that changed nothing.
+    pub unrecorded: Option<UnrecordedEvent<'t>>,
+}
 
 /// The state of a tracker, shared by all its threads.
 pub struct Tracker {
@@ -199,7 +218,7 @@ impl Tracker {
         self.clock.steady()
     }
 
-    pub fn check_flood(&self, ip: IpAddr, sender: Sender) -> Result<(), Rejection> {
+    pub fn check_flood(&self, ip: IpAddr, sender: Sender) -> Result<(), Refusal> {
         let live = self.live.load();
         let limits = &live.limits;
         let allowed = self.flood.allows(
@@ -209,85 +228,75 @@ impl Tracker {
             limits.requests_per_address_per_s,
             limits.request_burst_per_address,
         );
-        if allowed { Ok(()) } else { Err(Rejection::Flood) }
+        if allowed { Ok(()) } else { Err(Refusal::Flood) }
     }
 
     /// The returned peers are written to `lists`.
-    pub fn announce(&self, request: &Request, lists: &mut PeerLists) -> Result<Accepted<'_>, Denial> {
+    pub fn announce(&self, announce: &Announce, lists: &mut PeerLists) -> Result<Accepted<'_>, Refusal> {
         let live = self.live.load();
-        let now = self.now();
-        let admission = match self.gate.admit(&request.passkey, &request.info_hash, &request.peer_id, now) {
+        let now = announce.now;
+        let passkey = announce.passkey.ok_or(QueryError::NoPasskey)?;
+        let admission = match self.gate.admit(&passkey, &announce.info_hash, &announce.peer_id, now) {
             Ok(admission) => admission,
-            Err(Denied::Refused(refusal)) if is_ignorable_stop(request, refusal) => {
+            Err(refusal) if is_ignorable_stop(announce, refusal) => {
                 lists.clear();
-                let answer = answer(SwarmCounts::default(), &AnnounceTerms::standard(&live), None);
-                return Ok(Accepted { answer, unrecorded: None });
+                return Ok(Accepted {
+                    counts: SwarmCounts::default(),
+                    interval: live.announce_interval,
+                    min_interval: live.min_announce_interval,
+                    warning: None,
+                    unrecorded: None,
+                });
             }
-            Err(denied) => return Err(Denial::of(denied, &request.passkey)),
+            Err(refusal) => return Err(refusal.into()),
         };
         // `stopped` is accepted from a banned port: it removes the peer.
-        if request.event != AnnounceEvent::Stopped && !self.gate.allows_port(request.port) {
-            return Err(Refusal::PortBanned.into());
+        if announce.event != AnnounceEvent::Stopped && !self.gate.allows_port(announce.port) {
+            return Err(access::Refusal::PortBanned.into());
         }
         // Some clients repeat a refused `stopped` forever. That of a known peer is not counted, so that a client with
         // many torrents can restart.
-        if request.event != AnnounceEvent::Stopped && self.is_over_limit(admission.user, now, &live) {
-            return Err(Rejection::TooManyAnnounces.into());
+        if announce.event != AnnounceEvent::Stopped && self.is_over_limit(admission.user, now, &live) {
+            return Err(Refusal::TooManyAnnounces);
         }
-        let terms = AnnounceTerms::of(&admission, &live, now);
-        let slot = QueueSlot::reserve(&*self.sink).ok_or(Rejection::JournalFull)?;
-        let announce = Announce {
-            info_hash: admission.info_hash,
-            user: admission.user,
-            peer_id: request.peer_id,
-            key: request.key,
-            ip: request.ip,
-            port: request.port,
-            uploaded: request.uploaded,
-            downloaded: request.downloaded,
-            left: request.left,
-            event: request.event,
-            wanted: if terms.gives_peers { live.wanted(request.numwant) } else { 0 },
-            families: request.families,
-            slots: terms.slots,
-            now,
-        };
-        let outcome = match self.swarms.announce(&announce, &terms.rules(&live), lists) {
-            Err(AnnounceError::TooManyPeerIds { count }) => {
-                let at = self.date_of(now);
-                self.risks.report_refused_peer_id(&announce, admission.torrent, count, at, &*self.sink);
-                return Err(AnnounceError::TooManyPeerIds { count }.into());
-            }
-            outcome => outcome?,
+        let announce = &Announce { info_hash: admission.info_hash, ..*announce };
+        let terms = AnnounceTerms::of(announce, &admission, &live);
+        let slot = QueueSlot::reserve(&*self.sink).ok_or(Refusal::JournalFull)?;
+        let outcome = self.swarms.announce(announce, &terms.granted, lists);
+        if let Err(AnnounceError::TooManyPeerIds { count }) = outcome {
+            self.risks.report_refused_peer_id(announce, &admission, count, self.date_of(now), &*self.sink);
+        }
+        let outcome = outcome?;
+        let mut accepted = Accepted {
+            counts: outcome.counts,
+            interval: terms.interval,
+            min_interval: terms.min_interval,
+            warning: None,
+            unrecorded: None,
         };
         let is_over_limit =
             || self.is_over_limit(admission.user, now, &live) || live.is_over_peer_ids(outcome.peer_ids);
         if outcome.unknown_stop && is_over_limit() {
             self.counters.stops_unrecorded.increment();
-            return Ok(Accepted { answer: answer(outcome.counts, &terms, None), unrecorded: None });
+            return Ok(accepted);
         }
-        let address = self.recent_addresses.note(request.ip, now, live.rules().silence_max);
-        let mut event = self.traffic_event(request, &admission, &outcome, now, &live);
-        (event.interval, event.min_interval) = (terms.interval, terms.min_interval);
+        let address = self.recent_addresses.note(announce.ip, now, live.rules().silence_max);
+        let mut event = self.traffic_event(announce, &admission, &terms, &outcome);
         if outcome.completed && event.event == AnnounceEvent::Stopped {
             self.record_completion(&mut event);
         }
-        let is_countable = shared::is_countable(request.ip);
+        let is_countable = shared::is_countable(announce.ip);
         let address_users =
             is_countable.then(|| self.risks.addresses.note(address, admission.user, now)).flatten();
         self.risks.report_announce(&event, &outcome, address_users, &*self.sink);
         // Simultaneous announces get no warning: a hybrid torrent is announced under both hashes, and a torrent may
         // list this tracker twice.
         let is_early = outcome.list_withheld || outcome.too_soon && outcome.since_last > SIMULTANEOUS;
+        accepted.warning = is_early.then_some(TOO_SOON);
         let is_awaited = live.acknowledge.waits_for(event.event) || outcome.implausible.is_some();
-        Ok(Accepted {
-            answer: answer(outcome.counts, &terms, is_early.then_some(TOO_SOON)),
-            unrecorded: Some(UnrecordedEvent::new(
-                slot,
-                event,
-                is_awaited && live.acknowledge != Acknowledge::None,
-            )),
-        })
+        let is_awaited = is_awaited && live.acknowledge != Acknowledge::None;
+        accepted.unrecorded = Some(UnrecordedEvent::new(slot, event, is_awaited));
+        Ok(accepted)
     }
 
     fn is_over_limit(&self, user: UserId, now: UnixTime, live: &LiveSettings) -> bool {
@@ -299,11 +308,12 @@ impl Tracker {
         self.recent_addresses.note(ip, at, self.live.load().rules().silence_max);
     }
 
-    pub fn admit_scrape(&self, passkey: &Passkey) -> Result<UserId, Denial> {
-        self.gate.admit_user(passkey, self.now()).map_err(|denied| Denial::of(denied, passkey))
+    pub fn admit_scrape(&self, passkey: Option<Passkey>) -> Result<UserId, Refusal> {
+        let passkey = passkey.ok_or(QueryError::NoPasskey)?;
+        Ok(self.gate.admit_user(&passkey, self.now())?)
     }
 
-    /// Starts the verification of an unknown passkey; see [`Denial::NeedsVerification`].
+    /// Starts the verification of an unknown passkey; see [`Refusal::needs_verification`].
     pub fn verify_passkey(&self, passkey: Passkey, from: IpAddr, on_answer: OnAnswer) -> RequestOutcome {
         let unknown = self.gate.unknown_passkeys();
         unknown
@@ -320,10 +330,10 @@ impl Tracker {
     }
 
     /// UDP scrapes carry no passkey: the address must have an accepted announce within the silence limit.
-    pub fn admit_scrape_from(&self, ip: IpAddr) -> Result<(), Rejection> {
+    pub fn admit_scrape_from(&self, ip: IpAddr) -> Result<(), Refusal> {
         let lately = self.live.load().rules().silence_max;
         let known = self.recent_addresses.has_seen(ip, self.now(), lately);
-        if known { Ok(()) } else { Err(Rejection::ScrapeBeforeAnnounce) }
+        if known { Ok(()) } else { Err(Refusal::ScrapeBeforeAnnounce) }
     }
 
     /// The reply repeats the requested hash, which may be either hash of a hybrid torrent.
@@ -339,68 +349,13 @@ impl Tracker {
         })
     }
 
-    /// Removes peers that have been silent too long (T3).
-    pub fn expire_peers(&self) {
-        let now = self.now();
-        let rules = self.expiry_rules(now);
-        let mut departed = Vec::new();
-        self.swarms.expire(now, &rules, |departure| departed.push(departure));
-        self.counters.peers_expired.add(departed.len() as u64);
-        self.record_departures(&departed, Cause::Timeout);
-    }
-
-    /// With the longer silence limit of peers that were told a longer interval.
-    pub(crate) fn expiry_rules(&self, now: UnixTime) -> Rules {
-        let rules = self.live.load().rules();
-        Rules { silence_max: rules.silence_max.max(self.previous_silence.lock().at(now)), ..rules }
-    }
-
-    pub(crate) fn silence_limit(&self) -> SilenceLimit {
-        let live = self.live.load();
-        SilenceLimit { interval: live.announce_interval, grace: live.peer_grace }
-    }
-
-    /// Carried out by [`Tracker::evict_ordered`].
-    pub fn order_eviction(&self, eviction: Eviction) {
-        self.evictions.order(eviction);
-    }
-
-    /// Carries out new eviction orders in one pass over the peers, and those of the previous pass again: an announce
-    /// may have passed the gate just before the change.
-    pub fn evict_ordered(&self) {
-        let Some(ordered) = self.evictions.take_due() else {
-            return;
-        };
-        let now = self.now();
-        let mut departed = Vec::new();
-        for info_hash in &ordered.torrents {
-            if !self.gate.torrent(info_hash).is_some_and(|torrent| torrent.enabled) {
-                self.swarms.remove_torrent(info_hash, |departure| departed.push(departure));
-            }
-        }
-        if !ordered.users.is_empty() || ordered.clients {
-            let is_evicted = |user, peer_id: &PeerId| {
-                ordered.users.contains(&user) && !self.gate.is_enabled(user, now)
-                    || ordered.clients && !self.gate.allows_client(peer_id)
-            };
-            self.swarms.remove_peers(is_evicted, |departure| departed.push(departure));
-        }
-        if ordered.ports {
-            let is_banned = |port| !self.gate.allows_port(port);
-            self.swarms.remove_peers_on_ports(is_banned, |departure| departed.push(departure));
-        }
-        self.counters.peers_evicted.add(departed.len() as u64);
-        self.record_departures(&departed, Cause::Removal);
-    }
-
     /// Updates the counters and builds the event of an accepted announce.
     fn traffic_event(
         &self,
-        request: &Request,
+        announce: &Announce,
         admission: &Admission,
+        terms: &AnnounceTerms,
         outcome: &Outcome,
-        now: UnixTime,
-        live: &LiveSettings,
     ) -> TrafficEvent {
         if outcome.too_soon {
             self.counters.too_soon.increment();
@@ -417,26 +372,26 @@ impl Tracker {
         self.counters.uploaded_bytes.add(outcome.uploaded_delta);
         self.counters.downloaded_bytes.add(outcome.downloaded_delta);
         TrafficEvent {
-            passkey: Some(request.passkey),
+            passkey: announce.passkey,
             user: admission.user,
             torrent: Some(admission.torrent),
-            info_hash: admission.info_hash,
-            peer_id: request.peer_id,
-            port: request.port,
-            ip: request.ip,
+            info_hash: announce.info_hash,
+            peer_id: announce.peer_id,
+            port: announce.port,
+            ip: announce.ip,
             uploaded_delta: outcome.uploaded_delta,
             downloaded_delta: outcome.downloaded_delta,
-            left: request.left,
-            event: recorded_event(request.event, outcome),
-            at: self.date_of(now),
-            steady: now,
+            left: announce.left,
+            event: recorded_event(announce.event, outcome),
+            at: self.date_of(announce.now),
+            steady: announce.now,
             since_last: outcome.since_last,
-            interval: live.announce_interval,
-            min_interval: live.min_announce_interval,
+            interval: terms.interval,
+            min_interval: terms.min_interval,
             node: self.node,
             session: outcome.session,
-            uploaded_total: request.uploaded,
-            downloaded_total: request.downloaded,
+            uploaded_total: announce.uploaded,
+            downloaded_total: announce.downloaded,
             cause: Cause::Announce,
             key: outcome.key,
             uncredited_upload: outcome.uncredited_upload,
@@ -452,55 +407,6 @@ impl Tracker {
         (stopped.uploaded_delta, stopped.downloaded_delta, stopped.since_last) = (0, 0, Seconds(0));
         stopped.uncredited_upload = 0;
     }
-
-    /// Expired and evicted peers are recorded as `stopped`, without deltas.
-    fn record_departures(&self, departed: &[Departure], cause: Cause) {
-        let (live, now) = (self.live.load(), self.now());
-        for departure in departed {
-            // The moment at which the peer expired; a later announce is also later in the journal.
-            let steady = match cause {
-                Cause::Timeout => {
-                    let usual = self.expiry_rules(now).silence_max;
-                    now.min(departure.last_announce + usual.max(departure.silence_max))
-                }
-                Cause::Announce | Cause::Removal => now,
-            };
-            // With the interval that the peer was told, so that views expire the departure and the announces before
-            // it alike.
-            let peer_interval = Seconds(departure.silence_max.0.saturating_sub(live.peer_grace.0));
-            let event = TrafficEvent {
-                passkey: self.gate.passkey_of(departure.user),
-                user: departure.user,
-                torrent: self.gate.present_or_removed_torrent_of(&departure.info_hash),
-                info_hash: departure.info_hash,
-                peer_id: departure.peer_id,
-                port: departure.address.port(),
-                ip: departure.address.ip(),
-                uploaded_delta: 0,
-                downloaded_delta: 0,
-                left: departure.seeder.then_some(0),
-                event: AnnounceEvent::Stopped,
-                at: self.date_of(steady),
-                steady,
-                since_last: steady.since(departure.last_announce),
-                interval: live.announce_interval.max(peer_interval),
-                min_interval: live.min_announce_interval,
-                node: self.node,
-                session: departure.session,
-                uploaded_total: departure.uploaded,
-                downloaded_total: departure.downloaded,
-                cause,
-                key: departure.key,
-                uncredited_upload: 0,
-            };
-            traffic::log(&event);
-            self.sink.record_blocking(&event);
-        }
-    }
-}
-
-fn answer(counts: SwarmCounts, terms: &AnnounceTerms, warning: Option<&'static str>) -> Answer {
-    Answer { counts, interval: terms.interval, min_interval: terms.min_interval, warning }
 }
 
 /// A repeated `completed`, or one of a client that never leeched, is recorded as a regular announce; a first announce
@@ -521,7 +427,8 @@ fn first_run(clock: &dyn Clock) -> RunId {
 
 /// A known user's `stopped` is not refused because its torrent or client was removed or forbidden since: there is
 /// nothing left to stop, and some clients repeat a refused one forever.
-fn is_ignorable_stop(request: &Request, refusal: Refusal) -> bool {
-    request.event == AnnounceEvent::Stopped
-        && matches!(refusal, Refusal::UnknownTorrent | Refusal::TorrentDisabled | Refusal::ClientNotAllowed)
+fn is_ignorable_stop(announce: &Announce, refusal: access::Refusal) -> bool {
+    use access::Refusal::{ClientNotAllowed, TorrentDisabled, UnknownTorrent};
+    announce.event == AnnounceEvent::Stopped
+        && matches!(refusal, UnknownTorrent | TorrentDisabled | ClientNotAllowed)
 }

@@ -23,8 +23,8 @@ mod learn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Backoff;
 use domain::clock::Stopwatch;
-use journal::backoff::Backoff;
 use journal::{EntryId, Journal, JournalError, Lane, Stored, Tail, TrafficEntry};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
@@ -152,7 +152,7 @@ impl Replication {
                         self.tracker.swarms().hold_remote_peers(true);
                         warn!(%reason, "the journal is unreachable; entries of other nodes are read once it returns");
                     }
-                    backoff.pause()
+                    backoff.next_delay()
                 }
             };
             tokio::select! {
@@ -240,7 +240,7 @@ impl Replication {
                     Ok(step) => return step,
                     Err(reason) => debug!(%reason, "the journal is unreachable"),
                 }
-                tokio::time::sleep(backoff.pause()).await;
+                tokio::time::sleep(backoff.next_delay()).await;
             }
         };
         tokio::time::timeout(START_TIMEOUT, trying).await.ok()
@@ -263,7 +263,7 @@ where
                 Ok(reply) => return reply,
                 Err(reason) => debug!(%reason, "the journal is unreachable"),
             }
-            tokio::time::sleep(backoff.pause()).await;
+            tokio::time::sleep(backoff.next_delay()).await;
         }
     };
     tokio::time::timeout(START_TIMEOUT, retrying).await.ok()

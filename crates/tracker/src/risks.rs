@@ -2,9 +2,10 @@
 //!
 //! Nothing here refuses an announce. The ledger reports implausible rates, because it knows what was credited.
 
-use domain::{RateCeiling, RiskEvent, RiskKind, Seconds, TorrentId, TrafficEvent, UnixTime};
+use access::Admission;
+use domain::{Announce, RateCeiling, RiskEvent, RiskKind, Seconds, TrafficEvent, UnixTime};
 use journal::risk::RiskThrottle;
-use swarm::{Announce, Outcome};
+use swarm::Outcome;
 
 use crate::limits::SharedAddresses;
 use crate::traffic::TrafficSink;
@@ -49,16 +50,16 @@ impl RiskReporter {
     pub(crate) fn report_refused_peer_id(
         &self,
         announce: &Announce,
-        torrent: TorrentId,
+        admission: &Admission,
         count: u8,
         at: UnixTime,
         sink: &dyn TrafficSink,
     ) {
         let risk = RiskEvent {
             kind: RiskKind::ManyPeerIds,
-            user: announce.user,
-            torrent: Some(torrent),
-            info_hash: announce.info_hash,
+            user: admission.user,
+            torrent: Some(admission.torrent),
+            info_hash: admission.info_hash,
             peer_id: announce.peer_id,
             ip: announce.ip,
             at,

@@ -14,7 +14,6 @@ use crate::bound_sockets::BoundSockets;
 use crate::housekeeping;
 use crate::http::{self, HttpServer, Listener};
 use crate::pipeline::Tracker;
-use crate::secrets::Secrets;
 use crate::settings::{LiveSettings, Settings};
 use crate::udp::{self, ConnectionIds};
 
@@ -56,12 +55,6 @@ pub struct Prepared {
     tracker: Arc<Tracker>,
     certificate: Option<Arc<Certificate>>,
     drain_timeout: Duration,
-}
-
-/// All sockets are bound before any thread starts, so a taken port leaves nothing half started.
-pub fn start(settings: &Settings, tracker: Arc<Tracker>, secrets: &Secrets) -> Result<Running, StartError> {
-    let prepared = Prepared::new(settings, tracker)?;
-    prepared.start(BoundSockets::open(settings)?, secrets.connection_ids())
 }
 
 impl Prepared {

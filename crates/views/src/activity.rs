@@ -45,7 +45,6 @@ use keyspace::{KeyNames, Redis};
 
 use self::redis::RedisActivity;
 use crate::error::ViewsError;
-use counters::Counting;
 use record::ClientState;
 use settings::Window;
 use sqlite::SqliteActivity;
@@ -69,7 +68,7 @@ pub struct Activity {
     store: Arc<dyn ActivityStore>,
     settings: ActivitySettings,
     clock: Arc<dyn Clock>,
-    counting: Arc<Counting>,
+    counters: Arc<ActivityCounters>,
     on_change: Arc<OnceLock<ChangeCallback>>,
 }
 
@@ -103,7 +102,7 @@ impl Activity {
     }
 
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counting: Arc::default(), on_change: Arc::default() }
+        Activity { store, settings, clock, counters: Arc::default(), on_change: Arc::default() }
     }
 
     /// Sets a callback for the users with a started, completed or stopped entry in an applied batch. It must not block.
@@ -143,13 +142,13 @@ impl Activity {
     /// [`Swept::is_behind`]. Several processes may call it concurrently.
     pub async fn sweep(&self) -> Result<Swept, ViewsError> {
         let swept = self.store.sweep(self.settings.sweep_users_max, &self.window()).await?;
-        self.counting.swept(&swept);
+        self.counters.swept(&swept);
         Ok(swept)
     }
 
     /// Since the start of the process.
-    pub fn counters(&self) -> ActivityCounters {
-        self.counting.read()
+    pub fn counters(&self) -> &ActivityCounters {
+        &self.counters
     }
 
     fn window(&self) -> Window {
@@ -187,7 +186,7 @@ impl View for Activity {
             );
         }
         rejected.sort_unstable_by_key(|rejected| rejected.index);
-        self.counting.applied(&folded, &applied, rejected.len());
+        self.counters.applied(&folded, &applied, rejected.len());
         Ok(rejected)
     }
 }

@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! - [`activity`]: what each user seeds and leeches now
-//! - [`mirror`]: the keys `t:*` in Redis (docs/redis.md)
+//! - [`redis_mirror`]: the keys `t:*` in Redis (docs/redis.md)
 //! - [`error`]: errors, and which are retryable
 //!
 //! # Activity
@@ -17,14 +17,14 @@
 //! time and are plain commands. `tracker:users:active` holds users by the time of their next check: a sweep claims due
 //! users only. On SQLite there is one row per user and torrent.
 //!
-//! # Mirror
+//! # Redis mirror
 //!
 //! The mirror counts events, so it needs the journal's order and a watermark. One process at a time holds a lease of
 //! ten seconds; it first takes over the group's unacknowledged entries, then reads new ones.
 //!
-//! 1. Per torrent of a batch, one script (`mirror_torrent.lua`) applies its entries in one slot: counts, peers,
+//! 1. Per torrent of a batch, one script (`redis_mirror_torrent.lua`) applies its entries in one slot: counts, peers,
 //!    timeouts and a private state hash with watermark and peers. It returns the state of everything that changed.
-//! 2. That state is written to keys in other slots: users' and peers' sets, and by `mirror_index.lua` the indexes and,
+//! 2. That state is written to keys in other slots: users' and peers' sets, and by `redis_mirror_index.lua` the indexes and,
 //!    by the difference to the previous score, the statistics. A crash between the phases repeats the entries; the
 //!    watermark skips them, and the state is written again.
 //!
@@ -43,11 +43,11 @@
 
 pub mod activity;
 pub mod error;
-pub mod mirror;
+pub mod redis_mirror;
 
 pub use activity::{
     ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Rebuild,
     Swept,
 };
 pub use error::ViewsError;
-pub use mirror::{Indexes, Mirror, MirrorCounters, MirrorParts, MirrorSettings};
+pub use redis_mirror::{Indexes, RedisMirror, RedisMirrorCounters, RedisMirrorParts, RedisMirrorSettings};

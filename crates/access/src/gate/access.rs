@@ -2,7 +2,7 @@
 
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 
-use crate::slots::LeechSlots;
+use crate::leech_slots::LeechSlots;
 
 /// Since when a torrent is approved, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Reads keys.
 
 use domain::{Passkey, UserId};
-use keyspace::keys::site::copies;
+use keyspace::keys::redis_source::copies;
 use keyspace::scan::common_pattern;
 use keyspace::{RedisError, Reply, Scan, read_reply};
 use redis::Pipeline;
@@ -50,7 +50,7 @@ impl RedisSource {
     pub(super) async fn read(&self, subjects: &[Subject]) -> Result<Vec<KeyValue>, RedisError> {
         let mut pipeline = Pipeline::new();
         for subject in subjects {
-            let key = self.key_of(subject);
+            let key = subject.key();
             match subject {
                 Subject::Torrent(_) | Subject::Client(_) => pipeline.cmd("GET").arg(key),
                 Subject::User(_) => pipeline.cmd("HGET").arg(key).arg("user_id"),
@@ -80,17 +80,17 @@ impl RedisSource {
     }
 
     pub(super) fn pages(&self, kinds: &[Kind]) -> Pages {
-        let patterns: Vec<String> = kinds.iter().map(|kind| self.names.pattern(kind.key())).collect();
+        let patterns: Vec<String> = kinds.iter().map(|kind| kind.key().pattern()).collect();
         Pages { scan: self.redis.scan(common_pattern(&patterns)), kinds: kinds.to_vec() }
     }
 
     /// None for a key of another kind.
     fn parse_key(&self, kinds: &[Kind], key: &str) -> Option<ScannedKey> {
         kinds.iter().find_map(|kind| {
-            let text = self.names.parse_subject(kind.key(), key)?;
+            let text = kind.key().parse_subject(key)?;
             let subject = Subject::parse(*kind, text);
             // A key in another spelling, such as upper case, is not found when it is read by its subject.
-            let canonical = subject.filter(|subject| self.key_of(subject) == key);
+            let canonical = subject.filter(|subject| subject.key() == key);
             Some(canonical.map_or_else(|| ScannedKey::Malformed(*kind, key.to_owned()), ScannedKey::Subject))
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use keyspace::keys::site::{SOURCE_MARK, copies};
+use keyspace::keys::redis_source::{SOURCE_MARK, copies};
 use keyspace::{RedisError, read_reply};
 use redis::Pipeline;
 
@@ -137,7 +137,7 @@ impl RedisSource {
     }
 
     fn write(&self, pipeline: &mut Pipeline, subject: &Subject, wanted: Option<&str>, is_wrong_type: bool) {
-        let key = self.key_of(subject);
+        let key = subject.key();
         match (subject, wanted) {
             (_, None) => pipeline.cmd("DEL").arg(key),
             (Subject::User(_), Some(user)) => {

@@ -8,8 +8,8 @@ use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 
 use crate::clients::ClientRule;
 use crate::error::AccessError;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{BannedPorts, NotPorts, PortRange};
-use crate::slots::LeechSlots;
 use crate::store::{Torrent, User};
 
 pub(crate) fn sql_integer(number: u64) -> i64 {

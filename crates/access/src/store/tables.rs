@@ -18,8 +18,8 @@ use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
 use crate::clients::ClientRule;
 use crate::error::AccessError;
+use crate::leech_slots::LeechSlots;
 use crate::ports::{BannedPorts, PortRange};
-use crate::slots::LeechSlots;
 
 /// A row, or why it cannot be parsed.
 pub(crate) type Read<T> = Result<T, AccessError>;

@@ -7,7 +7,7 @@ use super::rows::sql_integer;
 use super::tables::Tables;
 use super::{BULK_ROWS, Store};
 use crate::error::AccessError;
-use crate::slots::LeechSlots;
+use crate::leech_slots::LeechSlots;
 
 /// Limit of the API and the commands.
 pub const TORRENT_NAME_CHARS_MAX: usize = 10_000;

@@ -7,7 +7,7 @@ use super::rows::{sql_integer, user_id};
 use super::tables::Tables;
 use super::{BULK_ROWS, Store, random_passkey};
 use crate::error::AccessError;
-use crate::slots::LeechSlots;
+use crate::leech_slots::LeechSlots;
 use crate::user_name::UserName;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,19 +1,8 @@
 //! Figures of verification for the metrics page.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::{Counter, Level};
-
-/// State of the endpoint's circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerState {
-    /// Calls are made.
-    Closed,
-    /// No calls are made.
-    Open,
-    /// One call checks whether the endpoint answers again.
-    Probing,
-}
 
 /// Endpoint calls by outcome.
 #[derive(Debug, Default)]
@@ -52,8 +41,8 @@ pub struct VerificationCounters {
     pub calls: CallCounters,
     /// Calls not made: the budget of the client address was exhausted.
     pub calls_over_address_budget: Counter,
-    /// Calls charged to no address, because the address table was full.
-    pub calls_untracked: Counter,
+    /// Addresses displaced from the table of address budgets.
+    pub addresses_displaced: Level,
     /// Calls not made: rate limit.
     pub calls_over_rate: Counter,
     /// Calls not made: the circuit breaker was open.
@@ -61,7 +50,7 @@ pub struct VerificationCounters {
     /// Calls not made: queued for too long.
     pub calls_overdue: Counter,
     pub breaker_openings: Counter,
-    breaker: AtomicU8,
+    is_breaker_open: AtomicBool,
     /// Expired positive answers that were extended because their source was unavailable.
     pub stale_kept: Counter,
     /// Lookups repeated because the whitelist changed meanwhile.
@@ -83,20 +72,11 @@ pub struct VerificationCounters {
 }
 
 impl VerificationCounters {
-    pub fn breaker_state(&self) -> BreakerState {
-        match self.breaker.load(Ordering::Relaxed) {
-            0 => BreakerState::Closed,
-            1 => BreakerState::Open,
-            _ => BreakerState::Probing,
-        }
+    pub fn is_breaker_open(&self) -> bool {
+        self.is_breaker_open.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_breaker_state(&self, state: BreakerState) {
-        let number = match state {
-            BreakerState::Closed => 0,
-            BreakerState::Open => 1,
-            BreakerState::Probing => 2,
-        };
-        self.breaker.store(number, Ordering::Relaxed);
+    pub(super) fn set_breaker_open(&self, is_open: bool) {
+        self.is_breaker_open.store(is_open, Ordering::Relaxed);
     }
 }

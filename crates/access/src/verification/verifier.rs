@@ -191,7 +191,6 @@ impl Verifier {
     fn on_tick(&mut self) {
         let now = self.elapsed();
         if let Some(passkey) = self.calls.begin_probe(now) {
-            self.publish_breaker_state();
             self.call(passkey, true);
         }
         self.drop_overdue_calls();
@@ -307,10 +306,9 @@ impl Verifier {
         self.calls.end();
         match outcome {
             Ok(answer) => {
-                if !self.calls.breaker.is_closed() {
+                if self.calls.on_answer() {
                     tracing::info!("verify endpoint answers again");
                 }
-                self.calls.breaker.on_answer();
                 self.publish_breaker_state();
                 let calls = &self.counters().calls;
                 if answer.valid {
@@ -350,7 +348,7 @@ impl Verifier {
         if self.log_throttles.endpoint.admit(self.now()).is_some() {
             tracing::warn!(error = %failure, "verify endpoint call failed");
         }
-        if self.calls.breaker.on_failure(self.elapsed(), passkey, is_probe) {
+        if self.calls.on_failure(self.elapsed(), passkey, is_probe) {
             self.counters().breaker_openings.increment();
             tracing::warn!(
                 error = %failure,
@@ -370,8 +368,8 @@ impl Verifier {
 
     /// To the metrics and to the gate.
     fn publish_breaker_state(&self) {
-        self.counters().set_breaker_state(self.calls.breaker.state());
-        let is_open = !self.calls.breaker.is_closed();
+        let is_open = self.calls.is_suspended();
+        self.counters().set_breaker_open(is_open);
         self.unknown_passkeys.set_refuses_all(is_open && self.settings.on_failure == OnVerifyFailure::Refuse);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use access::{
-    AccessError, Denied, ExternalUser, ExternalUserOptions, Gate, NewExternalUser, NewUser, Refusal, Store,
+    AccessError, ExternalUser, ExternalUserOptions, Gate, NewExternalUser, NewUser, Refusal, Store,
     UnknownPasskeys,
 };
 use domain::UserId;
@@ -97,7 +97,7 @@ async fn w4_a_user_with_another_passkey_keeps_account_and_ban(fixture: Fixture) 
     let known = [101, 102, 201, 202, 301].map(|number| gate.user_of(&passkey(number)));
     assert_eq!(known, [None, None, None, Some(user_id(9)), Some(user_id(8))]);
     let refused = gate.admit_user(&passkey(301), NOW);
-    assert_eq!(refused, Err(Denied::Refused(Refusal::UserDisabled)));
+    assert_eq!(refused, Err(Refusal::UserDisabled));
 }
 
 async fn w4_a_passkey_is_replaced_only_for_external_users_with_an_id_of_the_site(fixture: Fixture) {

@@ -82,31 +82,28 @@ async fn changes_by_another_store_reach_the_gate_within_a_second(fixture: Fixtur
 
     store.allow_client("-qB".parse().unwrap(), "qBittorrent").await.unwrap();
     running.expect(Change::ClientsChanged).await;
-    assert_eq!(
-        running.gate.admit(&passkey(7), &info_hash(3), &client, NOW),
-        Err(Refusal::ClientNotAllowed.into())
-    );
+    assert_eq!(running.gate.admit(&passkey(7), &info_hash(3), &client, NOW), Err(Refusal::ClientNotAllowed));
     store.remove_client("-qB".parse().unwrap()).await.unwrap();
     running.expect(Change::ClientsChanged).await;
 
     let new = store.rotate_passkey(user_id(7), None).await.unwrap();
     running.expect(Change::UserAdmitted(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(running.gate.admit_user(&passkey(7), NOW), Err(Refusal::UnknownPasskey));
     assert_eq!(running.gate.admit_user(&new, NOW), Ok(user_id(7)));
 
     store.set_torrent_enabled(torrent_id(3), false).await.unwrap();
     running.expect(Change::TorrentRemoved(info_hash(3))).await;
-    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::TorrentDisabled.into()));
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::TorrentDisabled));
     store.remove_torrent(torrent_id(3)).await.unwrap();
     running.expect(Change::TorrentRemoved(info_hash(3))).await;
-    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::UnknownTorrent.into()));
+    assert_eq!(running.gate.admit(&new, &info_hash(3), &client, NOW), Err(Refusal::UnknownTorrent));
 
     store.set_user_enabled(user_id(7), false).await.unwrap();
     running.expect(Change::UserRemoved(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UserDisabled.into()));
+    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UserDisabled));
     store.remove_user(user_id(7)).await.unwrap();
     running.expect(Change::UserRemoved(user_id(7))).await;
-    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(running.gate.admit_user(&new, NOW), Err(Refusal::UnknownPasskey));
 
     running.stop.send(()).unwrap();
     tokio::time::timeout(Duration::from_secs(5), running.task).await.expect("the follower stops").unwrap();
@@ -157,11 +154,7 @@ async fn a_transaction_that_commits_late_is_not_skipped(fixture: Fixture) {
     for _ in 0..20 {
         poll(&mut follower).await;
     }
-    assert_eq!(
-        gate.admit_user(&passkey(1), NOW),
-        Err(Refusal::UnknownPasskey.into()),
-        "it is not committed yet"
-    );
+    assert_eq!(gate.admit_user(&passkey(1), NOW), Err(Refusal::UnknownPasskey), "it is not committed yet");
     late.execute("COMMIT").await;
     early.await.unwrap().unwrap();
     poll(&mut follower).await;
@@ -295,7 +288,7 @@ async fn users_that_swap_passkeys_are_not_removed(fixture: Fixture) {
     assert!(!changes.iter().any(|change| matches!(change, Change::UserRemoved(_))), "{changes:?}");
     assert_eq!(gate.admit_user(&passkey(1), NOW), Ok(user_id(2)));
     assert_eq!(gate.admit_user(&passkey(2), NOW), Ok(user_id(1)));
-    assert_eq!(gate.admit_user(&passkey(99), NOW), Err(Refusal::UnknownPasskey.into()));
+    assert_eq!(gate.admit_user(&passkey(99), NOW), Err(Refusal::UnknownPasskey));
 }
 
 async fn a_torrent_with_a_new_infohash_loses_the_old_one(fixture: Fixture) {

@@ -11,7 +11,7 @@ use access::{
     load,
 };
 use domain::clock::SystemClock;
-use keyspace::{MirrorNames, Redis, RedisSettings, SiteChannels};
+use keyspace::{Redis, RedisSettings, RedisSourceChannels};
 use testkit::{RedisCluster, RedisServer, eventually_async, on_every_database};
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,8 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn keys_at(url: &str) -> RedisSource {
     let settings = RedisSettings::from_url(url).unwrap();
-    let names = MirrorNames::new(settings.mode);
-    RedisSource::new(Redis::new(settings).unwrap(), names, SiteChannels::default())
+    RedisSource::new(Redis::new(settings).unwrap(), RedisSourceChannels::default())
 }
 
 fn torrent_key(number: u64) -> String {
@@ -238,7 +237,7 @@ async fn m1_a_redis_that_is_unreachable_at_the_start_is_read_later() {
     let gate = Gate::default().with_redis_source(site.gate.clone());
     gate.put_user(user_id(7), passkey(7), true);
     let admit = |number| gate.admit(&passkey(7), &info_hash(number), &peer_id("-TR3"), NOW);
-    assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent.into()));
+    assert_eq!(admit(1), Err(Refusal::CannotCheckTorrent));
     gate.put_torrent(torrent_id(2), info_hash(2), None, true);
     assert!(admit(2).is_ok(), "in the database");
     server.restart();
@@ -247,7 +246,7 @@ async fn m1_a_redis_that_is_unreachable_at_the_start_is_read_later() {
     site.expect(Change::TorrentAdmitted(info_hash(1))).await;
     assert!(admit(1).is_ok());
     site.scans(1).await;
-    assert_eq!(admit(3), Err(Refusal::UnknownTorrent.into()));
+    assert_eq!(admit(3), Err(Refusal::UnknownTorrent));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,7 +297,7 @@ async fn m1_m3_keys_follow_the_database(fixture: Fixture) {
     store.allow_client(prefix, "Transmission 3").await.unwrap();
     store.forbid_client("-XX".parse().unwrap(), "").await.unwrap();
     let gate = Arc::new(Gate::default());
-    let follower = load(store.clone(), gate.clone()).await.unwrap().poll_every(Duration::from_millis(20));
+    let follower = load(store.clone(), gate.clone()).await.unwrap();
     let (copier, queue) = new_copier(&server, &gate, &store);
     let (_stop, stopped) = oneshot::channel::<()>();
     let (_end, ended) = oneshot::channel::<()>();

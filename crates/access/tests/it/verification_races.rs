@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::verification::BreakerState;
 use access::{Passkeys, Refusal, SqlWhitelist, VerificationSettings};
 use domain::Seconds;
 use testkit::{Behaviour, RedisServer, VerifyEndpoint};
@@ -108,7 +107,7 @@ async fn w5_a_probe_decides_nothing_about_its_passkey() {
     endpoint.behave(Behaviour::Status(500));
     assert_eq!(harness.admit(passkey(1)).await, Err(Refusal::CannotCheck));
     endpoint.behave(Behaviour::Answers);
-    until("a probe", async || harness.counters().breaker_state() == BreakerState::Closed).await;
+    until("a probe", async || !harness.counters().is_breaker_open()).await;
     assert_eq!(harness.counters().calls.valid.get(), 1, "the probe had a positive answer");
     assert_eq!(harness.store.count_users().await.unwrap(), 0, "without a request, no account");
     assert_eq!((harness.counters().cache_entries.get(), harness.is_listed(passkey(1)).await), (0, false));

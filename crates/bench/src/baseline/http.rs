@@ -4,11 +4,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use domain::clock::Stopwatch;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
-
-use crate::error::BenchError;
 
 /// Read buffer for one or several pipelined requests.
 const READ_BYTES: usize = 16 * 1024;
@@ -22,15 +21,12 @@ struct Connection {
 }
 
 /// Serves until `lifetime` is over.
-pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> Result<(), BenchError> {
+pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> anyhow::Result<()> {
     let reply = fixed_reply(reply_bytes);
-    let mut poll = Poll::new().map_err(BenchError::io("opening epoll"))?;
+    let mut poll = Poll::new().context("opening epoll")?;
     let mut events = Events::with_capacity(1024);
-    let mut listener =
-        TcpListener::bind(address).map_err(BenchError::io(format!("listening on {address}")))?;
-    poll.registry()
-        .register(&mut listener, LISTENER, Interest::READABLE)
-        .map_err(BenchError::io("watching the listener"))?;
+    let mut listener = TcpListener::bind(address).with_context(|| format!("listening on {address}"))?;
+    poll.registry().register(&mut listener, LISTENER, Interest::READABLE).context("watching the listener")?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut buffer = vec![0; READ_BYTES];
     let watch = Stopwatch::start();
@@ -38,7 +34,7 @@ pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> Res
         match poll.poll(&mut events, Some(Duration::from_secs(1))) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(BenchError::io("waiting for requests")(error)),
+            Err(error) => return Err(error).context("waiting for requests"),
         }
         for event in &events {
             if event.token() == LISTENER {
@@ -58,19 +54,19 @@ fn accept_all(
     listener: &TcpListener,
     poll: &Poll,
     connections: &mut Vec<Option<Connection>>,
-) -> Result<(), BenchError> {
+) -> anyhow::Result<()> {
     loop {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(BenchError::io("accepting")(error)),
+            Err(error) => return Err(error).context("accepting"),
         };
         // Freed slots are reused, so the table is as long as the most concurrent connections.
         let number = connections.iter().position(Option::is_none).unwrap_or(connections.len());
-        stream.set_nodelay(true).map_err(BenchError::io("setting TCP_NODELAY"))?;
+        stream.set_nodelay(true).context("setting TCP_NODELAY")?;
         poll.registry()
             .register(&mut stream, Token(number), Interest::READABLE | Interest::WRITABLE)
-            .map_err(BenchError::io("watching a connection"))?;
+            .context("watching a connection")?;
         let connection = Connection { stream, last_bytes: [0; 3], unsent: Vec::new() };
         if number == connections.len() {
             connections.push(Some(connection));

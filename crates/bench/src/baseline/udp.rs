@@ -5,11 +5,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use domain::clock::Stopwatch;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg};
-
-use crate::error::BenchError;
 
 /// Datagrams taken and answered in one call each.
 const BATCH: usize = 64;
@@ -23,10 +22,10 @@ struct Request {
 }
 
 /// Serves until `lifetime` is over.
-pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> Result<(), BenchError> {
+pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> anyhow::Result<()> {
     let socket = UdpSocket::bind(address)
         .and_then(|socket| socket.set_read_timeout(Some(Duration::from_secs(1))).map(|()| socket))
-        .map_err(BenchError::io(format!("binding {address}")))?;
+        .with_context(|| format!("binding {address}"))?;
     let reply_bytes = reply_bytes.max(CONNECT_BYTES);
     let mut receiving = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
     let mut sending = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
@@ -50,7 +49,7 @@ fn receive(
     headers: &mut MultiHeaders<SockaddrIn>,
     incoming: &mut [u8],
     requests: &mut Vec<Request>,
-) -> Result<(), BenchError> {
+) -> anyhow::Result<()> {
     requests.clear();
     let mut chunks = incoming.chunks_mut(REQUEST_BYTES_MAX);
     let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
@@ -61,7 +60,7 @@ fn receive(
             Ok(())
         }
         Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
-        Err(errno) => Err(BenchError::io("receiving")(errno.into())),
+        Err(errno) => Err(errno).context("receiving"),
     }
 }
 
@@ -71,7 +70,7 @@ fn send(
     outgoing: &[u8],
     reply_bytes: usize,
     requests: &[Request],
-) -> Result<(), BenchError> {
+) -> anyhow::Result<()> {
     if requests.is_empty() {
         return Ok(());
     }
@@ -89,6 +88,6 @@ fn send(
     let slices = &slices[..requests.len()];
     match sendmmsg(socket.as_raw_fd(), headers, slices, addresses, [], MsgFlags::empty()) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(errno) => Err(BenchError::io("sending")(errno.into())),
+        Err(errno) => Err(errno).context("sending"),
     }
 }

@@ -5,13 +5,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
-
-use crate::error::BenchError;
 
 /// First character of a broadcast message.
 pub const TO_ALL: char = '!';
@@ -21,14 +20,11 @@ const BEHIND_MAX: usize = 64;
 const BUFFER_BYTES: usize = 1024;
 
 /// Serves until `lifetime` is over.
-pub fn serve(address: SocketAddr, lifetime: Duration) -> Result<(), BenchError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(BenchError::io("starting a runtime"))?;
+pub fn serve(address: SocketAddr, lifetime: Duration) -> anyhow::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting a runtime")?;
     runtime.block_on(async {
-        let listener =
-            TcpListener::bind(address).await.map_err(BenchError::io(format!("listening on {address}")))?;
+        let listener = TcpListener::bind(address).await.with_context(|| format!("listening on {address}"))?;
         // The timeout is the regular end.
         let _ = tokio::time::timeout(lifetime, accept(listener)).await;
         Ok(())

@@ -3,160 +3,117 @@
 //! Two trackers, each with its own Redis, all on the server's core. A round ends when every view has processed its
 //! entries, so that all processor time of an announce is counted in its round.
 
-use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
 use domain::clock::Stopwatch;
 use keyspace::BaseNames;
-use serde::Serialize;
+use simulate::load::{HttpClient, HttpRequests, HttpShape, LoadClient as _, Peers, Schedule, Until};
 use tempfile::TempDir;
 use testkit::RedisServer;
 
-use crate::error::BenchError;
-use crate::load::http::{HttpClient, HttpShape};
-use crate::load::http_requests::HttpRequests;
-use crate::load::{Until, Waiting};
-use crate::population::Population;
-use crate::process::{Cores, CpuTime, free_address};
+use crate::measure::{Comparison, Round, RoundWatch};
+use crate::process::need_redis;
 use crate::progress::Stage;
-use crate::report::Row;
-use crate::rounds::median;
-use crate::schedule::Schedule;
-use crate::server::{self, TrackerServer};
+use crate::run::{Run, new_folder};
+use crate::server::{Server, ServerPlan, fill_database};
+use crate::sockets::accepted;
 
 /// Seeds the order of announces.
 const SEED: u64 = 23;
 const CONNECTIONS: usize = 64;
 /// Timeout of the views after a round.
-const CATCH_UP_S_MAX: u64 = 120;
+const CATCH_UP_MAX: Duration = Duration::from_secs(120);
 /// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// One round of one side.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct MirroredRound {
-    /// Announces answered per second, while the views run.
-    pub announces_per_s: f64,
-    /// The tracker's processor time per announce, views included.
-    pub tracker_ns: f64,
-    /// Redis' processor time per announce.
-    pub redis_ns: f64,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Mirrored {
-    /// With the mirror.
-    pub with: Vec<MirroredRound>,
-    /// Without it; same positions.
-    pub without: Vec<MirroredRound>,
-}
 
 /// A tracker, its Redis and its client.
 struct Side {
     redis: RedisServer,
-    tracker: TrackerServer,
+    server: Server,
     shape: HttpShape,
+    requests: Arc<HttpRequests>,
     schedule: Schedule,
     _folder: TempDir,
 }
 
-/// Measures rounds of so many announces.
-pub(super) fn measure(
-    binary: &Path,
-    population: &Population,
-    cores: Cores,
-    rounds: u32,
-    announces: u64,
-) -> Result<Mirrored, BenchError> {
-    if !binary.is_file() {
-        return Err(BenchError::NoServer(binary.to_owned()));
-    }
+/// Rounds in which every peer announces twice.
+pub fn mirrored(run: &mut Run<'_>) -> anyhow::Result<()> {
+    let Some(binary) = run.binary().map(Path::to_owned) else { return Ok(()) };
+    need_redis()?;
+    let peers = Peers::new(run.sizes.mirrored_shape);
+    let rounds = run.sizes.rounds;
     let mut stage = Stage::begin("announces, with and without the mirror", u64::from(rounds) + 1);
-    let mut with = Side::start(binary, population, cores, true)?;
-    let mut without = Side::start(binary, population, cores, false)?;
-    let requests = HttpRequests::new(population, &with.address().to_string());
-    for side in [&mut with, &mut without] {
-        let change_all = side.schedule.announces_until_all_started();
-        side.round(&requests, change_all)?;
-    }
-    let mut found = Mirrored::default();
+    let mut with = Side::start(run, &binary, &peers, true)?;
+    let mut without = Side::start(run, &binary, &peers, false)?;
+    let announces = with.schedule.announces_until_all_started();
+    with.round(announces)?;
+    without.round(announces)?;
+    // The time of Redis, in place of the tracker's.
+    let (mut comparison, mut redis) = (Comparison::default(), Comparison::default());
     for round in 0..rounds {
         stage.at(u64::from(round) + 1);
-        found.with.push(with.round(&requests, announces)?);
-        found.without.push(without.round(&requests, announces)?);
+        let (ours, limit) = (with.round(2 * announces)?, without.round(2 * announces)?);
+        comparison.add(ours[0], limit[0]);
+        redis.add(ours[1], limit[1]);
     }
-    stage.end(&format!("{:.0} and {:.0} announces/s", rate_of(&found.with), rate_of(&found.without)));
-    Ok(found)
+    stage.end(&comparison.summary());
+    let time = |round: &Round| round.server_ns;
+    run.add("announces with journal and mirror in Redis", comparison.rates());
+    let note = "until every view has the entry; views included, since they are in the same process";
+    run.add("the tracker's time for it", comparison.figure(time).noting(note));
+    run.add("time of Redis for it", redis.figure(time));
+    run.detail("with and without the mirror", [comparison, redis]);
+    Ok(())
 }
 
 impl Side {
-    fn start(
-        binary: &Path,
-        population: &Population,
-        cores: Cores,
-        is_mirrored: bool,
-    ) -> Result<Side, BenchError> {
-        let redis = cores.on_server(RedisServer::start)?;
-        let folder = TempDir::with_prefix("loadgen-").map_err(BenchError::io("making a folder"))?;
-        server::fill_database(population, folder.path())?;
-        let site = free_address()?;
-        let more = format!(
-            "[redis]\nurl = \"{}\"\n\n[mirror]\nenabled = {is_mirrored}\n\n[site]\naddr = \"{site}\"\n",
-            redis.url()
-        );
-        let tracker = server::start_with(binary, folder.path(), cores, &more)?;
-        let waiting = if cores.server == cores.load { Waiting::Sleep } else { Waiting::Spin };
-        let shape = HttpShape { connections: CONNECTIONS, pipeline: 1, waiting };
-        let schedule = Schedule::new(population.peers(), SEED);
-        Ok(Side { redis, tracker, shape, schedule, _folder: folder })
-    }
-
-    fn address(&self) -> SocketAddr {
-        self.tracker.address
-    }
-
-    fn round(&mut self, requests: &HttpRequests, announces: u64) -> Result<MirroredRound, BenchError> {
-        let before = (self.tracker.process.cpu_time()?, CpuTime::of(self.redis.pid())?);
-        // New connections: the tracker closes idle ones during the other side's round.
-        let mut client = HttpClient::connect(self.address(), self.shape)?;
-        let tally = client.run(requests, &mut self.schedule, Until::Announces(announces), |_| {})?;
-        if tally.failures > 0 {
-            return Err(BenchError::Refused {
-                failures: tally.failures,
-                replies: tally.replies,
-                example: tally.first_failure.unwrap_or_default(),
-            });
-        }
-        self.wait_for_views()?;
-        let (tracker, redis) = (self.tracker.process.cpu_time()?, CpuTime::of(self.redis.pid())?);
-        let each = |used: Duration| used.as_nanos() as f64 / tally.replies.max(1) as f64;
-        Ok(MirroredRound {
-            announces_per_s: tally.rate(),
-            tracker_ns: each(tracker.since(before.0).used()),
-            redis_ns: each(redis.since(before.1).used()),
+    fn start(run: &Run<'_>, binary: &Path, peers: &Peers, is_mirrored: bool) -> anyhow::Result<Side> {
+        let redis = run.cores.on_server(RedisServer::start)?;
+        let folder = new_folder()?;
+        fill_database(peers, folder.path())?;
+        let settings = format!("redis.url = \"{}\"\nmirror.enabled = {is_mirrored}\n", redis.url());
+        let (data, cores) = (folder.path(), run.cores);
+        let plan = ServerPlan { binary, data, cores, roles: None, settings };
+        let server = Server::start_without_limits(&plan)?;
+        Ok(Side {
+            redis,
+            shape: HttpShape { connections: CONNECTIONS, pipeline: 1, waiting: run.waiting() },
+            requests: Arc::new(HttpRequests::new(peers, &server.tracker.to_string())),
+            server,
+            schedule: Schedule::new(peers.count(), SEED),
+            _folder: folder,
         })
+    }
+
+    /// With the processor time of the tracker, and with that of Redis.
+    fn round(&mut self, announces: u64) -> anyhow::Result<[Round; 2]> {
+        let tracker = RoundWatch::start(Some(self.server.process.pid()))?;
+        let redis = RoundWatch::start(Some(self.redis.pid()))?;
+        // New connections: the tracker closes idle ones during the other side's round.
+        let mut client = HttpClient::connect(self.server.tracker, Arc::clone(&self.requests), self.shape)?;
+        let seen = accepted(client.run(&mut self.schedule, Until::Announces(announces), &mut |_| {})?)?;
+        self.wait_for_views()?;
+        Ok([tracker.stop_after(seen.replies, seen.elapsed)?, redis.stop_after(seen.replies, seen.elapsed)?])
     }
 
     /// Until no entry is left in two consecutive polls: at the first one the last entries may not have reached Redis
     /// yet.
-    fn wait_for_views(&self) -> Result<(), BenchError> {
+    fn wait_for_views(&self) -> anyhow::Result<()> {
         let watch = Stopwatch::start();
         let stream = BaseNames::default().stream;
         let mut was_done = false;
-        loop {
+        while watch.elapsed() < CATCH_UP_MAX {
             std::thread::sleep(LOOK_EVERY);
-            let left = left_to_take(&self.redis.cli(&["XINFO", "GROUPS", &stream]));
-            let is_done = left == Some(0);
+            let is_done = left_to_take(&self.redis.cli(&["XINFO", "GROUPS", &stream])) == Some(0);
             if is_done && was_done {
                 return Ok(());
             }
             was_done = is_done;
-            if watch.elapsed() > Duration::from_secs(CATCH_UP_S_MAX) {
-                let in_flight = left.unwrap_or(0) as usize;
-                return Err(BenchError::Timeout { waited_s: CATCH_UP_S_MAX, in_flight });
-            }
         }
+        bail!("the views did not catch up within {CATCH_UP_MAX:?}")
     }
 }
 
@@ -166,33 +123,6 @@ fn left_to_take(groups: &str) -> Option<u64> {
     let numbers = lines.windows(2).filter(|pair| matches!(pair[0], "lag" | "pending"));
     let counts: Option<Vec<u64>> = numbers.map(|pair| pair[1].parse().ok()).collect();
     counts.filter(|counts| !counts.is_empty()).map(|counts| counts.iter().sum())
-}
-
-fn rate_of(rounds: &[MirroredRound]) -> f64 {
-    median(rounds.iter().map(|round| round.announces_per_s))
-}
-
-impl Mirrored {
-    /// The lines of the table.
-    pub(super) fn rows(&self) -> [Row; 3] {
-        let middle =
-            |rounds: &[MirroredRound], figure: fn(&MirroredRound) -> f64| median(rounds.iter().map(figure));
-        let row = |what: &str, unit: &'static str, figure: fn(&MirroredRound) -> f64| {
-            let ratio = median(self.with.iter().zip(&self.without).map(|(with, without)| {
-                // Avoids a division by zero.
-                figure(with) / figure(without).max(f64::MIN_POSITIVE)
-            }));
-            Row::plain(what, middle(&self.with, figure), unit).against(middle(&self.without, figure), ratio)
-        };
-        [
-            row("announces with journal and mirror in Redis", "/s", |round| round.announces_per_s).noting(
-                "limit = the same with mirror.enabled = false; over HTTP, tracker, views and Redis on one core",
-            ),
-            row("the tracker's time for it", "ns", |round| round.tracker_ns)
-                .noting("until every view has the entry; views included, since they are in the same process"),
-            row("time of Redis for it", "ns", |round| round.redis_ns),
-        ]
-    }
 }
 
 #[cfg(test)]

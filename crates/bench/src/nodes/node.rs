@@ -1,28 +1,24 @@
 //! A tracker without listeners: gate, swarms, queue, journal, reader.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use access::Gate;
-use domain::AnnounceEvent;
+use anyhow::{anyhow, bail};
 use domain::clock::SystemClock;
+use domain::{Announce, Families};
 use journal::{EntryId, Flusher, Journal, Queue};
-use swarm::{Families, PeerLists};
+use simulate::load::{Peer, Peers};
+use swarm::PeerLists;
 use testkit::RedisServer;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-use tracker::pipeline::Request;
-use tracker::secrets::Secrets;
 use tracker::settings::LiveSettings;
-use tracker::{Replication, Tracker};
+use tracker::{Replication, Secrets, Tracker};
 
-use crate::error::BenchError;
-use crate::journal_append::{connect, new_runtime};
-use crate::population::{self, Peer, Population};
-
-/// The tracker's default.
-const QUEUE_MAX: usize = 100_000;
+use crate::journal::{QUEUE_MAX, connect};
+use crate::load::{address_of, key_of};
+use crate::server::new_runtime;
 
 /// One node with its own runtime.
 pub(super) struct Node {
@@ -39,27 +35,24 @@ pub(super) struct Tasks {
     thread: JoinHandle<()>,
 }
 
-/// A gate that knows the whole population.
-pub(super) fn gate_of(population: &Population) -> Arc<Gate> {
+/// A gate that knows all peers.
+pub(super) fn gate_of(peers: &Peers) -> Arc<Gate> {
     let gate = Gate::default();
-    for peer in 0..population.peers() {
-        gate.put_user(population::user_id(peer), population::passkey(peer), true);
+    for (user, passkey) in peers.users() {
+        gate.put_user(user, passkey, true);
     }
-    for torrent in 0..population.torrents() {
-        gate.put_torrent(population::torrent_id(torrent), population::info_hash(torrent), None, true);
+    for (torrent, info_hash) in peers.torrents() {
+        gate.put_torrent(torrent, info_hash, None, true);
     }
     Arc::new(gate)
 }
 
 impl Node {
-    pub(super) fn open(server: &RedisServer, gate: &Arc<Gate>) -> Result<Node, BenchError> {
+    pub(super) fn open(server: &RedisServer, gate: &Arc<Gate>) -> anyhow::Result<Node> {
         let runtime = new_runtime()?;
         let journal = Arc::new(runtime.block_on(connect(server))?);
         let queue = Arc::new(Queue::new(QUEUE_MAX));
-        let secrets = Secrets::draw().map_err(|error| BenchError::Unreadable {
-            what: "random bytes".to_owned(),
-            why: error.to_string(),
-        })?;
+        let secrets = Secrets::draw()?;
         let sink = Arc::clone(&queue);
         let tracker =
             Tracker::new(Arc::clone(gate), Arc::new(SystemClock), sink, LiveSettings::default(), &secrets);
@@ -67,11 +60,11 @@ impl Node {
     }
 
     /// Replays the journal after the cursor, as far back as live peers reach. Returns the number of entries.
-    pub(super) fn catch_up(&self, cursor: Option<EntryId>) -> Result<u64, BenchError> {
+    pub(super) fn catch_up(&self, cursor: Option<EntryId>) -> anyhow::Result<u64> {
         let mut replication = self.replication(cursor);
         let caught_up = self.runtime.block_on(replication.catch_up());
         if !caught_up.is_all {
-            return Err(BenchError::Database("the journal was away during a warm start".to_owned()));
+            bail!("the journal was unreachable during a warm start");
         }
         Ok(caught_up.entries)
     }
@@ -107,34 +100,32 @@ impl Tasks {
     }
 
     /// Ends the tasks after everything is stored.
-    pub(super) fn end(self) -> Result<(), BenchError> {
+    pub(super) fn end(self) -> anyhow::Result<()> {
         self.queue.close();
         let _ = self.stop.send(true);
-        self.thread.join().map_err(|_| BenchError::Database("the tasks of a node ended early".to_owned()))
+        self.thread.join().map_err(|_| anyhow!("the tasks of a node ended early"))
     }
 }
 
 /// The first announce of a peer.
-pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) -> Result<(), BenchError> {
-    let request = Request {
-        passkey: peer.passkey,
-        info_hash: peer.info_hash,
-        peer_id: peer.peer_id,
-        key: peer.key,
-        ip: IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | peer.number)),
-        port: peer.port,
+pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) -> anyhow::Result<()> {
+    let sent = &peer.announce;
+    let announce = Announce {
+        passkey: Some(sent.passkey),
+        info_hash: sent.info_hash,
+        peer_id: sent.peer_id,
+        key: key_of(peer),
+        ip: address_of(peer.number),
+        port: sent.port,
         uploaded: 0,
         downloaded: 0,
-        left: Some(peer.left),
-        event: AnnounceEvent::Started,
+        left: Some(sent.left),
+        event: sent.event,
         numwant: None,
         families: Families::Both,
+        now: tracker.now(),
     };
-    let accepted = tracker.announce(&request, lists).map_err(|halt| BenchError::Refused {
-        failures: 1,
-        replies: 1,
-        example: format!("{halt:?}"),
-    })?;
+    let accepted = tracker.announce(&announce, lists).map_err(|halt| anyhow!("refused: {halt:?}"))?;
     if let Some(unrecorded) = accepted.unrecorded {
         unrecorded.record(None);
     }

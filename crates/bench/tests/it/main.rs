@@ -1,10 +1,9 @@
-//! Integration tests of `bench`: one program, a module for each subject.
+//! - `benchmarks`: every benchmark runs to its end, at sizes that are too small to measure speed
+//! - `load_clients`, `websocket_clients`: the simulated clients against the fixed-response servers
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod clients_and_baselines;
-mod gateway_cost;
-mod journal_and_views;
-mod nodes;
+mod benchmarks;
+mod load_clients;
 mod websocket_clients;
 
 // As in the program, or the allocator's counters would count nothing.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bench::baseline;
 use bench::process::free_address;
-use bench::websocket_clients::protocol::{Protocol, TokenKey};
-use bench::websocket_clients::{ClientId, CloseReason, Event, WebSocketClients, WebSocketClientsPlan};
+use simulate::websocket::protocol::{Protocol, tokens_signed_with};
+use simulate::websocket::{ClientId, CloseReason, Event, WebSocketClients, WebSocketClientsPlan};
 
 /// Long enough for a slow machine; the server's thread ends with the test's process.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ fn clients_of(server: SocketAddr, members: u64) -> WebSocketClients {
     let mut clients =
         WebSocketClients::new(WebSocketClientsPlan { server, protocol: Protocol::Plain, opening_max: 64 })
             .unwrap();
-    for user in 0..members {
+    for user in 1..=members {
         let member = clients.join(user, 0);
         clients.open(member);
     }
@@ -110,7 +110,7 @@ fn a_server_that_is_gone_is_told_and_no_error() {
 
 #[test]
 fn a_stranger_to_the_protocol_is_noticed() {
-    let protocol = Protocol::Centrifuge(TokenKey::new("0123456789abcdef0123456789abcdef"));
+    let protocol = Protocol::Centrifuge(tokens_signed_with("0123456789abcdef0123456789abcdef"));
     let mut clients =
         WebSocketClients::new(WebSocketClientsPlan { server: server(), protocol, opening_max: 64 }).unwrap();
     let member = clients.join(1, 0);

@@ -24,7 +24,7 @@ pub(crate) struct DeadlineUpdates {
 }
 
 struct DeadlineUpdate {
-    is_add: bool,
+    change: &'static str,
     user: UserId,
     value: String,
 }
@@ -35,12 +35,17 @@ pub(crate) type UpdateIndex = (usize, usize);
 impl DeadlineUpdates {
     /// The user is due after `remaining`.
     pub(crate) fn add(&mut self, set: String, user: UserId, remaining: Duration) -> UpdateIndex {
-        self.push(set, DeadlineUpdate { is_add: true, user, value: ms(remaining).to_string() })
+        self.push(set, DeadlineUpdate { change: "add", user, value: ms(remaining).to_string() })
+    }
+
+    /// The user is due after `remaining`, unless the set has lost them.
+    pub(crate) fn put_off(&mut self, set: String, user: UserId, remaining: Duration) {
+        self.push(set, DeadlineUpdate { change: "move", user, value: ms(remaining).to_string() });
     }
 
     /// Removes the user, unless they were added again since.
     pub(crate) fn remove(&mut self, set: String, user: UserId, score: &str) -> UpdateIndex {
-        self.push(set, DeadlineUpdate { is_add: false, user, value: score.to_owned() })
+        self.push(set, DeadlineUpdate { change: "remove", user, value: score.to_owned() })
     }
 
     fn push(&mut self, set: String, word: DeadlineUpdate) -> UpdateIndex {
@@ -65,8 +70,8 @@ impl DeadlineUpdates {
 fn command(set: &str, words: &[DeadlineUpdate]) -> Cmd {
     let mut call = scripts::PRESENCE_DUE_UPDATE.call(&[set]);
     call.arg(ms(KEEP));
-    for DeadlineUpdate { is_add, user, value } in words {
-        call.arg(if *is_add { "add" } else { "remove" }).arg(user.get()).arg(value);
+    for DeadlineUpdate { change, user, value } in words {
+        call.arg(*change).arg(user.get()).arg(value);
     }
     call
 }

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Backoff;
 use keyspace::{DedicatedConnection, PresenceKeys, Redis, RedisError, read_reply};
 use redis::streams::{StreamId, StreamRangeReply, StreamReadReply};
 use redis::{Pipeline, Value};
@@ -32,8 +33,8 @@ const READ_MAX: usize = 500;
 const WAIT: Duration = Duration::from_secs(2);
 /// Additional time for a reply before the connection is dropped.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
-/// The pause after something failed; it doubles with each further failure, up to the second one.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
 /// The stream is trimmed after this many entries were read.
 const TRIM_EVERY: usize = 1000;
 /// Events received and not taken yet.
@@ -106,7 +107,7 @@ struct Page {
 
 impl InboxReader {
     async fn run(mut self) {
-        let mut pause = PAUSES.0;
+        let mut backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
         let mut cursor = self.cursor();
         let mut connection = None;
         loop {
@@ -126,13 +127,12 @@ impl InboxReader {
                 self.gap().await;
             }
             match result {
-                Ok(()) => pause = PAUSES.0,
+                Ok(()) => backoff.reset(),
                 Err(error) => {
                     tracing::debug!(%error, "cannot read the inbox; retrying");
                     self.counters.failures.increment();
                     connection = None;
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(PAUSES.1);
+                    tokio::time::sleep(backoff.next_delay()).await;
                 }
             }
         }

@@ -101,12 +101,20 @@ struct DueUser {
 impl DueUser {
     /// Nothing can be done now: it is tried again after the others.
     fn postpone(&self, settled: &mut DeadlineUpdates) {
-        let later = match self.set.kind {
-            // All of these are due, in the order of their deadlines.
-            DueKind::Gone => AFTER_ALL_DEADLINES,
-            DueKind::Late | DueKind::Pending => RETRY,
-        };
-        settled.add(self.set.key.clone(), self.user, later);
+        self.put_off(
+            settled,
+            match self.set.kind {
+                // All of these are due, in the order of their deadlines.
+                DueKind::Gone => AFTER_ALL_DEADLINES,
+                DueKind::Late | DueKind::Pending => RETRY,
+            },
+        );
+    }
+
+    /// It is due again after this long. Redis may have lost its data since the user was found, and with it the list of
+    /// dead nodes: a set that was created anew for a dead node would not be read again.
+    fn put_off(&self, settled: &mut DeadlineUpdates, remaining: Duration) {
+        settled.put_off(self.set.key.clone(), self.user, remaining);
     }
 }
 
@@ -337,7 +345,7 @@ impl ClusterStore {
                 result.removals.push(one);
             }
             Ok(ScriptReply::Later(remaining)) => {
-                settled.add(one.set.key.clone(), one.user, remaining);
+                one.put_off(settled, remaining);
                 if one.set.kind != DueKind::Pending {
                     self.settle_pending(settled, one, None);
                 }

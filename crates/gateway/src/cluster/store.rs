@@ -271,8 +271,14 @@ impl ClusterStore {
         self.place.send_replace(InboxStart { node, start });
         self.counters.rejoins.increment();
         // If this fails, its lease ends by itself.
-        self.counted(self.remove_node(&before).await).ok();
+        self.declare_dead(&before).await;
         Ok(())
+    }
+
+    /// Other nodes remove what was written under a former incarnation, also if Redis lost the list of dead nodes
+    /// meanwhile.
+    pub async fn declare_dead(&self, former: &NodeName) {
+        self.counted(self.remove_node(former).await).ok();
     }
 
     /// This node's users become pending at once.

@@ -1,10 +1,10 @@
 //! Decides which users are marked dirty, by the input and by the effects of the presence table.
 
 use domain::UserId;
-use presence::{Cause, CloseKind, DeviceId, Effect, Input, Moment};
+use presence::{Cause, CloseKind, DeviceId, Effect, Input, Moment, PresenceTable};
 
+use super::ShardSync;
 use super::sync_state::DirtyReason;
-use crate::hub::shard::{Shard, ShardContext};
 
 /// Whether an input makes a user dirty.
 pub(crate) enum MarkDirty {
@@ -37,18 +37,17 @@ impl MarkDirty {
     }
 }
 
-impl Shard {
+impl ShardSync {
+    /// Marks a user to be published.
+    pub(super) fn mark_dirty(&mut self, user: UserId, mark: DirtyReason) {
+        self.state.mark_dirty(user, mark);
+        self.context.dirty_added.notify_one();
+    }
+
     /// Marks the user of an input.
-    pub(crate) fn mark_changed(
-        &mut self,
-        user: UserId,
-        noted: MarkDirty,
-        effects: &[Effect],
-        context: &ShardContext,
-    ) {
-        let mut mark = match noted {
+    pub(crate) fn mark_changed(&mut self, user: UserId, mark: MarkDirty, effects: &[Effect]) {
+        let mut mark = match mark {
             MarkDirty::Never => return,
-            MarkDirty::IfChanged if effects.is_empty() => return,
             MarkDirty::IfChanged => {
                 if !effects.iter().any(|effect| matches!(effect, Effect::Changed { own: true, .. })) {
                     return;
@@ -60,35 +59,31 @@ impl Shard {
         if let Some((_, cause, device)) = effects.iter().rev().find_map(reason) {
             (mark.cause, mark.device) = (cause, device.clone());
         }
-        self.mark_dirty(user, mark, context);
+        self.mark_dirty(user, mark);
     }
 
     /// Marks users that changed by the passage of time.
-    pub(crate) fn mark_all_changed(&mut self, effects: &[Effect], context: &ShardContext) {
-        if self.sync_state.is_none() {
-            return;
-        }
+    pub(crate) fn mark_all_changed(&mut self, roster: &PresenceTable, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Changed { user, own: true, .. } = effect {
-                self.mark_local(*user, (Cause::Silence, None), context);
+                self.mark_local(roster, *user, (Cause::Silence, None));
             }
         }
         for (user, cause, device) in effects.iter().filter_map(reason) {
-            self.mark_local(user, (cause, device.clone()), context);
+            self.mark_local(roster, user, (cause, device.clone()));
         }
     }
 
     /// Users with remote sessions only are published by their own gateway.
     fn mark_local(
         &mut self,
+        roster: &PresenceTable,
         user: UserId,
         (cause, device): (Cause, Option<DeviceId>),
-        context: &ShardContext,
     ) {
-        let is_published = self.sync_state.as_ref().is_some_and(|sync_state| sync_state.is_published(user));
-        if is_published || !self.roster.is_remote_only(user) {
+        if self.state.is_published(user) || !roster.is_remote_only(user) {
             // The store ends expired declarations itself; this must not end a newer one of another gateway.
-            self.mark_dirty(user, DirtyReason { cause, device, declared: None }, context);
+            self.mark_dirty(user, DirtyReason { cause, device, declared: None });
         }
     }
 }

@@ -6,92 +6,86 @@
 //!   a sign of life since it was last known to be alive: the others may have moved to another gateway.
 //! - After an outage of Redis all users are published and read again: its records may be old, or lost.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::cluster::RedisError;
 use presence::Moment;
 
 use super::ClusterSync;
-use crate::hub::Hub;
+use crate::cluster::RedisError;
 
-const RENEWALS_PER_LEASE: u128 = 5;
-
-pub(crate) async fn run(hub: Arc<Hub>) {
-    let Some(sync) = &hub.context.sync else { return };
-    loop {
-        hub.renew(sync).await;
-        let every = sync.settings.renew;
-        tokio::select! {
-            () = tokio::time::sleep(every) => {}
-            () = sync.fenced.notified() => {}
+impl ClusterSync {
+    pub(super) async fn renew_lease(&self) {
+        loop {
+            self.renew().await;
+            tokio::select! {
+                () = tokio::time::sleep(self.context.settings.renew) => {}
+                () = self.context.contact.fenced() => {}
+            }
         }
     }
-}
 
-impl Hub {
-    async fn renew(&self, sync: &ClusterSync) {
-        let before = self.now();
-        let renewed = sync.store.renew(&self.lease_info()).await;
-        match renewed {
+    async fn renew(&self) {
+        let (before, contact) = (self.users.now(), &self.context.contact);
+        match self.context.store.renew(&self.lease_info()).await {
             Ok(membership) if membership.is_member => {
-                self.store_reachable(sync, before);
-                self.receive_nodes(&membership.nodes);
+                if contact.regain(before, self.context.settings.renew) {
+                    tracing::info!("redis reachable again; publishing and reading all users again");
+                    self.publisher.republish_all();
+                    self.records.recheck_all();
+                }
+                self.users.rooms.set_alive_nodes(&membership.nodes);
                 // After a failover the list of nodes may not know that this one was declared dead.
-                if sync.is_fenced.load(Ordering::Acquire) {
-                    self.rejoin_cluster(sync, Moment(sync.outage_at_ms.load(Ordering::Relaxed))).await;
+                if contact.is_fenced() {
+                    self.rejoin(contact.outage_at()).await;
                 }
             }
-            Ok(_) => self.rejoin_cluster(sync, sync.contact_at()).await,
-            Err(error) => self.store_unreachable(sync, &error),
+            Ok(_) => self.rejoin(contact.at()).await,
+            Err(error) => self.unreachable(&error),
         }
     }
 
-    fn store_reachable(&self, sync: &ClusterSync, at: Moment) {
-        let before_ms = sync.contact_at_ms.swap(at.0, Ordering::Relaxed);
-        if u128::from(at.0.saturating_sub(before_ms)) > sync.settings.renew.as_millis() * RENEWALS_PER_LEASE {
-            sync.outage_at_ms.store(before_ms, Ordering::Relaxed);
-        }
-        if sync.is_unreachable.swap(false, Ordering::Relaxed) {
-            tracing::info!("redis reachable again; publishing and reading all users again");
-            self.republish_all();
-            self.recheck_all();
-        }
-    }
-
-    fn store_unreachable(&self, sync: &ClusterSync, error: &RedisError) {
-        if !sync.is_unreachable.swap(true, Ordering::Relaxed) {
+    fn unreachable(&self, error: &RedisError) {
+        if self.context.contact.lose() {
             self.context.counters.sync.outages.increment();
             tracing::warn!(%error, "redis unreachable; presence is local to this gateway until it returns");
         }
     }
 
     /// This gateway was declared dead and rejoins.
-    async fn rejoin_cluster(&self, sync: &ClusterSync, lost_at: Moment) {
+    async fn rejoin(&self, lost_at: Moment) {
+        let context = &self.context;
         // Publishing goes on meanwhile: under the new name only sessions with a sign of life since then.
-        sync.signs_since_ms.fetch_max(lost_at.0, Ordering::AcqRel);
-        if let Err(error) = sync.store.rejoin().await {
-            return self.store_unreachable(sync, &error);
+        context.signs_since_ms.fetch_max(lost_at.0, Ordering::AcqRel);
+        if let Err(error) = context.store.rejoin().await {
+            return self.unreachable(&error);
         }
         tracing::warn!("this gateway was declared dead and has rejoined the cluster");
-        self.context.counters.sync.rejoins.increment();
-        sync.is_fenced.store(false, Ordering::Release);
-        sync.own_names.write().push(sync.store.node());
-        sync.is_unreachable.store(false, Ordering::Relaxed);
-        sync.contact_at_ms.store(self.now().0, Ordering::Relaxed);
-        self.republish_all();
-        self.recheck_all();
-        sync.dirty_added.notify_one();
+        context.counters.sync.rejoins.increment();
+        context.own_names.write().push(context.store.node());
+        context.contact.rejoined(self.users.now());
+        self.publisher.republish_all();
+        self.records.recheck_all();
+        context.dirty_added.notify_one();
     }
 
     /// Whether no other gateway had a lease when this one joined. False if unknown.
-    pub(crate) async fn was_alone(&self, sync: &ClusterSync) -> bool {
-        match sync.store.renew(&self.lease_info()).await {
+    pub(crate) async fn was_alone(&self) -> bool {
+        match self.context.store.renew(&self.lease_info()).await {
             Ok(membership) => membership.was_alone,
             Err(error) => {
-                self.store_unreachable(sync, &error);
+                self.unreachable(&error);
                 false
             }
         }
+    }
+
+    /// Whether Redis does not answer.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.context.contact.is_lost()
+    }
+
+    /// Seconds since the last successful contact with Redis.
+    pub(crate) fn since_contact_s(&self) -> u64 {
+        self.users.now().0.saturating_sub(self.context.contact.at().0) / 1000
     }
 }

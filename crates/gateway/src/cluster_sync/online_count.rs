@@ -10,13 +10,11 @@
 //!
 //! Users that are pending after a gateway died: no gateway has them.
 
-use std::sync::Arc;
-
-use crate::cluster::ClusterCounters;
 use presence::{Platform, Status, UserCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::hub::{Hub, OnlineCount};
+use super::ClusterSync;
+use crate::hub::OnlineCount;
 
 /// The `info` of a node's lease.
 #[derive(Serialize, Deserialize, Default)]
@@ -30,7 +28,7 @@ struct NodeInfo {
     platforms: Vec<u64>,
 }
 
-impl Hub {
+impl ClusterSync {
     pub(super) fn lease_info(&self) -> String {
         let OnlineCount { tally, connections } = self.count_of_this_node();
         let info = NodeInfo {
@@ -44,13 +42,11 @@ impl Hub {
 
     /// Without users that another gateway counts.
     fn count_of_this_node(&self) -> OnlineCount {
-        let mut count = self.online_count();
-        let Some(store) = self.cluster_store() else { return count };
-        let own = store.node();
-        for shard in self.shards() {
+        let mut count = self.users.online_count();
+        let own = self.context.store.node();
+        for shard in self.users.shards() {
             let shard = shard.lock();
-            let Some(sync_state) = &shard.sync_state else { continue };
-            for user in sync_state.counted_by_others(&own) {
+            for user in shard.sync.iter().flat_map(|sync| sync.state.counted_by_others(&own)) {
                 let counted = &mut count.tally.users[shard.roster.own_view(user).status as usize];
                 *counted = counted.saturating_sub(1);
             }
@@ -59,35 +55,18 @@ impl Hub {
     }
 
     /// Over all gateways; only this one if the others cannot be read.
-    pub async fn online_count_everywhere(&self) -> OnlineCount {
+    pub(crate) async fn online_count(&self) -> OnlineCount {
         let mut count = self.count_of_this_node();
-        let Some(store) = self.cluster_store() else { return count };
-        let own = store.node();
-        match store.infos().await {
+        let own = self.context.store.node();
+        match self.context.store.infos().await {
             Ok(infos) => {
-                let others = infos.into_iter().filter(|(node, _)| *node != own);
-                others
-                    .for_each(|(_, info)| add(&mut count, &serde_json::from_str(&info).unwrap_or_default()));
+                for (_, info) in infos.into_iter().filter(|(node, _)| *node != own) {
+                    add(&mut count, &serde_json::from_str(&info).unwrap_or_default());
+                }
             }
             Err(error) => tracing::debug!(%error, "cannot read the counts of other gateways"),
         }
         count
-    }
-
-    /// None without a cluster.
-    pub fn cluster_counters(&self) -> Option<Arc<ClusterCounters>> {
-        self.cluster_store().map(|store| Arc::clone(store.counters()))
-    }
-
-    /// Seconds since the last successful contact with Redis; none without a cluster.
-    pub fn since_contact_s(&self) -> Option<u64> {
-        let sync = self.context.sync.as_ref()?;
-        Some(self.now().0.saturating_sub(sync.contact_at().0) / 1000)
-    }
-
-    /// As far as this gateway knows; at least 1.
-    pub fn nodes_alive(&self) -> u64 {
-        self.cluster_store().map_or(1, |store| store.counters().nodes.get().max(1))
     }
 }
 

@@ -7,18 +7,22 @@
 //! - Updates that failed, or may have failed, are repeated.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use crate::cluster::{EntryChange, EntryUpdate, PublishOutcome};
 use domain::UserId;
 use domain::clock::Stopwatch;
-use presence::{Cause, Moment, NodeEntry};
+use friends::{PresenceEvent, PresenceEventKind};
+use parking_lot::Mutex;
+use presence::{Cause, Moment, NodeEntry, PresenceTable};
 
-use super::sync_state::{DirtyReason, SyncState, after, is_in_background};
-use super::{ClusterSync, SyncSettings};
-use crate::hub::Hub;
-use crate::hub::shard::{Shard, ShardContext};
+use super::record_change::save_change;
+use super::sync_state::{after, is_in_background};
+use super::watch::paced;
+use super::{ShardSync, SyncContext, SyncSettings};
+use crate::hub::shard::{Shard, Trigger};
+use crate::hub::users::Users;
 
 /// Updates in one batch (P13).
 const BATCH_MAX: usize = 1_000;
@@ -39,64 +43,73 @@ struct PendingPublish {
     is_refresh: bool,
 }
 
-pub(crate) async fn run(hub: Arc<Hub>) {
-    let Some(sync) = &hub.context.sync else { return };
-    loop {
-        tokio::select! {
-            () = sync.dirty_added.notified() => {}
-            () = tokio::time::sleep(CHECK_INTERVAL) => {}
-        }
-        if !hub.flush(sync).await {
-            tokio::time::sleep(PAUSE).await;
-            sync.dirty_added.notify_one();
-        }
-    }
+/// Publishes the dirty users of all shards.
+pub(super) struct Publisher {
+    pub(super) users: Arc<Users>,
+    pub(super) context: Arc<SyncContext>,
+    /// The shard that the next batch starts with.
+    pub(super) next_shard: AtomicUsize,
 }
 
-impl Hub {
-    /// Publishes what was marked before shutdown, within a time limit.
-    pub(crate) async fn final_flush(&self, sync: &ClusterSync) {
-        for shard in self.shards() {
-            if let Some(sync_state) = &mut shard.lock().sync_state {
-                sync_state.put_back_all();
+impl Publisher {
+    pub(super) async fn run(&self) {
+        loop {
+            tokio::select! {
+                () = self.context.dirty_added.notified() => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
+            }
+            if !self.flush().await {
+                tokio::time::sleep(PAUSE).await;
+                self.context.dirty_added.notify_one();
             }
         }
-        if tokio::time::timeout(FINAL_FLUSH_TIMEOUT, self.flush(sync)).await != Ok(true) {
+    }
+
+    /// Publishes what was marked before shutdown, within a time limit.
+    pub(super) async fn final_flush(&self) {
+        for shard in self.users.shards() {
+            if let Some(sync) = &mut shard.lock().sync {
+                sync.state.put_back_all();
+            }
+        }
+        if tokio::time::timeout(FINAL_FLUSH_TIMEOUT, self.flush()).await != Ok(true) {
             tracing::warn!("last presence changes not published before shutdown");
         }
     }
 
     /// Publishes everything that is to be. Whether all of it was.
-    async fn flush(&self, sync: &ClusterSync) -> bool {
+    async fn flush(&self) -> bool {
+        let context = &*self.context;
         loop {
-            let batch = self.take_batch(sync);
+            let batch = self.take_batch();
             if batch.is_empty() {
                 return true;
             }
             let stopwatch = Stopwatch::start();
-            let name = sync.store.node();
+            let name = context.store.node();
             let updates: Vec<EntryUpdate> = batch.iter().map(|taken| taken.update.clone()).collect();
-            let answers = sync.store.publish(&updates).await;
-            let counters = &self.context.counters.sync;
+            let answers = context.store.publish(&updates).await;
+            let counters = &context.counters.sync;
             counters.flushes.increment();
             counters.flush_seconds.record(stopwatch.elapsed());
             let refreshes = batch.iter().filter(|taken| taken.is_refresh).count();
             counters.refreshes.add(refreshes as u64);
             // A write fenced under the former name says nothing about the current one.
-            let is_fenced = answers.contains(&Ok(PublishOutcome::Fenced)) && sync.store.node() == name;
-            if is_fenced {
-                sync.is_fenced.store(true, Ordering::Release);
-                sync.fenced.notify_one();
+            if answers.contains(&Ok(PublishOutcome::Fenced)) && context.store.node() == name {
+                context.contact.fence();
             }
             let mut all_done = true;
             for (taken, answer) in batch.into_iter().zip(answers) {
-                all_done &= self.apply_publish_outcome(sync, taken, answer.ok());
+                all_done &= self.apply_outcome(taken, answer.ok());
             }
-            if sync.store.node() != name {
-                // Published under the former name, whose entries are removed.
+            if context.store.node() != name {
+                // Published under the former name, whose entries and deadlines are removed.
+                context.store.declare_dead(&name).await;
                 self.republish_all();
             }
-            counters.dirty.set(self.shards().map(|shard| shard.lock().dirty_count()).sum());
+            let dirty =
+                |shard: &Mutex<Shard>| shard.lock().sync.as_ref().map_or(0, |sync| sync.state.dirty_count());
+            counters.dirty.set(self.users.shards().map(dirty).sum());
             if !all_done {
                 counters.flush_failures.increment();
                 return false;
@@ -104,135 +117,134 @@ impl Hub {
         }
     }
 
-    fn take_batch(&self, sync: &ClusterSync) -> Vec<PendingPublish> {
-        let now = self.now();
+    fn take_batch(&self) -> Vec<PendingPublish> {
+        let now = self.users.now();
         let mut batch = Vec::new();
-        for shard in self.shards_from(&sync.next_shard) {
+        for shard in self.users.shards_from(&self.next_shard) {
             if batch.len() >= BATCH_MAX {
                 break;
             }
-            shard.lock().take_updates(now, sync, &mut batch);
+            let shard = &mut *shard.lock();
+            if let Some(sync) = &mut shard.sync {
+                sync.take_updates(now, &shard.roster, &mut batch);
+            }
         }
         batch
     }
 
     /// True if the update was applied.
-    fn apply_publish_outcome(
-        &self,
-        sync: &ClusterSync,
-        taken: PendingPublish,
-        answer: Option<PublishOutcome>,
-    ) -> bool {
-        let now = self.now();
-        let user = taken.update.user;
-        let mut shard = self.shard(user);
-        let Some(sync_state) = &mut shard.sync_state else { return true };
-        let (outcome, is_unknown) = match answer {
-            Some(PublishOutcome::Changed(outcome)) => (Some(outcome), false),
-            Some(PublishOutcome::Unchanged { .. }) => (None, false),
-            Some(PublishOutcome::Unknown) => (None, true),
-            Some(PublishOutcome::Fenced) | None => {
-                sync_state.put_back(user);
-                if taken.is_refresh {
-                    sync_state.refresh.put(user, after(now, CHECK_INTERVAL));
+    fn apply_outcome(&self, taken: PendingPublish, answer: Option<PublishOutcome>) -> bool {
+        let PendingPublish { update: EntryUpdate { user, change, .. }, is_refresh } = taken;
+        self.users.change(user, |shard, now| {
+            let Some(sync) = &mut shard.sync else { return true };
+            let (outcome, is_unknown) = match answer {
+                Some(PublishOutcome::Changed(outcome)) => (Some(outcome), false),
+                Some(PublishOutcome::Unchanged { .. }) => (None, false),
+                Some(PublishOutcome::Unknown) => (None, true),
+                Some(PublishOutcome::Fenced) | None => {
+                    sync.state.put_back(user);
+                    if is_refresh {
+                        sync.state.refresh.put(user, after(now, CHECK_INTERVAL));
+                    }
+                    return false;
                 }
-                return false;
+            };
+            let (mark, was_published) = (sync.state.finish_publish(user), sync.state.is_published(user));
+            match &change {
+                EntryChange::Put(part) => {
+                    let look_at = after(now, sync.context.refresh_in(now, part));
+                    sync.state.set_published(user, Some(part.last_activity), look_at);
+                }
+                EntryChange::Remove { .. } | EntryChange::Abandon => sync.state.forget_published(user),
             }
-        };
-        let (mark, was_published) = (sync_state.finish_publish(user), sync_state.is_published(user));
-        match &taken.update.change {
-            EntryChange::Put(part) => {
-                let look_at = after(now, refresh_in(now, part, sync));
-                sync_state.set_published(user, Some(part.last_activity), look_at);
-            }
-            EntryChange::Remove { .. } | EntryChange::Abandon => sync_state.forget_published(user),
-        }
-        let after = match outcome {
-            Some(mut outcome) => {
+            if let Some(mut outcome) = outcome {
                 if outcome.is_first && was_published {
                     // Redis lost its data, and the user was online all the time: nothing changed.
                     (outcome.arrived, outcome.from) = (false, outcome.to);
                 }
                 let cause = mark.map_or((Cause::Heartbeat, None), |mark| (mark.cause, mark.device));
-                self.context.save_change(&outcome, cause);
+                save_change(&self.users.context, &outcome, cause);
                 // Users with HTTP sessions only are not in `users`, and are watched as well.
                 if shard.roster.has_local_session(user) {
-                    shard.start_watching(now, user);
+                    shard.watch_record(now, user);
                 }
-                shard.apply_record(now, outcome.record, &self.context)
+                shard.sync(now, |sync, roster, effects| {
+                    sync.apply_record(now, outcome.record, roster, effects)
+                });
+            } else if is_unknown {
+                let known = mark.filter(|mark| was_published || mark.ends_pending());
+                self.save_offline(now, user, &shard.roster, known.map(|mark| (mark.cause, mark.device)));
             }
-            None => {
-                if is_unknown {
-                    shard.save_offline(
-                        now,
-                        user,
-                        mark.filter(|mark| was_published || mark.ends_pending()),
-                        &self.context,
-                    );
+            if let Some(sync) = &mut shard.sync {
+                sync.confirm_declaration(now, user);
+            }
+            true
+        })
+    }
+
+    /// The store has no record of a user that left: they were only restored after a restart, or Redis lost its data
+    /// meanwhile. `left` is why, if the user was known to be online.
+    fn save_offline(&self, now: Moment, user: UserId, roster: &PresenceTable, left: Option<Trigger>) {
+        let Some(kept) = roster.stored_presence(user).filter(|kept| !kept.online) else { return };
+        let writer = &self.users.context.writer;
+        if let Some((cause, device)) = left {
+            let (kind, cause) = (PresenceEventKind::Left, Some(cause));
+            writer.record(PresenceEvent { user, at_ms: now.0, kind, cause, device });
+        }
+        writer.remember(kept);
+    }
+
+    /// Published entries may be lost: all local users are published again, at a bounded rate. A user that is due
+    /// earlier stays so, or its entry would expire.
+    pub(super) fn republish_all(&self) {
+        let now = self.users.now();
+        let mut place = 0;
+        for shard in self.users.shards() {
+            if let Some(sync) = &mut shard.lock().sync {
+                for user in sync.state.published.keys().copied().collect::<Vec<UserId>>() {
+                    sync.state.republish_by(user, paced(now, &mut place));
                 }
-                Default::default()
             }
-        };
-        shard.confirm_declaration(now, user);
-        drop(shard);
-        self.finish(after);
-        true
+        }
     }
 }
 
-impl Shard {
-    /// Marks a user to be published.
-    pub(crate) fn mark_dirty(&mut self, user: UserId, mark: DirtyReason, context: &ShardContext) {
-        let (Some(sync_state), Some(sync)) = (&mut self.sync_state, &context.sync) else { return };
-        sync_state.mark_dirty(user, mark);
-        sync.dirty_added.notify_one();
-    }
-
-    /// How many are marked and not published yet.
-    pub(crate) fn dirty_count(&self) -> usize {
-        self.sync_state.as_ref().map_or(0, |sync_state| sync_state.dirty_count())
-    }
-
-    fn take_updates(&mut self, now: Moment, sync: &ClusterSync, batch: &mut Vec<PendingPublish>) {
-        let Some(mut sync_state) = self.sync_state.take() else { return };
-        let since = sync.signs_since();
-        for user in sync_state.take_dirty(BATCH_MAX.saturating_sub(batch.len())) {
-            let part = self.roster.node_entry(user, since);
-            if part.is_none() && self.roster.has_local_session(user) {
+impl ShardSync {
+    fn take_updates(&mut self, now: Moment, roster: &PresenceTable, batch: &mut Vec<PendingPublish>) {
+        let since = self.context.signs_since();
+        for user in self.state.take_dirty(BATCH_MAX.saturating_sub(batch.len())) {
+            let part = roster.node_entry(user, since);
+            if part.is_none() && roster.has_local_session(user) {
                 // No sign of life since: nothing is published until there is one.
-                sync_state.await_sign(user);
-                sync_state.set_published(user, None, after(now, RECHECK_SILENT));
+                self.state.await_sign(user);
+                self.state.set_published(user, None, after(now, RECHECK_SILENT));
                 continue;
             }
-            batch.push(PendingPublish {
-                update: self.update(now, user, part, &sync_state),
-                is_refresh: false,
-            });
+            batch.push(PendingPublish { update: self.update(now, user, part, roster), is_refresh: false });
         }
         while batch.len() < BATCH_MAX
-            && let Some(user) = sync_state.refresh.take_due(now)
+            && let Some(user) = self.state.refresh.take_due(now)
         {
-            let published = sync_state.published.get(&user).copied().flatten();
-            match self.roster.node_entry(user, since) {
+            let published = self.state.published.get(&user).copied().flatten();
+            match roster.node_entry(user, since) {
                 Some(part)
                     if published.is_none_or(|sign| part.last_activity > sign)
-                        || outlives_keys(&part, sync) =>
+                        || self.context.outlives_keys(&part) =>
                 {
-                    sync_state.resume(user);
-                    batch.push(PendingPublish {
-                        update: self.update(now, user, Some(part), &sync_state),
-                        is_refresh: true,
-                    });
+                    self.state.resume(user);
+                    let update = self.update(now, user, Some(part), roster);
+                    batch.push(PendingPublish { update, is_refresh: true });
                 }
-                Some(part) => sync_state.refresh.put(user, after(now, refresh_in(now, &part, sync))),
-                None if self.roster.has_local_session(user) => {
-                    sync_state.refresh.put(user, after(now, RECHECK_SILENT))
+                Some(part) => {
+                    self.state.refresh.put(user, after(now, self.context.refresh_in(now, &part)));
+                }
+                None if roster.has_local_session(user) => {
+                    self.state.refresh.put(user, after(now, RECHECK_SILENT))
                 }
                 // A user that left was marked, and is published by that.
                 None => {}
             }
         }
-        self.sync_state = Some(sync_state);
     }
 
     fn update(
@@ -240,43 +252,35 @@ impl Shard {
         now: Moment,
         user: UserId,
         part: Option<NodeEntry>,
-        sync_state: &SyncState,
+        roster: &PresenceTable,
     ) -> EntryUpdate {
-        let declared = sync_state.in_flight(user).and_then(|mark| mark.declared);
-        let kept = self.roster.stored_presence(user);
-        let last_alive = self.roster.last_alive(user).unwrap_or_default();
+        let declared = self.state.declared_in_flight(user);
+        let kept = roster.stored_presence(user);
+        let last_alive = roster.last_alive(user).unwrap_or_default();
         let local_declaration = kept.as_ref().and_then(|kept| kept.declaration.clone());
         EntryUpdate {
             user,
             change: part.map_or(EntryChange::Remove { last_alive }, EntryChange::Put),
             declaration: declared.map(|_| local_declaration.clone()),
             declared_ago: Duration::from_millis(declared.map_or(0, |at| now.0.saturating_sub(at.0))),
-            known_version: sync_state.known.get(&user).map_or(0, |known| known.version),
+            known_version: self.state.known.get(&user).map_or(0, |known| known.version),
             local_declaration,
             version_floor: kept.as_ref().map_or((0, 0), |kept| (kept.public_version, kept.own_version)),
             last_seen: kept.and_then(|kept| kept.last_seen),
         }
     }
+}
 
-    /// The store has no record of a user that left: they were only restored after a restart, or Redis lost its data
-    /// meanwhile. `mark` holds the cause if the user was known to be online.
-    fn save_offline(&mut self, now: Moment, user: UserId, mark: Option<DirtyReason>, context: &ShardContext) {
-        let Some(kept) = self.roster.stored_presence(user).filter(|kept| !kept.online) else { return };
-        if let Some(mark) = mark {
-            context.record(now, user, friends::PresenceEventKind::Left, (mark.cause, mark.device));
-        }
-        context.writer.remember(kept);
+impl SyncContext {
+    /// Whether the public keys expire before the entry: then the entry is refreshed while it exists, also without a
+    /// new sign of life (P19).
+    fn outlives_keys(&self, part: &NodeEntry) -> bool {
+        entry_lifetime(part) > self.store.keys_ttl()
     }
-}
 
-/// Whether the public keys expire before the entry: then the entry is refreshed while it exists, also without a new
-/// sign of life (P19).
-fn outlives_keys(part: &NodeEntry, sync: &ClusterSync) -> bool {
-    entry_lifetime(part) > sync.store.keys_ttl()
-}
-
-fn refresh_in(now: Moment, part: &NodeEntry, sync: &ClusterSync) -> Duration {
-    next_refresh(now, part, &sync.settings, sync.store.keys_ttl())
+    fn refresh_in(&self, now: Moment, part: &NodeEntry) -> Duration {
+        next_refresh(now, part, &self.settings, self.store.keys_ttl())
+    }
 }
 
 /// Time until the next check for a sign of life: by activity, and well before the entry or the public keys expire.

@@ -4,127 +4,118 @@ use std::time::Duration;
 
 use crate::cluster::{NodeName, Record, TimedEntry, WatchReply};
 use domain::UserId;
-use presence::{Cause, Effect, Moment, RemoteSessions};
+use presence::{Cause, Effect, Moment, PresenceTable, RemoteSessions};
 
-use super::ClusterSync;
-use super::sync_state::{DirtyReason, RemoteEntry, after};
-use crate::hub::shard::{AfterUnlock, Shard, ShardContext};
+use super::sync_state::{DirtyReason, KnownRecord, RemoteEntry, after};
+use super::{ShardSync, SyncContext};
 
-impl Shard {
+impl ShardSync {
+    fn known_mut(&mut self, user: UserId) -> Option<&mut KnownRecord> {
+        self.state.known.get_mut(&user)
+    }
+
     /// Applies a record if the user is watched here and the record is newer than the known one.
     pub(crate) fn apply_record(
         &mut self,
         now: Moment,
         record: Record,
-        context: &ShardContext,
-    ) -> AfterUnlock {
-        let (Some(sync_state), Some(sync)) = (&mut self.sync_state, &context.sync) else {
-            return AfterUnlock::default();
-        };
-        let counters = &context.counters.sync;
-        let Some(known) = sync_state.known.get_mut(&record.user) else {
-            counters.unwatched.increment();
-            return AfterUnlock::default();
-        };
-        let user = record.user;
+        roster: &mut PresenceTable,
+        effects: &mut Vec<Effect>,
+    ) {
+        let (user, counters) = (record.user, &self.context.counters.sync);
+        let Some(known) = self.state.known.get_mut(&user) else { return counters.unwatched.increment() };
         known.is_loaded |= record.own_version >= known.version;
         if record.own_version < known.version || (record.own_version == known.version && known.version > 0) {
             if record.own_version == known.version {
-                known.remotes = remotes(now, &record, &known.remotes, sync);
+                known.remotes = remotes(now, &record, &known.remotes, &self.context);
             }
             counters.stale.increment();
-            return self.expire_remotes(now, user, context);
+            return self.expire_remotes(now, user, roster, effects);
         }
         counters.applied.increment();
         (known.version, known.public_version) = (record.own_version, record.public_version);
         // An answer that was on its way meanwhile is older, and counts by its version again.
         known.accepts_any_version = false;
-        known.remotes = remotes(now, &record, &known.remotes, sync);
+        known.remotes = remotes(now, &record, &known.remotes, &self.context);
         let has_expired = remove_expired(now, &mut known.remotes);
         let mut elsewhere = remote_sessions(now, &record, &known.remotes);
         if has_expired {
             known.version = known.version.saturating_sub(1);
-            elsewhere.wait_for_lost(self.roster.pending_until(now));
+            elsewhere.wait_for_lost(roster.pending_until(now));
         }
-        let has_own_part = record.entries.iter().any(|entry| entry.node == sync.store.node());
-        let declared_here = self.roster.stored_presence(user).and_then(|kept| kept.declaration);
-        if sync_state.has_unconfirmed_declaration(user) && elsewhere.declaration != declared_here {
+        let has_own_part = record.entries.iter().any(|entry| entry.node == self.context.store.node());
+        let declared_here = roster.stored_presence(user).and_then(|kept| kept.declaration);
+        if self.state.has_unconfirmed_declaration(user) && elsewhere.declaration != declared_here {
             // The local declaration is newer, as far as this gateway knows. If the store considered it older, this
-            // record is right, and is read again when the store has answered (`Shard::confirm_declaration`).
+            // record is right, and is read again when the store has answered (`confirm_declaration`).
             elsewhere.declaration = declared_here;
-            if let Some(known) = sync_state.known.get_mut(&user) {
+            if let Some(known) = self.known_mut(user) {
                 (known.version, known.is_overridden) = (known.version.saturating_sub(1), true);
             }
         }
-        let after = self.apply_remote_sessions(now, elsewhere, context);
-        self.schedule_check(now, user, context);
-        if !has_own_part {
-            self.repair_entry(now, user, context);
+        let had_part = roster.has_local_session(user);
+        roster.set_remote(now, elsewhere, effects);
+        // A lingering local session ended, because the user connected at another gateway.
+        if had_part && !roster.has_local_session(user) {
+            self.mark_dirty(user, DirtyReason { cause: Cause::Drop, device: None, declared: None });
         }
-        after
+        self.schedule_check(now, user);
+        if !has_own_part {
+            self.repair_entry(now, user, roster);
+        }
     }
 
     /// The store has answered to the local declaration. A record that was overridden meanwhile is read again.
     pub(crate) fn confirm_declaration(&mut self, now: Moment, user: UserId) {
-        let Some(sync_state) =
-            self.sync_state.as_mut().filter(|sync_state| !sync_state.has_unconfirmed_declaration(user))
-        else {
-            return;
-        };
-        let Some(known) = sync_state.known.get_mut(&user) else { return };
-        if std::mem::take(&mut known.is_overridden) {
-            sync_state.check_at(user, now);
+        if !self.state.has_unconfirmed_declaration(user)
+            && let Some(known) = self.known_mut(user)
+            && std::mem::take(&mut known.is_overridden)
+        {
+            self.state.check_at(user, now);
         }
     }
 
     /// The record lacks this gateway's entry. If the user still has sessions here, they are published again.
-    fn repair_entry(&mut self, now: Moment, user: UserId, context: &ShardContext) {
-        let (Some(sync_state), Some(sync)) = (&mut self.sync_state, &context.sync) else { return };
-        if !sync_state.is_published(user) || sync_state.is_dirty(user) {
+    fn repair_entry(&mut self, now: Moment, user: UserId, roster: &PresenceTable) {
+        if !self.state.is_published(user) || self.state.is_dirty(user) {
             return;
         }
         // An entry that expired was rightly removed.
         let is_alive = |part: presence::NodeEntry| (part.last_activity.0 + part.gone_in.0) > now.seconds().0;
-        if self.roster.node_entry(user, sync.signs_since()).is_some_and(is_alive) {
-            context.counters.sync.repaired.increment();
-            sync_state.republish_by(user, now);
-            sync.dirty_added.notify_one();
+        if roster.node_entry(user, self.context.signs_since()).is_some_and(is_alive) {
+            self.context.counters.sync.repaired.increment();
+            self.state.republish_by(user, now);
+            self.context.dirty_added.notify_one();
         }
     }
 
-    pub(crate) fn apply_watch_reply(
+    pub(super) fn apply_watch_reply(
         &mut self,
         now: Moment,
-        user: UserId,
-        watched: WatchReply,
-        context: &ShardContext,
-    ) -> AfterUnlock {
+        (user, watched): (UserId, WatchReply),
+        roster: &mut PresenceTable,
+        effects: &mut Vec<Effect>,
+    ) {
         match watched {
             WatchReply::Record(record) => {
-                let known = self.sync_state.as_mut().and_then(|sync_state| sync_state.known.get_mut(&user));
-                if let Some(known) = known.filter(|known| known.accepts_any_version) {
+                if let Some(known) = self.known_mut(user).filter(|known| known.accepts_any_version) {
                     (known.version, known.accepts_any_version) = (0, false);
                 }
-                return self.apply_record(now, *record, context);
+                return self.apply_record(now, *record, roster, effects);
             }
             WatchReply::Same { remaining } => self.extend_validity(now, user, &remaining),
             WatchReply::Unknown => {
-                if let Some(known) =
-                    self.sync_state.as_mut().and_then(|sync_state| sync_state.known.get_mut(&user))
-                {
+                if let Some(known) = self.known_mut(user) {
                     known.is_loaded = true;
                 }
-                self.repair_entry(now, user, context);
+                self.repair_entry(now, user, roster);
             }
         }
-        self.expire_remotes(now, user, context)
+        self.expire_remotes(now, user, roster, effects);
     }
 
     fn extend_validity(&mut self, now: Moment, user: UserId, remaining: &[(NodeName, Duration)]) {
-        let Some(known) = self.sync_state.as_mut().and_then(|sync_state| sync_state.known.get_mut(&user))
-        else {
-            return;
-        };
+        let Some(known) = self.known_mut(user) else { return };
         known.is_loaded = true;
         for remote in &mut known.remotes {
             let renewed = remaining.iter().find(|(node, _)| *node == remote.node);
@@ -140,66 +131,39 @@ impl Shard {
         &mut self,
         now: Moment,
         user: UserId,
-        context: &ShardContext,
-    ) -> AfterUnlock {
-        let Some(known) = self.sync_state.as_mut().and_then(|sync_state| sync_state.known.get_mut(&user))
-        else {
-            return AfterUnlock::default();
-        };
-        if !remove_expired(now, &mut known.remotes) {
-            self.schedule_check(now, user, context);
-            return AfterUnlock::default();
-        }
-        context.counters.sync.expired.increment();
-        // The same version contains more than is shown now: it must be applied again.
-        known.version = known.version.saturating_sub(1);
-        let mut effects = Vec::new();
-        let kept = self.roster.stored_presence(user);
-        let is_somewhere = !known.remotes.is_empty();
-        match kept.filter(|_| is_somewhere) {
-            None => self.roster.expire_remote(now, user, &mut effects),
-            Some(kept) => {
-                let elsewhere = RemoteSessions {
-                    devices: devices(&known.remotes),
-                    last_activity: known.remotes.iter().map(|remote| remote.last_activity).max(),
-                    declaration: kept.declaration,
-                    last_seen: kept.last_seen.filter(|_| kept.hidden_since.is_some()),
-                    hidden_since: kept.hidden_since,
-                    public_version: kept.public_version,
-                    own_version: kept.own_version,
-                    ..RemoteSessions::none(user)
-                };
-                self.roster.set_remote(now, elsewhere, &mut effects);
+        roster: &mut PresenceTable,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(known) = self.state.known.get_mut(&user) else { return };
+        if remove_expired(now, &mut known.remotes) {
+            self.context.counters.sync.expired.increment();
+            // The same version contains more than is shown now: it must be applied again.
+            known.version = known.version.saturating_sub(1);
+            match roster.stored_presence(user).filter(|_| !known.remotes.is_empty()) {
+                None => roster.expire_remote(now, user, effects),
+                Some(kept) => {
+                    let elsewhere = RemoteSessions {
+                        devices: devices(&known.remotes),
+                        last_activity: known.remotes.iter().map(|remote| remote.last_activity).max(),
+                        declaration: kept.declaration,
+                        last_seen: kept.last_seen.filter(|_| kept.hidden_since.is_some()),
+                        hidden_since: kept.hidden_since,
+                        public_version: kept.public_version,
+                        own_version: kept.own_version,
+                        ..RemoteSessions::none(user)
+                    };
+                    roster.set_remote(now, elsewhere, effects);
+                }
             }
         }
-        let after = self.apply_effects(now, effects, context);
-        self.schedule_check(now, user, context);
-        after
-    }
-
-    fn apply_remote_sessions(
-        &mut self,
-        now: Moment,
-        elsewhere: RemoteSessions,
-        context: &ShardContext,
-    ) -> AfterUnlock {
-        let user = elsewhere.user;
-        let had_part = self.roster.has_local_session(user);
-        let mut effects: Vec<Effect> = Vec::new();
-        self.roster.set_remote(now, elsewhere, &mut effects);
-        // A lingering local session ended, because the user connected at another gateway.
-        if had_part && !self.roster.has_local_session(user) {
-            self.mark_dirty(user, DirtyReason { cause: Cause::Drop, device: None, declared: None }, context);
-        }
-        self.apply_effects(now, effects, context)
+        self.schedule_check(now, user);
     }
 
     /// Schedules the next read: before any remote entry expires.
-    pub(super) fn schedule_check(&mut self, now: Moment, user: UserId, context: &ShardContext) {
-        let (Some(sync_state), Some(sync)) = (&mut self.sync_state, &context.sync) else { return };
-        sync_state.update_also_remote(user);
-        let Some(known) = sync_state.known.get(&user) else { return };
-        let settings = &sync.settings;
+    fn schedule_check(&mut self, now: Moment, user: UserId) {
+        self.state.update_also_remote(user);
+        let Some(known) = self.state.known.get(&user) else { return };
+        let settings = &self.context.settings;
         let at = match known.first_expiry() {
             None => after(now, settings.check_absent),
             // A quarter of the time is left for checks, and for checks once more.
@@ -210,7 +174,7 @@ impl Shard {
         };
         // No answer yet: retry in one second.
         let at = if known.is_loaded { at } else { after(now, Duration::from_secs(1)).min(at) };
-        sync_state.check_at(user, at);
+        self.state.check_at(user, at);
     }
 }
 
@@ -222,7 +186,7 @@ pub(super) fn remotes(
     now: Moment,
     record: &Record,
     before: &[RemoteEntry],
-    sync: &ClusterSync,
+    sync: &SyncContext,
 ) -> Vec<RemoteEntry> {
     let others = record.entries.iter().filter(|entry| !sync.is_own(&entry.node));
     let valid_until = |entry: &TimedEntry| match entry.remaining.is_zero() {

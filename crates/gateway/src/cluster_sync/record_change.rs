@@ -1,57 +1,40 @@
 //! What follows from a published change: history, webhooks, and the presence saved for a restart.
 
 use crate::cluster::{Record, RecordChange};
-use domain::UserId;
 use friends::{PresenceEvent, PresenceEventKind};
-use presence::{Cause, DeviceId, Platform, StoredPresence};
-use std::sync::atomic::Ordering;
+use presence::{DeviceId, Platform, StoredPresence};
 
-use crate::hub::shard::{Shard, ShardContext};
-use crate::recent_events::RecentEvent;
+use super::ShardSync;
+use crate::hub::shard::{ShardContext, Trigger};
 
-impl ShardContext {
-    /// Writes down a change that this gateway made.
-    pub(super) fn save_change(&self, outcome: &RecordChange, (cause, device): (Cause, Option<DeviceId>)) {
-        let user = outcome.record.user;
-        let record = |kind| {
-            let (cause, device) = (Some(cause), device.clone());
-            self.writer.record(PresenceEvent { user, at_ms: outcome.at_ms, kind, cause, device });
-        };
-        if outcome.arrived {
-            record(PresenceEventKind::Arrived);
-        }
-        if outcome.left {
-            record(PresenceEventKind::Left);
-        }
-        let (from, to) = (outcome.from, outcome.to);
-        if from != to {
-            self.counters.hub.transitions.count(cause.name());
-            let platform = device.as_ref().and_then(|id| platform_of(&outcome.record, id));
-            let recent = RecentEvent::new(outcome.at_ms, user, (from, to), cause);
-            self.recent_events.add(recent.on(platform));
-            if self.history_days.load(Ordering::Relaxed) > 0 {
-                record(PresenceEventKind::Transition { from, to });
-            }
-        }
-        self.writer.remember(remembered(&outcome.record));
+/// Writes down a change that this gateway made.
+pub(super) fn save_change(context: &ShardContext, outcome: &RecordChange, (cause, device): Trigger) {
+    let (from, to) = (outcome.from, outcome.to);
+    let kinds = [
+        outcome.arrived.then_some(PresenceEventKind::Arrived),
+        outcome.left.then_some(PresenceEventKind::Left),
+        (from != to).then_some(PresenceEventKind::Transition { from, to }),
+    ];
+    for kind in kinds.into_iter().flatten() {
+        let (user, cause, by) = (outcome.record.user, Some(cause), device.clone());
+        let platform = || platform_of(&outcome.record, device.as_ref()?);
+        context.record(PresenceEvent { user, at_ms: outcome.at_ms, kind, cause, device: by }, platform);
     }
+    context.writer.remember(remembered(&outcome.record));
 }
 
-impl Shard {
-    /// Saves the last sign of life periodically, with the versions of the last known record. Later changes are saved
-    /// when the store has answered to them.
-    pub(crate) fn save_last_sign(&self, user: UserId, context: &ShardContext) {
-        let Some(sync_state) = &self.sync_state else { return };
-        let Some(known) = sync_state.known.get(&user).filter(|known| known.version > 0) else { return };
-        if !sync_state.is_published(user) || sync_state.is_dirty(user) {
-            return;
-        }
-        let kept =
-            self.roster.stored_presence(user).filter(|kept| kept.online && kept.hidden_since.is_none());
-        if let Some(kept) = kept {
-            let (own_version, public_version) = (known.version, known.public_version);
-            context.writer.remember(StoredPresence { own_version, public_version, ..kept });
-        }
+impl ShardSync {
+    /// The state to save with the last sign of life, with the versions of the last known record; none if a later
+    /// change is saved when the store has answered to it.
+    pub(crate) fn last_sign(&self, kept: StoredPresence) -> Option<StoredPresence> {
+        let known = self.state.known.get(&kept.user).filter(|known| known.version > 0)?;
+        let is_settled = self.state.is_published(kept.user) && !self.state.is_dirty(kept.user);
+        let (own_version, public_version) = (known.version, known.public_version);
+        (is_settled && kept.online && kept.hidden_since.is_none()).then_some(StoredPresence {
+            own_version,
+            public_version,
+            ..kept
+        })
     }
 }
 

@@ -2,16 +2,16 @@
 //!
 //! # Guarantees
 //!
-//! - A dirty user stays dirty until the store has answered: marks move to `in_flight` while they are published, and
-//!   back if that fails. Marks made meanwhile are kept beside.
-//! - Bounded by the users in memory: one mark for each user, however often they change.
+//! - A change of a user is kept until the store has answered to it ([`Unpublished`]).
+//! - Bounded by the users in memory: one entry for each user, however often they change.
 //! - Due users are found without a full pass (P13).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::NodeName;
 use domain::{UnixTime, UserId};
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use presence::{Cause, DeviceId, Moment, NodeDevice, NodeEntry};
 
@@ -76,6 +76,32 @@ impl DirtyReason {
     pub(super) fn ends_pending(&self) -> bool {
         self.cause == Cause::PendingOver
     }
+
+    /// The later cause counts; a declaration is not forgotten.
+    fn following(self, before: &DirtyReason) -> DirtyReason {
+        DirtyReason { declared: self.declared.or(before.declared), ..self }
+    }
+}
+
+/// A change of a user that the store has not answered to.
+enum Unpublished {
+    /// It waits, and its user is in `SyncState::dirty`.
+    Dirty(DirtyReason),
+    /// It is being published. A later change waits for that.
+    InFlight { mark: DirtyReason, newer: Option<DirtyReason> },
+    /// It is published after a sign of life of the user's sessions.
+    AwaitingSign(DirtyReason),
+}
+
+impl Unpublished {
+    fn has_declaration(&self) -> bool {
+        match self {
+            Unpublished::Dirty(mark) | Unpublished::AwaitingSign(mark) => mark.declared.is_some(),
+            Unpublished::InFlight { mark, newer } => {
+                mark.declared.is_some() || newer.as_ref().is_some_and(|newer| newer.declared.is_some())
+            }
+        }
+    }
 }
 
 /// Another gateway's entry of a user.
@@ -113,11 +139,9 @@ impl KnownRecord {
 
 #[derive(Default)]
 pub(crate) struct SyncState {
-    dirty: Map<DirtyReason>,
-    /// Users being published now.
-    in_flight: Map<DirtyReason>,
-    /// Users published only after a sign of life of their sessions.
-    awaiting_sign: Map<DirtyReason>,
+    unpublished: Map<Unpublished>,
+    /// The users in state [`Unpublished::Dirty`], each once.
+    dirty: VecDeque<UserId>,
     /// Last published sign of life of users with sessions here. None: publish in any case.
     pub(super) published: Map<Option<UnixTime>>,
     /// When to check for a newer sign of life.
@@ -130,71 +154,108 @@ pub(crate) struct SyncState {
 }
 
 impl SyncState {
-    /// The last cause counts.
     pub(crate) fn mark_dirty(&mut self, user: UserId, mark: DirtyReason) {
-        let declared = mark.declared.or(self.dirty.get(&user).and_then(|before| before.declared));
-        self.dirty.insert(user, DirtyReason { declared, ..mark });
-    }
-
-    /// Marks a user dirty again after a failed publish. A mark made meanwhile is newer.
-    pub(super) fn put_back(&mut self, user: UserId) {
-        let Some(mark) = self.in_flight.remove(&user) else { return };
-        match self.dirty.get_mut(&user) {
-            Some(newer) => newer.declared = newer.declared.or(mark.declared),
-            None => drop(self.dirty.insert(user, mark)),
+        match self.unpublished.entry(user) {
+            Entry::Vacant(free) => _ = free.insert(Unpublished::Dirty(mark)),
+            Entry::Occupied(mut known) => match known.get_mut() {
+                Unpublished::Dirty(before) => return *before = mark.following(before),
+                Unpublished::InFlight { newer, .. } => {
+                    return *newer = Some(match newer {
+                        Some(before) => mark.following(before),
+                        None => mark,
+                    });
+                }
+                Unpublished::AwaitingSign(before) => {
+                    let mark = mark.following(before);
+                    known.insert(Unpublished::Dirty(mark));
+                }
+            },
         }
+        self.dirty.push_back(user);
     }
 
-    /// Moves up to `limit` dirty users to `in_flight`.
+    /// Marks a user dirty again after a failed publish.
+    pub(super) fn put_back(&mut self, user: UserId) {
+        let Some((mark, newer)) = self.take_in_flight(user) else { return };
+        let mark = match newer {
+            Some(newer) => newer.following(&mark),
+            None => mark,
+        };
+        self.mark_dirty(user, mark);
+    }
+
+    /// Takes up to `limit` dirty users, which are in flight from now on.
     pub(crate) fn take_dirty(&mut self, limit: usize) -> Vec<UserId> {
-        let users: Vec<UserId> = self.dirty.keys().copied().take(limit).collect();
+        let users: Vec<UserId> = self.dirty.drain(..limit.min(self.dirty.len())).collect();
         for user in &users {
-            if let Some(mark) = self.dirty.remove(user) {
-                self.in_flight.insert(*user, mark);
+            if let Some(Unpublished::Dirty(mark)) = self.unpublished.remove(user) {
+                self.unpublished.insert(*user, Unpublished::InFlight { mark, newer: None });
             }
         }
         users
     }
 
-    /// Holds the user back until there is a sign of life.
+    /// Holds a user in flight back until there is a sign of life.
     pub(super) fn await_sign(&mut self, user: UserId) {
-        if let Some(mark) = self.in_flight.remove(&user) {
-            self.awaiting_sign.insert(user, mark);
+        if let Some((mark, _)) = self.take_in_flight(user) {
+            self.unpublished.insert(user, Unpublished::AwaitingSign(mark));
         }
     }
 
     /// There was a sign of life: the user is published now.
     pub(super) fn resume(&mut self, user: UserId) {
-        if let Some(mark) = self.awaiting_sign.remove(&user) {
-            self.in_flight.insert(user, mark);
+        if let Some(state) = self.unpublished.get_mut(&user)
+            && let Unpublished::AwaitingSign(mark) = state
+        {
+            *state = Unpublished::InFlight { mark: mark.clone(), newer: None };
         }
     }
 
-    pub(super) fn in_flight(&self, user: UserId) -> Option<&DirtyReason> {
-        self.in_flight.get(&user)
+    /// When the change in flight declared something.
+    pub(super) fn declared_in_flight(&self, user: UserId) -> Option<Moment> {
+        match self.unpublished.get(&user)? {
+            Unpublished::InFlight { mark, .. } => mark.declared,
+            Unpublished::Dirty(_) | Unpublished::AwaitingSign(_) => None,
+        }
     }
 
+    /// The store has answered. Returns why the user was published; none for a refresh.
     pub(crate) fn finish_publish(&mut self, user: UserId) -> Option<DirtyReason> {
-        self.in_flight.remove(&user)
+        let (mark, newer) = self.take_in_flight(user)?;
+        if let Some(newer) = newer {
+            self.mark_dirty(user, newer);
+        }
+        Some(mark)
+    }
+
+    fn take_in_flight(&mut self, user: UserId) -> Option<(DirtyReason, Option<DirtyReason>)> {
+        match self.unpublished.remove(&user)? {
+            Unpublished::InFlight { mark, newer } => Some((mark, newer)),
+            other => {
+                self.unpublished.insert(user, other);
+                None
+            }
+        }
     }
 
     /// Whether something was declared here that the store has not answered to yet.
     pub(super) fn has_unconfirmed_declaration(&self, user: UserId) -> bool {
-        let has_declaration =
-            |dirty: &Map<DirtyReason>| dirty.get(&user).is_some_and(|mark| mark.declared.is_some());
-        has_declaration(&self.dirty)
-            || has_declaration(&self.in_flight)
-            || has_declaration(&self.awaiting_sign)
+        self.unpublished.get(&user).is_some_and(Unpublished::has_declaration)
     }
 
-    pub(super) fn dirty_count(&self) -> usize {
-        self.dirty.len() + self.in_flight.len()
+    /// Users that wait to be published.
+    pub(crate) fn dirty_count(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// Users with a change that the store has not answered to.
+    pub(crate) fn unpublished_count(&self) -> usize {
+        self.unpublished.len()
     }
 
     /// Everything that was being published when the task ended.
     pub(super) fn put_back_all(&mut self) {
-        let users: Vec<UserId> = self.in_flight.keys().copied().collect();
-        for user in users {
+        for user in self.unpublished.keys().copied().collect::<Vec<UserId>>() {
             self.put_back(user);
         }
     }
@@ -235,7 +296,7 @@ impl SyncState {
 
     /// Whether a change of the user waits to be published, or is being published.
     pub(super) fn is_dirty(&self, user: UserId) -> bool {
-        [&self.dirty, &self.in_flight, &self.awaiting_sign].iter().any(|dirty| dirty.contains_key(&user))
+        self.unpublished.contains_key(&user)
     }
 
     pub(super) fn update_also_remote(&mut self, user: UserId) {
@@ -257,7 +318,9 @@ impl SyncState {
 
     pub(super) fn forget_published(&mut self, user: UserId) {
         self.published.remove(&user);
-        self.awaiting_sign.remove(&user);
+        if matches!(self.unpublished.get(&user), Some(Unpublished::AwaitingSign(_))) {
+            self.unpublished.remove(&user);
+        }
         self.refresh.remove(user);
         self.also_remote.remove(&user);
     }
@@ -300,12 +363,6 @@ impl SyncState {
     /// Whether the record has been read.
     pub(crate) fn is_current(&self, user: UserId) -> bool {
         self.known.get(&user).is_some_and(|known| known.is_loaded)
-    }
-
-    /// Other gateways with sessions of the user.
-    pub(crate) fn nodes(&self, user: UserId) -> Vec<NodeName> {
-        let remotes = self.known.get(&user).map(|known| known.remotes.as_slice()).unwrap_or_default();
-        remotes.iter().map(|remote| remote.node.clone()).collect()
     }
 }
 

@@ -8,16 +8,20 @@
 //! - A user without watchers and sessions here is no longer read.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use domain::UserId;
-use presence::Moment;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use presence::{LastKnown, Moment, PresenceTable, View};
 
-use super::ClusterSync;
+use super::receive::{remote_sessions, remotes, remove_expired};
 use super::sync_state::after;
-use crate::hub::Hub;
+use super::{ShardSync, SyncContext};
+use crate::cluster::Record;
 use crate::hub::shard::Shard;
+use crate::hub::users::Users;
 
 /// Users per read.
 const BATCH_MAX: usize = 1_000;
@@ -31,104 +35,150 @@ const STEP_MS_MIN: u64 = 2_000;
 const PACE: u64 = 5_000;
 
 /// The paced time of the next user.
-fn paced(now: Moment, place: &mut u64) -> Moment {
+pub(super) fn paced(now: Moment, place: &mut u64) -> Moment {
     *place += 1;
     Moment(now.0 + *place * 1000 / PACE)
 }
 
-pub(crate) async fn run(hub: Arc<Hub>) {
-    let Some(sync) = &hub.context.sync else { return };
-    loop {
-        hub.follow_clock(sync);
-        let asked = hub.check_due(sync).await;
-        if asked < BATCH_MAX {
-            tokio::time::sleep(CHECK_INTERVAL).await;
-        }
-    }
+/// Reads records.
+pub(crate) struct RecordReader {
+    pub(super) users: Arc<Users>,
+    pub(super) context: Arc<SyncContext>,
+    /// The shard that the next round starts with.
+    pub(super) next_shard: AtomicUsize,
+    /// Last reading of the clock. Milliseconds.
+    pub(super) clock_ms: AtomicU64,
 }
 
-impl Hub {
-    /// Users whose record has not been read; they are read ([`Hub::load_remote`]) before they are shown. Empty
-    /// without a cluster.
-    pub(crate) fn unknown_users(&self, users: impl IntoIterator<Item = UserId>) -> Vec<(UserId, u64)> {
-        let mut unknown_users = Vec::new();
-        if self.context.sync.is_none() {
-            return unknown_users;
-        }
-        let now = self.now();
-        for user in users {
-            if self.shard(user).start_watching(now, user) {
-                unknown_users.push((user, 0));
+impl RecordReader {
+    pub(super) async fn run(&self) {
+        loop {
+            self.follow_clock();
+            let asked = self.check_due().await;
+            if asked < BATCH_MAX {
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
         }
-        unknown_users.sort_unstable();
-        unknown_users.dedup();
-        unknown_users
     }
 
-    /// Reads users that are about to be shown, within a time limit.
-    pub(crate) async fn load_remote(&self, users: Vec<(UserId, u64)>) {
-        let Some(sync) = self.context.sync.as_ref().filter(|_| !users.is_empty()) else { return };
+    /// Watches the records of users that are about to be shown. Returns those that are to be read before.
+    pub(crate) fn unread(&self, users: impl IntoIterator<Item = UserId>) -> Vec<(UserId, u64)> {
+        let now = self.users.now();
+        let mut unread: Vec<(UserId, u64)> = users
+            .into_iter()
+            .filter(|user| self.users.shard(*user).watch_record(now, *user))
+            .map(|user| (user, 0))
+            .collect();
+        unread.sort_unstable();
+        unread.dedup();
+        unread
+    }
+
+    /// Reads records within a time limit.
+    pub(crate) async fn load(&self, unread: &[(UserId, u64)]) {
         // An unreachable store is not waited for.
-        let reading = tokio::time::timeout(sync.settings.read_timeout, self.read_store(sync, &users));
-        if sync.is_unreachable() || !reading.await.unwrap_or(false) {
+        let reading = tokio::time::timeout(self.context.settings.read_timeout, self.read(unread));
+        if self.context.contact.is_lost() || !reading.await.unwrap_or(false) {
             self.context.counters.sync.timeouts.increment();
         }
     }
 
-    /// If the clock stepped back, all plans go back with it. The roster sees to its own.
-    pub(crate) fn follow_clock(&self, sync: &ClusterSync) {
-        let now_ms = self.now().0;
-        let by_ms = sync.clock_ms.swap(now_ms, Ordering::Relaxed).saturating_sub(now_ms);
+    /// Public views of the users that have a record, watched or not; nothing is kept. Empty if the store does not answer
+    /// in time: the caller falls back to the database.
+    pub(crate) async fn lookup(
+        &self,
+        users: &[UserId],
+    ) -> HashMap<UserId, View, foldhash::fast::RandomState> {
+        let mut views = HashMap::default();
+        for batch in users.chunks(BATCH_MAX) {
+            let asked = self.context.store.read(batch);
+            let Ok(records) = tokio::time::timeout(self.context.settings.read_timeout, asked).await else {
+                self.context.counters.sync.timeouts.increment();
+                break;
+            };
+            if records.iter().any(Result::is_err) {
+                self.context.counters.sync.timeouts.increment();
+            }
+            for record in records.into_iter().flatten().flatten() {
+                views.insert(record.user, self.view_of(&record));
+            }
+        }
+        views
+    }
+
+    /// The same rules as for watched users.
+    fn view_of(&self, record: &Record) -> View {
+        let now = self.users.now();
+        let mut roster = PresenceTable::new(self.users.settings.policy.clone(), now, 0);
+        let mut remotes = remotes(now, record, &[], &self.context);
+        let has_expired = remove_expired(now, &mut remotes);
+        roster.watch(now, record.user, LastKnown::default());
+        let mut elsewhere = remote_sessions(now, record, &remotes);
+        if has_expired {
+            elsewhere.wait_for_lost(roster.pending_until(now));
+        }
+        roster.set_remote(now, elsewhere, &mut Vec::new());
+        roster.public_view(record.user)
+    }
+
+    /// If the clock stepped back, all plans go back with it. The presence tables see to their own.
+    fn follow_clock(&self) {
+        let now_ms = self.users.now().0;
+        let by_ms = self.clock_ms.swap(now_ms, Ordering::Relaxed).saturating_sub(now_ms);
         if by_ms < STEP_MS_MIN {
             return;
         }
         tracing::warn!(by_ms, "system clock stepped back; adjusting scheduled times");
-        sync.step_back(by_ms);
-        for shard in self.shards() {
-            if let Some(sync_state) = &mut shard.lock().sync_state {
-                sync_state.step_back(by_ms);
+        self.context.step_back(by_ms);
+        for shard in self.users.shards() {
+            if let Some(sync) = &mut shard.lock().sync {
+                sync.state.step_back(by_ms);
             }
         }
     }
 
     /// Reads the users that are due. Returns how many.
-    async fn check_due(&self, sync: &ClusterSync) -> usize {
-        let now = self.now();
+    async fn check_due(&self) -> usize {
+        let now = self.users.now();
         let mut users = Vec::new();
-        for shard in self.shards_from(&sync.next_shard) {
-            shard.lock().take_due_checks(now, BATCH_MAX, &mut users);
+        for shard in self.users.shards_from(&self.next_shard) {
+            let shard = &mut *shard.lock();
+            if let Some(sync) = &mut shard.sync {
+                let is_kept = |user| shard.users.contains_key(&user);
+                sync.take_due_checks(now, &mut shard.roster, is_kept, &mut users);
+            }
         }
         if users.is_empty() {
             return 0;
         }
         self.context.counters.sync.rechecked.add(users.len() as u64);
-        if sync.is_unreachable() {
-            self.expire_unanswered(&users);
+        if self.context.contact.is_lost() {
+            users.iter().for_each(|(user, _)| self.expire_unanswered(*user));
         } else {
-            self.read_store(sync, &users).await;
+            self.read(&users).await;
         }
-        let known = self.shards().map(|shard| shard.lock().known()).sum();
-        self.context.counters.sync.watched.set(known);
+        let known =
+            |shard: &Mutex<Shard>| shard.lock().sync.as_ref().map_or(0, |sync| sync.state.known.len());
+        self.context.counters.sync.watched.set(self.users.shards().map(known).sum());
         users.len()
     }
 
     /// True if all reads were answered.
-    async fn read_store(&self, sync: &ClusterSync, users: &[(UserId, u64)]) -> bool {
+    async fn read(&self, users: &[(UserId, u64)]) -> bool {
         let mut all_answered = true;
         for chunk in users.chunks(BATCH_MAX) {
-            let answers = sync.store.watch(chunk).await;
-            for ((user, version), answer) in chunk.iter().zip(answers) {
+            let answers = self.context.store.watch(chunk).await;
+            for ((user, _), answer) in chunk.iter().zip(answers) {
                 match answer {
-                    Ok(watched) => {
-                        let now = self.now();
-                        let after = self.shard(*user).apply_watch_reply(now, *user, watched, &self.context);
-                        self.finish(after);
-                    }
+                    Ok(watched) => self.users.change(*user, |shard, now| {
+                        shard.sync(now, |sync, roster, effects| {
+                            sync.apply_watch_reply(now, (*user, watched), roster, effects)
+                        })
+                    }),
                     Err(error) => {
                         tracing::debug!(%error, "cannot read a record; retrying");
                         all_answered = false;
-                        self.expire_unanswered(&[(*user, *version)]);
+                        self.expire_unanswered(*user);
                     }
                 }
             }
@@ -137,111 +187,78 @@ impl Hub {
     }
 
     /// Without an answer, expired entries are removed.
-    fn expire_unanswered(&self, users: &[(UserId, u64)]) {
-        for (user, _) in users {
-            let now = self.now();
-            let mut shard = self.shard(*user);
-            let after = shard.expire_remotes(now, *user, &self.context);
-            shard.retry_check(now, *user);
-            drop(shard);
-            self.finish(after);
-        }
+    fn expire_unanswered(&self, user: UserId) {
+        self.users.change(user, |shard, now| {
+            shard.sync(now, |sync, roster, effects| {
+                sync.expire_remotes(now, user, roster, effects);
+                sync.retry_check(now, user);
+            })
+        });
     }
 
     /// Changes may have been missed: all users are read again, at a bounded rate. A user that is due earlier stays
     /// so, or its entries would be valid too long.
-    pub(crate) fn recheck_all(&self) {
-        let now = self.now();
+    pub(super) fn recheck_all(&self) {
+        let now = self.users.now();
         let mut place = 0;
-        for shard in self.shards() {
-            if let Some(sync_state) = &mut shard.lock().sync_state {
-                sync_state.recheck_all(|| paced(now, &mut place));
+        for shard in self.users.shards() {
+            if let Some(sync) = &mut shard.lock().sync {
+                sync.state.recheck_all(|| paced(now, &mut place));
             }
         }
-    }
-
-    /// Published entries may be lost: all local users are published again, at a bounded rate. A user that is due
-    /// earlier stays so, or its entry would expire.
-    pub(super) fn republish_all(&self) {
-        let now = self.now();
-        let mut place = 0;
-        for shard in self.shards() {
-            if let Some(sync_state) = &mut shard.lock().sync_state {
-                for user in sync_state.published.keys().copied().collect::<Vec<UserId>>() {
-                    sync_state.republish_by(user, paced(now, &mut place));
-                }
-            }
-        }
-    }
-
-    /// Other gateways with sessions of the user, as far as known here.
-    pub fn nodes_of(&self, user: UserId) -> Vec<crate::cluster::NodeName> {
-        self.shard(user).sync_state.as_ref().map(|sync_state| sync_state.nodes(user)).unwrap_or_default()
     }
 }
 
-impl Shard {
-    /// Takes the users that are due, with their known versions. Drops users that are not watched any more.
-    fn take_due_checks(&mut self, now: Moment, limit: usize, users: &mut Vec<(UserId, u64)>) {
-        let Some(mut sync_state) = self.sync_state.take() else { return };
-        while users.len() < limit
-            && let Some(user) = sync_state.checks.take_due(now)
+impl ShardSync {
+    /// Takes the users that are due, with their known versions. Drops users that are not watched any more: neither
+    /// kept by the shard, nor with sessions here.
+    fn take_due_checks(
+        &mut self,
+        now: Moment,
+        roster: &mut PresenceTable,
+        is_kept: impl Fn(UserId) -> bool,
+        due: &mut Vec<(UserId, u64)>,
+    ) {
+        while due.len() < BATCH_MAX
+            && let Some(user) = self.state.checks.take_due(now)
         {
-            let is_wanted = self.users.contains_key(&user) || self.roster.has_local_session(user);
-            match sync_state.known.get_mut(&user) {
-                Some(known) if is_wanted => {
+            match self.state.known.get_mut(&user) {
+                Some(known) if is_kept(user) || roster.has_local_session(user) => {
                     known.may_be_stale = false;
-                    users.push((user, if known.accepts_any_version { 0 } else { known.version }));
+                    due.push((user, if known.accepts_any_version { 0 } else { known.version }));
                     // In case the reply is lost.
-                    sync_state.checks.put(user, after(now, RETRY * 5));
+                    self.state.checks.put(user, after(now, RETRY * 5));
                 }
                 _ => {
-                    sync_state.stop_watching(user);
-                    self.roster.unwatch(user);
+                    self.state.stop_watching(user);
+                    roster.unwatch(user);
                 }
             }
         }
-        self.sync_state = Some(sync_state);
     }
 
     /// Returns whether the record is still to be read.
-    pub(crate) fn start_watching(&mut self, now: Moment, user: UserId) -> bool {
-        let is_known = self.knows(user);
-        let Some(sync_state) = &mut self.sync_state else { return false };
+    pub(crate) fn start_watching(&mut self, now: Moment, user: UserId, is_known: bool) -> bool {
         // The presence table has dropped the user: so is the known record.
         if !is_known {
-            sync_state.stop_watching(user);
+            self.state.stop_watching(user);
         }
-        sync_state.start_watching(user, now)
+        self.state.start_watching(user, now)
     }
 
-    /// The user has no watchers and no connection.
+    /// The user has no watchers and no session here.
     pub(crate) fn stop_watching(&mut self, user: UserId) {
-        if let Some(sync_state) = &mut self.sync_state
-            && !self.roster.has_local_session(user)
-        {
-            sync_state.stop_watching(user);
-        }
+        self.state.stop_watching(user);
     }
 
-    fn known(&self) -> usize {
-        self.sync_state.as_ref().map_or(0, |sync_state| sync_state.known.len())
+    /// Whether the record has been read.
+    pub(crate) fn is_current(&self, user: UserId) -> bool {
+        self.state.is_current(user)
     }
 
     fn retry_check(&mut self, now: Moment, user: UserId) {
-        let Some(sync_state) = &mut self.sync_state else { return };
-        let Some(known) = sync_state.known.get(&user) else { return };
+        let Some(known) = self.state.known.get(&user) else { return };
         let at = known.first_expiry().map_or(after(now, RETRY), |until| until.min(after(now, RETRY)));
-        sync_state.checks.put(user, at);
-    }
-
-    /// Whether the local state of the user holds for all gateways.
-    pub(crate) fn is_current(&self, user: UserId) -> bool {
-        let is_known = self.knows(user);
-        is_known
-            && self
-                .sync_state
-                .as_ref()
-                .is_none_or(|sync_state| sync_state.is_current(user) || self.roster.has_local_session(user))
+        self.state.checks.put(user, at);
     }
 }

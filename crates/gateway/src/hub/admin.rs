@@ -1,23 +1,17 @@
-//! Queries and actions of the site.
+//! What the site asks and does, over all gateways.
 
-use crate::cluster::{GatewayMessage, Record, RedisError};
-use domain::UserId;
-use friends::{PresenceEventId, RecordedEvent};
-use presence::{
-    ConnId, DeviceId, Hello, Input, NodeDevice, Platform, Policy, SessionView, Status, UserCounts, View,
-};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 
-use super::{Hub, HubError};
+use domain::UserId;
+use friends::{FriendStore, PresenceEventId, RecordedEvent};
+use presence::{DeviceId, NodeDevice, Platform, UserCounts, View};
+
+use super::HubError;
+use super::users::Users;
+use crate::cluster::{ClusterCounters, ClusterStore, GatewayMessage, Record, RedisError};
+use crate::cluster_sync::ClusterSync;
 use crate::feed;
-use crate::gateway_messages::OutgoingMessage;
-use crate::protocol::CloseCode;
-use crate::watch::Request;
-
-/// Attempts to load a user for one heartbeat. Users stay in memory for a minute, so one is enough.
-const LOADS_MAX: usize = 3;
 
 /// Time limit of a read of the cluster store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -35,18 +29,29 @@ pub struct OnlineCount {
     pub connections: [u64; Platform::ALL.len()],
 }
 
-impl Hub {
+/// Queries and actions of the site.
+pub struct Admin {
+    pub(super) users: Arc<Users>,
+    pub(super) friend_store: FriendStore,
+    /// None without a cluster.
+    pub(super) sync: Option<Arc<ClusterSync>>,
+}
+
+impl Admin {
     /// Public views, in the order of `users`; also of users that are not in memory. Privacy settings are not applied:
     /// the site must do that.
     pub async fn status(&self, users: &[UserId]) -> Result<Vec<View>, HubError> {
         let mut views: Vec<Option<View>> = Vec::with_capacity(users.len());
         for user in users {
-            let shard = self.shard(*user);
+            let shard = self.users.shard(*user);
             views.push(shard.is_current(*user).then(|| shard.roster.public_view(*user)));
         }
         let absent: Vec<UserId> =
             users.iter().zip(&views).filter(|(_, view)| view.is_none()).map(|(user, _)| *user).collect();
-        let elsewhere = self.lookup_remote(&absent).await;
+        let elsewhere = match &self.sync {
+            Some(sync) => sync.records.lookup(&absent).await,
+            None => Default::default(),
+        };
         let absent: Vec<UserId> = absent.into_iter().filter(|user| !elsewhere.contains_key(user)).collect();
         for (user, view) in users.iter().zip(&mut views).filter(|(_, view)| view.is_none()) {
             *view = elsewhere.get(user).cloned();
@@ -56,7 +61,7 @@ impl Hub {
             let mut found = self.friend_store.view_users(*first, &absent).await?.into_iter();
             for view in views.iter_mut().filter(|view| view.is_none()) {
                 *view = found.next().map(|one| {
-                    let last = self.context.writer.newest(one.user, one.last);
+                    let last = self.users.context.writer.newest(one.user, one.last);
                     feed::offline_view(one.user, &last)
                 });
             }
@@ -68,40 +73,13 @@ impl Hub {
     /// public view.
     pub async fn own_status(&self, user: UserId) -> Result<View, HubError> {
         {
-            let shard = self.shard(user);
+            let shard = self.users.shard(user);
             if shard.is_current(user) {
                 return Ok(shard.roster.own_view(user));
             }
         }
         let views = self.status(&[user]).await?;
         Ok(views.into_iter().next().unwrap_or_else(|| View::unknown(user)))
-    }
-
-    /// Constant time.
-    pub fn online_count(&self) -> OnlineCount {
-        let mut count = OnlineCount::default();
-        for shard in &self.shards {
-            let tally = shard.lock().roster.counts();
-            for status in Status::ALL {
-                count.tally.users[status as usize] += tally.of(status);
-            }
-            count.tally.connections += tally.connections;
-            count.tally.without_connection += tally.without_connection;
-        }
-        for (place, platform) in self.context.platforms.iter().enumerate() {
-            count.connections[place] = platform.load(Ordering::Relaxed);
-        }
-        count
-    }
-
-    /// The current policy.
-    pub fn policy(&self) -> Policy {
-        self.settings.load().policy.clone()
-    }
-
-    /// Sessions at this gateway, invisible or not.
-    pub fn devices(&self, user: UserId) -> Vec<SessionView> {
-        self.shard(user).roster.sessions(user).collect()
     }
 
     /// Closes a user's connections, all or those of one device, at all gateways. Without `reconnect` (3503) HTTP
@@ -113,8 +91,8 @@ impl Hub {
         device: Option<&DeviceId>,
         reconnect: bool,
     ) -> Result<usize, HubError> {
-        let here = self.disconnect_here(user, device, reconnect);
-        let Some(store) = self.cluster_store() else { return Ok(here) };
+        let here = self.users.disconnect(user, device, reconnect);
+        let Some(store) = self.store() else { return Ok(here) };
         let (own, mut elsewhere) = (store.node(), 0);
         for entry in self.record_of(user).await?.map(|record| record.entries).unwrap_or_default() {
             let fits = |known: &&NodeDevice| device.is_none_or(|device| known.id == *device);
@@ -131,7 +109,7 @@ impl Hub {
 
     /// Devices at other gateways, each with the gateway's name.
     pub async fn remote_devices(&self, user: UserId) -> Result<Vec<(String, NodeDevice)>, HubError> {
-        let Some(store) = self.cluster_store() else { return Ok(Vec::new()) };
+        let Some(store) = self.store() else { return Ok(Vec::new()) };
         let own = store.node();
         let entries = self.record_of(user).await?.map(|record| record.entries).unwrap_or_default();
         let others = entries.into_iter().filter(|entry| entry.node != own);
@@ -144,84 +122,42 @@ impl Hub {
 
     /// None without a cluster.
     pub fn node_name(&self) -> Option<String> {
-        self.cluster_store().map(|store| store.node().name().to_owned())
+        self.store().map(|store| store.node().name().to_owned())
     }
 
     async fn record_of(&self, user: UserId) -> Result<Option<Record>, HubError> {
-        let Some(store) = self.cluster_store() else { return Ok(None) };
+        let Some(store) = self.store() else { return Ok(None) };
         let users = [user];
         let read = tokio::time::timeout(STORE_TIMEOUT, store.read(&users)).await;
         let record = read.map_err(|_| HubError::Unavailable)?.into_iter().next();
         record.transpose().map(Option::flatten).map_err(|trouble| store_unreachable(&trouble))
     }
 
-    /// The same, at this gateway only.
-    pub(crate) fn disconnect_here(&self, user: UserId, device: Option<&DeviceId>, reconnect: bool) -> usize {
-        let mut sessions = self.devices(user);
-        sessions.retain(|session| device.is_none_or(|device| session.device == *device));
-        if reconnect {
-            sessions.retain(|session| session.conn.is_some());
-            for conn in sessions.iter().filter_map(|session| session.conn) {
-                self.close_connection(user, conn, CloseCode::Normal);
-            }
-            return sessions.len();
-        }
-        let count = sessions.len();
-        let mut devices: Vec<DeviceId> = sessions.into_iter().map(|session| session.device).collect();
-        devices.sort_unstable();
-        devices.dedup();
-        for device in devices {
-            self.apply_input(user, Input::SignOut { device });
-        }
-        count
+    fn store(&self) -> Option<&Arc<ClusterStore>> {
+        self.sync.as_ref().map(|sync| sync.store())
     }
 
-    /// Closes a connection, if it is still this user's.
-    pub(crate) fn close_connection(&self, user: UserId, conn: ConnId, code: CloseCode) {
-        let table = self.context.table.read();
-        if table.user(conn) == Some(user)
-            && let Some(outbox) = table.outbox(conn)
-        {
-            outbox.close(code);
+    /// Over all gateways; only this one if the others cannot be read.
+    pub async fn online_count(&self) -> OnlineCount {
+        match &self.sync {
+            Some(sync) => sync.online_count().await,
+            None => self.users.online_count(),
         }
     }
 
-    /// A heartbeat over HTTP, of a device that holds no connection.
-    pub async fn http_heartbeat(&self, user: UserId, hello: Hello) -> Result<(), HubError> {
-        if self.is_stopping() {
-            return Err(HubError::Unavailable);
-        }
-        self.context.counters.hub.http_heartbeats.increment();
-        for _ in 0..LOADS_MAX {
-            let now = self.now();
-            {
-                // In one step: a user dropped in between would restart with versions that were used already.
-                let mut shard = self.shard(user);
-                if self.is_disabled(user) {
-                    return Err(HubError::Disabled);
-                }
-                if shard.knows(user) {
-                    let after = shard.input(now, user, Input::Heartbeat { hello }, &self.context)?;
-                    drop(shard);
-                    self.finish(after);
-                    return Ok(());
-                }
-            }
-            let (reply, answer) = oneshot::channel();
-            self.ask(Request::Load { user, reply }).await.map_err(|_| HubError::Unavailable)?;
-            answer.await.map_err(|_| HubError::Unavailable)?.map_err(|_| HubError::Unavailable)?;
-        }
-        Err(HubError::Unavailable)
+    /// None without a cluster.
+    pub fn cluster_counters(&self) -> Option<Arc<ClusterCounters>> {
+        self.store().map(|store| Arc::clone(store.counters()))
     }
 
-    /// The end of such a device's session.
-    pub fn http_goodbye(&self, user: UserId, device: DeviceId) {
-        if !self.is_stopping() {
-            // Its heartbeats may have come to several gateways.
-            let message = GatewayMessage::Goodbye { user, device: device.clone() };
-            self.send_message(OutgoingMessage::ToUser(user, message));
-            self.apply_input(user, Input::Goodbye { device });
-        }
+    /// Seconds since the last successful contact with Redis; none without a cluster.
+    pub fn since_contact_s(&self) -> Option<u64> {
+        self.sync.as_ref().map(|sync| sync.since_contact_s())
+    }
+
+    /// As far as this gateway knows; at least 1.
+    pub fn nodes_alive(&self) -> u64 {
+        self.store().map_or(1, |store| store.counters().nodes.get().max(1))
     }
 
     /// Newest first. Events of the last second may be missing.

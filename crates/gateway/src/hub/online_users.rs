@@ -10,9 +10,9 @@
 use std::collections::BinaryHeap;
 
 use domain::{UnixTime, UserId};
-use presence::{Platform, Status, View};
+use presence::{Platform, PresenceTable, Status, View};
 
-use super::Hub;
+use super::admin::Admin;
 use crate::recent_events::RecentEvent;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct OnlinePage {
     pub next: Option<UserId>,
 }
 
-impl Hub {
+impl Admin {
     /// Online users of this gateway, by id.
     pub fn online_page(&self, asked: &OnlineFilter, limit: usize) -> OnlinePage {
         let mut chosen = self.choose_online(asked, limit.saturating_add(1));
@@ -51,12 +51,12 @@ impl Hub {
         chosen.truncate(limit);
         let next = chosen.last().copied().filter(|_| is_more);
         let read = |user: UserId| {
-            let shard = self.shard(user);
+            let roster = &self.users.shard(user).roster;
             // Skips users that went offline meanwhile.
-            let is_still = shard.roster.is_listed(user) && shard.fits(user, asked);
+            let is_still = roster.is_listed(user) && fits(roster, user, asked);
             is_still.then(|| OnlineUser {
-                view: shard.roster.own_view(user),
-                since: shard.roster.online_since(user).filter(|_| asked.with_hidden),
+                view: roster.own_view(user),
+                since: roster.online_since(user).filter(|_| asked.with_hidden),
             })
         };
         OnlinePage { users: chosen.into_iter().filter_map(read).collect(), next }
@@ -70,14 +70,14 @@ impl Hub {
     /// The lowest numbers that fit, of all shards.
     fn choose_online(&self, asked: &OnlineFilter, count: usize) -> Vec<UserId> {
         let mut lowest: BinaryHeap<UserId> = BinaryHeap::new();
-        for shard in self.shards() {
-            let shard = shard.lock();
-            for user in shard.roster.listed_after(asked.after) {
+        for shard in self.users.shards() {
+            let roster = &shard.lock().roster;
+            for user in roster.listed_after(asked.after) {
                 let is_beyond = lowest.len() >= count && lowest.peek().is_some_and(|highest| user > *highest);
                 if is_beyond {
                     break;
                 }
-                if shard.fits(user, asked) {
+                if fits(roster, user, asked) {
                     lowest.push(user);
                     if lowest.len() > count {
                         lowest.pop();
@@ -90,18 +90,16 @@ impl Hub {
 
     /// Of this gateway, newest first.
     pub fn recent_events(&self, limit: usize, with_hidden: bool) -> Vec<RecentEvent> {
-        self.context.recent_events.newest(limit, with_hidden)
+        self.users.context.recent_events.newest(limit, with_hidden)
     }
 }
 
-impl super::shard::Shard {
-    fn fits(&self, user: UserId, asked: &OnlineFilter) -> bool {
-        let (status, is_hidden) = self.roster.own_status(user);
-        let is_wanted = match asked.status {
-            Some(wanted) => status == wanted,
-            None => !matches!(status, Status::Offline | Status::Pending),
-        };
-        let has_device = |platform| self.roster.has_platform(user, platform);
-        is_wanted && (asked.with_hidden || !is_hidden) && asked.platform.is_none_or(has_device)
-    }
+fn fits(roster: &PresenceTable, user: UserId, asked: &OnlineFilter) -> bool {
+    let (status, is_hidden) = roster.own_status(user);
+    let is_wanted = match asked.status {
+        Some(wanted) => status == wanted,
+        None => !matches!(status, Status::Offline | Status::Pending),
+    };
+    let has_device = |platform| roster.has_platform(user, platform);
+    is_wanted && (asked.with_hidden || !is_hidden) && asked.platform.is_none_or(has_device)
 }

@@ -7,6 +7,7 @@
 //! - No user goes offline because of it: only the probes of `presence` decide that.
 //! - The sample is drawn at random, without a full pass.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -14,21 +15,24 @@ use hashbrown::HashSet;
 use parking_lot::Mutex;
 use presence::ConnId;
 
-use super::{ConnRef, Hub};
+use super::ConnRef;
+use super::users::Users;
 
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Probed connections without an answer yet.
 pub(super) struct Sampler {
+    users: Arc<Users>,
     random: Mutex<fastrand::Rng>,
+    /// Probed connections without an answer yet.
     asked: Mutex<HashSet<ConnId, foldhash::fast::RandomState>>,
     /// Whether a sample is running: answers to other probes take no lock.
     is_asking: AtomicBool,
 }
 
 impl Sampler {
-    pub(super) fn new(seed: u64) -> Sampler {
+    pub(super) fn new(users: Arc<Users>, seed: u64) -> Sampler {
         Sampler {
+            users,
             random: Mutex::new(fastrand::Rng::with_seed(seed)),
             asked: Mutex::default(),
             is_asking: AtomicBool::new(false),
@@ -40,10 +44,8 @@ impl Sampler {
             self.asked.lock().remove(&conn);
         }
     }
-}
 
-impl Hub {
-    pub(super) async fn sample_loop(&self) {
+    pub(super) async fn run(&self) {
         loop {
             tokio::time::sleep(EVERY).await;
             self.sample().await;
@@ -51,17 +53,15 @@ impl Hub {
     }
 
     /// Probes a sample and waits for the answers.
-    pub async fn sample(&self) {
-        let (one_in, patience_s) = {
-            let settings = self.settings.load();
-            (settings.limits.sample_one_in as usize, settings.policy.probe.0)
-        };
+    pub(super) async fn sample(&self) {
+        let settings = &self.users.settings;
+        let (one_in, patience_s) = (settings.limits.sample_one_in as usize, settings.policy.probe.0);
         if one_in == 0 {
             return;
         }
         let sample = self.ask_sample(one_in);
         if sample.is_empty() {
-            self.context.counters.hub.falsely_online.set(0);
+            self.users.context.counters.hub.falsely_online.set(0);
             return;
         }
         tokio::time::sleep(Duration::from_secs(patience_s.into())).await;
@@ -69,11 +69,11 @@ impl Hub {
     }
 
     fn ask_sample(&self, one_in: usize) -> Vec<ConnRef> {
-        let table = self.context.table.read();
-        let sample = table.sample(table.len().div_ceil(one_in), &mut self.sampler.random.lock());
+        let table = self.users.context.table.read();
+        let sample = table.sample(table.len().div_ceil(one_in), &mut self.random.lock());
         // Set before the first answer can arrive.
-        *self.sampler.asked.lock() = sample.iter().map(|conn| conn.conn).collect();
-        self.sampler.is_asking.store(true, Ordering::Release);
+        *self.asked.lock() = sample.iter().map(|conn| conn.conn).collect();
+        self.is_asking.store(true, Ordering::Release);
         for outbox in sample.iter().filter_map(|conn| table.outbox(conn.conn)) {
             outbox.sample();
         }
@@ -81,10 +81,10 @@ impl Hub {
     }
 
     fn count_silent(&self, sample: &[ConnRef]) {
-        let counters = &self.context.counters.hub;
-        self.sampler.is_asking.store(false, Ordering::Release);
-        let asked = std::mem::take(&mut *self.sampler.asked.lock());
-        let table = self.context.table.read();
+        let counters = &self.users.context.counters.hub;
+        self.is_asking.store(false, Ordering::Release);
+        let asked = std::mem::take(&mut *self.asked.lock());
+        let table = self.users.context.table.read();
         // Connections closed meanwhile do not count.
         let is_there = |conn: &&ConnRef| table.user(conn.conn) == Some(conn.user);
         let (there, all) = (sample.iter().filter(is_there).count(), table.len());

@@ -15,8 +15,7 @@ use crate::rooms::RoomName;
 #[derive(Default)]
 pub(crate) struct UserEntry {
     pub(crate) connections: Vec<Connection>,
-    /// Sorted by connection.
-    watchers: Vec<Watcher>,
+    pub(crate) watchers: Watchers,
     /// Set while the user has a connection.
     pub(crate) connected: Option<Box<ConnectedUser>>,
     /// The text last sent to watchers.
@@ -73,6 +72,10 @@ pub(crate) struct ConnectionDetails {
     pub(crate) rooms: Vec<RoomName>,
 }
 
+/// The connections that receive the changes of a user, in the order of their numbers.
+#[derive(Default)]
+pub(crate) struct Watchers(Vec<Watcher>);
+
 /// A connection that receives the changes of a user.
 #[derive(Clone)]
 pub(crate) struct Watcher {
@@ -114,46 +117,59 @@ impl UserEntry {
         self.connections.is_empty() && self.watchers.is_empty()
     }
 
-    pub(crate) fn watchers(&self) -> &[Watcher] {
-        &self.watchers
+    /// Without watchers, no text is kept.
+    pub(crate) fn remove_watcher(&mut self, conn: ConnId) -> bool {
+        let is_removed = self.watchers.remove(conn);
+        if self.watchers.is_empty() {
+            self.text = None;
+        }
+        is_removed
+    }
+}
+
+impl Watchers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    pub(crate) fn watchers_mut(&mut self) -> &mut [Watcher] {
-        &mut self.watchers
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Watcher> {
+        self.0.iter()
     }
 
-    pub(crate) fn watcher(&self, conn: ConnId) -> Option<&Watcher> {
-        let place = self.place(conn).ok()?;
-        self.watchers.get(place)
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Watcher> {
+        self.0.iter_mut()
     }
 
-    /// Puts a watcher in, or in the place of the same connection's.
-    pub(crate) fn put_watcher(&mut self, watcher: Watcher) {
+    pub(crate) fn get(&self, conn: ConnId) -> Option<&Watcher> {
+        self.0.get(self.place(conn).ok()?)
+    }
+
+    /// In the place of the same connection's, if there is one.
+    pub(crate) fn put(&mut self, watcher: Watcher) {
         match self.place(watcher.conn) {
-            Ok(place) => self.watchers[place] = watcher,
+            Ok(place) => self.0[place] = watcher,
             Err(place) => {
-                if self.watchers.len() == self.watchers.capacity() {
+                if self.0.len() == self.0.capacity() {
                     // Grows by a quarter instead of doubling: there is one watcher for each friend of each
                     // connection.
-                    self.watchers.reserve_exact((self.watchers.len() / 4).max(1));
+                    self.0.reserve_exact((self.0.len() / 4).max(1));
                 }
-                self.watchers.insert(place, watcher);
+                self.0.insert(place, watcher);
             }
         }
     }
 
-    pub(crate) fn remove_watcher(&mut self, conn: ConnId) -> bool {
+    fn remove(&mut self, conn: ConnId) -> bool {
         let Ok(place) = self.place(conn) else { return false };
-        self.watchers.remove(place);
-        if self.watchers.is_empty() {
-            self.watchers = Vec::new();
-            self.text = None;
+        self.0.remove(place);
+        if self.0.is_empty() {
+            self.0 = Vec::new();
         }
         true
     }
 
     fn place(&self, conn: ConnId) -> Result<usize, usize> {
-        self.watchers.binary_search_by_key(&conn.0, |watcher| watcher.conn.0)
+        self.0.binary_search_by_key(&conn.0, |watcher| watcher.conn.0)
     }
 }
 

@@ -1,168 +1,125 @@
 //! Error and close codes of the Centrifuge protocol.
 
-use crate::counters::Ending;
+use crate::counters::{CommandRefusal, Ending};
 
-/// An error reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorReply {
-    /// Its number on the wire.
-    pub code: u32,
-    /// For the client's developer. Never contains input, nor data of other users.
-    pub message: &'static str,
-    /// Appended to the message.
-    pub detail: &'static str,
-    /// Whether the same command may work later.
-    pub is_temporary: bool,
-}
-
-impl ErrorReply {
-    pub const METHOD_NOT_FOUND: ErrorReply = ErrorReply::lasting(104, "method not found");
-    pub const PERMISSION_DENIED: ErrorReply = ErrorReply::lasting(103, "permission denied");
-    /// Cannot be read, or makes no sense.
-    pub const BAD_REQUEST: ErrorReply = ErrorReply::lasting(107, "bad request");
-    /// Not offered by this server.
-    pub const NOT_AVAILABLE: ErrorReply = ErrorReply::lasting(108, "not available");
-    /// The token has expired: bring another one.
-    pub const TOKEN_EXPIRED: ErrorReply = ErrorReply::lasting(109, "token expired");
-    /// Server error; temporary.
-    pub const INTERNAL: ErrorReply = ErrorReply::passing(100, "internal server error");
-    /// Too many commands; to be tried again later.
-    pub const TOO_MANY_REQUESTS: ErrorReply = ErrorReply::passing(111, "too many requests");
-
-    const fn lasting(code: u32, message: &'static str) -> ErrorReply {
-        ErrorReply { code, message, detail: "", is_temporary: false }
-    }
-
-    const fn passing(code: u32, message: &'static str) -> ErrorReply {
-        ErrorReply { code, message, detail: "", is_temporary: true }
-    }
-
-    pub const fn with(self, detail: &'static str) -> ErrorReply {
-        ErrorReply { detail, ..self }
-    }
-}
-
-/// Why a connection is closed. From 3500 on, and with 1009, SDKs do not reconnect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseCode {
-    /// The frames break RFC 6455.
-    ProtocolViolation,
-    /// A text that is not UTF-8.
-    NotText,
-    /// A message longer than allowed.
-    TooLong,
-    /// Nothing is wrong: the connection is no longer needed.
-    Normal,
-    /// The server stops; the client reconnects.
-    Shutdown,
-    /// Server error.
-    ServerError,
-    /// The token expired and was not refreshed.
-    Expired,
-    /// The client does not read.
-    Slow,
-    /// The client does not answer pings.
-    NoPong,
-    /// The token is not valid.
-    InvalidToken,
-    /// Malformed input, or commands in the wrong order.
-    BadRequest,
-    /// The client uses another encoding than JSON.
-    NotJson,
-    /// No `connect` in time.
-    Stale,
-    ForceNoReconnect,
-    /// Far too many commands; temporary.
-    TooManyRequests,
-    /// Too many connections or devices of this user.
-    ConnectionLimit,
+/// Why a command is not done. The texts are sent to the client: they never contain input, nor data of other users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// A failure of this server; the same may work later.
+    #[error("internal server error")]
+    Internal,
+    #[error("permission denied")]
     PermissionDenied,
+    #[error("method not found")]
+    MethodNotFound,
+    /// More than is allowed; nothing was changed.
+    #[error("limit exceeded")]
+    LimitExceeded,
+    /// Cannot be read, or makes no sense.
+    #[error("bad request: {0}")]
+    BadRequest(&'static str),
+    /// Not offered by this server, or not there.
+    #[error("not available")]
+    NotAvailable,
+    /// The client may get another token.
+    #[error("token expired")]
+    TokenExpired,
+    /// The same may work later.
+    #[error("too many requests")]
+    TooManyRequests,
 }
 
-impl CloseCode {
-    pub const ALL: [CloseCode; 17] = [
-        CloseCode::ProtocolViolation,
-        CloseCode::NotText,
-        CloseCode::TooLong,
-        CloseCode::Normal,
-        CloseCode::Shutdown,
-        CloseCode::ServerError,
-        CloseCode::Expired,
-        CloseCode::Slow,
-        CloseCode::NoPong,
-        CloseCode::InvalidToken,
-        CloseCode::BadRequest,
-        CloseCode::NotJson,
-        CloseCode::Stale,
-        CloseCode::ForceNoReconnect,
-        CloseCode::TooManyRequests,
-        CloseCode::ConnectionLimit,
-        CloseCode::PermissionDenied,
-    ];
-
+impl CommandError {
     /// Its number on the wire.
-    pub const fn code(self) -> u16 {
+    pub const fn code(self) -> u32 {
         match self {
-            CloseCode::ProtocolViolation => 1002,
-            CloseCode::NotText => 1007,
-            CloseCode::TooLong => 1009,
-            CloseCode::Normal => 3000,
-            CloseCode::Shutdown => 3001,
-            CloseCode::ServerError => 3004,
-            CloseCode::Expired => 3005,
-            CloseCode::Slow => 3008,
-            CloseCode::NoPong => 3012,
-            CloseCode::TooManyRequests => 3013,
-            CloseCode::InvalidToken => 3500,
-            CloseCode::BadRequest | CloseCode::NotJson => 3501,
-            CloseCode::Stale => 3502,
-            CloseCode::ForceNoReconnect => 3503,
-            CloseCode::ConnectionLimit => 3504,
-            CloseCode::PermissionDenied => 3507,
+            CommandError::Internal => 100,
+            CommandError::PermissionDenied => 103,
+            CommandError::MethodNotFound => 104,
+            CommandError::LimitExceeded => 106,
+            CommandError::BadRequest(_) => 107,
+            CommandError::NotAvailable => 108,
+            CommandError::TokenExpired => 109,
+            CommandError::TooManyRequests => 111,
         }
     }
 
-    /// Never empty and never JSON: an SDK reconnects after a close without a reason, whatever the code, and parses a
-    /// JSON reason as advice.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            CloseCode::ProtocolViolation => "protocol violation",
-            CloseCode::NotText => "not utf-8",
-            CloseCode::TooLong => "message too long",
-            CloseCode::Normal => "connection closed",
-            CloseCode::Shutdown => "shutdown",
-            CloseCode::ServerError => "internal server error",
-            CloseCode::Expired => "connection expired",
-            CloseCode::Slow => "slow",
-            CloseCode::NoPong => "no pong",
-            CloseCode::InvalidToken => "invalid token",
-            CloseCode::BadRequest => "bad request",
-            CloseCode::NotJson => "bad request: only centrifuge-json is supported, not centrifuge-protobuf",
-            CloseCode::Stale => "stale",
-            CloseCode::ForceNoReconnect => "force disconnect",
-            CloseCode::TooManyRequests => "too many requests",
-            CloseCode::ConnectionLimit => "connection limit",
-            CloseCode::PermissionDenied => "permission denied",
-        }
+    /// Whether the same may work later.
+    pub const fn is_temporary(self) -> bool {
+        matches!(self, CommandError::Internal | CommandError::TooManyRequests)
     }
 
-    pub const fn ending(self) -> Ending {
+    pub(crate) const fn refusal(self) -> CommandRefusal {
         match self {
-            CloseCode::ProtocolViolation
-            | CloseCode::NotText
-            | CloseCode::TooLong
-            | CloseCode::BadRequest
-            | CloseCode::NotJson => Ending::BadRequest,
-            CloseCode::Normal | CloseCode::ForceNoReconnect => Ending::SignedOut,
-            CloseCode::Shutdown => Ending::Shutdown,
-            CloseCode::ServerError => Ending::Failed,
-            CloseCode::Expired => Ending::Expired,
-            CloseCode::Slow => Ending::Slow,
-            CloseCode::NoPong => Ending::NoPong,
-            CloseCode::InvalidToken => Ending::InvalidToken,
-            CloseCode::Stale => Ending::Stale,
-            CloseCode::TooManyRequests | CloseCode::ConnectionLimit => Ending::Limit,
-            CloseCode::PermissionDenied => Ending::PermissionDenied,
+            CommandError::Internal => CommandRefusal::Internal,
+            CommandError::PermissionDenied => CommandRefusal::Denied,
+            CommandError::MethodNotFound => CommandRefusal::UnknownMethod,
+            CommandError::LimitExceeded => CommandRefusal::Limit,
+            CommandError::BadRequest(_) => CommandRefusal::BadRequest,
+            CommandError::NotAvailable => CommandRefusal::NotAvailable,
+            CommandError::TokenExpired => CommandRefusal::Token,
+            CommandError::TooManyRequests => CommandRefusal::TooMany,
         }
     }
+}
+
+/// The codes, each with its number on the wire, its reason, and what is counted.
+macro_rules! close_codes {
+    ($($(#[$about:meta])* $variant:ident = $code:literal, $reason:literal, $ending:ident;)+) => {
+        /// Why a connection is closed. From 3500 on, and with 1009, SDKs do not reconnect.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum CloseCode { $($(#[$about])* $variant,)+ }
+
+        impl CloseCode {
+            pub const ALL: &[CloseCode] = &[$(CloseCode::$variant),+];
+
+            /// Its number on the wire.
+            pub const fn code(self) -> u16 {
+                match self { $(CloseCode::$variant => $code),+ }
+            }
+
+            /// Never empty and never JSON: an SDK reconnects after a close without a reason, whatever the code, and
+            /// parses a JSON reason as advice.
+            pub const fn reason(self) -> &'static str {
+                match self { $(CloseCode::$variant => $reason),+ }
+            }
+
+            pub const fn ending(self) -> Ending {
+                match self { $(CloseCode::$variant => Ending::$ending),+ }
+            }
+        }
+    };
+}
+
+close_codes! {
+    /// The frames break RFC 6455.
+    ProtocolViolation = 1002, "protocol violation", BadRequest;
+    /// A text that is not UTF-8.
+    NotText = 1007, "not utf-8", BadRequest;
+    /// A message longer than allowed.
+    TooLong = 1009, "message too long", BadRequest;
+    /// Nothing is wrong: the connection is no longer needed.
+    Normal = 3000, "connection closed", SignedOut;
+    /// The server stops; the client reconnects.
+    Shutdown = 3001, "shutdown", Shutdown;
+    ServerError = 3004, "internal server error", Failed;
+    /// The token expired and was not refreshed.
+    Expired = 3005, "connection expired", Expired;
+    /// The client does not read.
+    Slow = 3008, "slow", Slow;
+    /// The client does not answer pings.
+    NoPong = 3012, "no pong", NoPong;
+    /// Far too many commands; temporary.
+    TooManyRequests = 3013, "too many requests", Limit;
+    InvalidToken = 3500, "invalid token", InvalidToken;
+    /// Malformed input, or commands in the wrong order.
+    BadRequest = 3501, "bad request", BadRequest;
+    /// The client uses another encoding than JSON.
+    NotJson = 3501, "bad request: only centrifuge-json is supported, not centrifuge-protobuf", BadRequest;
+    /// No `connect` in time.
+    Stale = 3502, "stale", Stale;
+    ForceNoReconnect = 3503, "force disconnect", SignedOut;
+    /// Too many connections or devices of this user.
+    ConnectionLimit = 3504, "connection limit", Limit;
+    PermissionDenied = 3507, "permission denied", PermissionDenied;
 }

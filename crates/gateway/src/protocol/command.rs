@@ -5,63 +5,6 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandKind {
-    Connect,
-    Refresh,
-    Subscribe,
-    Unsubscribe,
-    /// A newer token for a room.
-    SubRefresh,
-    Presence,
-    /// How many are in a room.
-    PresenceStats,
-    /// Never available.
-    History,
-    /// Never allowed.
-    Publish,
-    Rpc,
-    /// A message without a reply; ignored.
-    Send,
-    /// Unknown to this server.
-    Unknown,
-}
-
-impl CommandKind {
-    pub const ALL: [CommandKind; 12] = [
-        CommandKind::Connect,
-        CommandKind::Refresh,
-        CommandKind::Subscribe,
-        CommandKind::Unsubscribe,
-        CommandKind::SubRefresh,
-        CommandKind::Presence,
-        CommandKind::PresenceStats,
-        CommandKind::History,
-        CommandKind::Publish,
-        CommandKind::Rpc,
-        CommandKind::Send,
-        CommandKind::Unknown,
-    ];
-
-    /// Its name on the wire; also the name of its answer.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CommandKind::Connect => "connect",
-            CommandKind::Refresh => "refresh",
-            CommandKind::Subscribe => "subscribe",
-            CommandKind::Unsubscribe => "unsubscribe",
-            CommandKind::SubRefresh => "sub_refresh",
-            CommandKind::Presence => "presence",
-            CommandKind::PresenceStats => "presence_stats",
-            CommandKind::History => "history",
-            CommandKind::Publish => "publish",
-            CommandKind::Rpc => "rpc",
-            CommandKind::Send => "send",
-            CommandKind::Unknown => "unknown",
-        }
-    }
-}
-
 #[derive(Debug)]
 pub enum Request<'a> {
     Connect(ConnectRequest<'a>),
@@ -88,7 +31,9 @@ pub enum Request<'a> {
     PresenceStats {
         channel: Cow<'a, str>,
     },
+    /// Never available.
     History,
+    /// Never allowed.
     Publish,
     Rpc {
         method: Cow<'a, str>,
@@ -102,20 +47,21 @@ pub enum Request<'a> {
 }
 
 impl Request<'_> {
-    pub fn kind(&self) -> CommandKind {
+    /// Its name on the wire; also the name of its answer.
+    pub fn name(&self) -> &'static str {
         match self {
-            Request::Connect(_) => CommandKind::Connect,
-            Request::Refresh { .. } => CommandKind::Refresh,
-            Request::Subscribe { .. } => CommandKind::Subscribe,
-            Request::Unsubscribe { .. } => CommandKind::Unsubscribe,
-            Request::SubRefresh { .. } => CommandKind::SubRefresh,
-            Request::Presence { .. } => CommandKind::Presence,
-            Request::PresenceStats { .. } => CommandKind::PresenceStats,
-            Request::History => CommandKind::History,
-            Request::Publish => CommandKind::Publish,
-            Request::Rpc { .. } => CommandKind::Rpc,
-            Request::Send => CommandKind::Send,
-            Request::Unknown => CommandKind::Unknown,
+            Request::Connect(_) => "connect",
+            Request::Refresh { .. } => "refresh",
+            Request::Subscribe { .. } => "subscribe",
+            Request::Unsubscribe { .. } => "unsubscribe",
+            Request::SubRefresh { .. } => "sub_refresh",
+            Request::Presence { .. } => "presence",
+            Request::PresenceStats { .. } => "presence_stats",
+            Request::History => "history",
+            Request::Publish => "publish",
+            Request::Rpc { .. } => "rpc",
+            Request::Send => "send",
+            Request::Unknown => "unknown",
         }
     }
 }
@@ -205,17 +151,12 @@ pub fn is_pong(text: &str) -> bool {
     text.trim_ascii() == "{}"
 }
 
-/// Every message of a frame, one per line. Unknown fields are ignored: newer SDKs send more of them.
-pub fn messages(text: &str) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
-    lines(text).map(read_message)
-}
-
 /// Lines that are not empty.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
-/// The message in a line.
+/// The message in a line. Unknown fields are ignored: newer SDKs send more of them.
 pub(crate) fn read_message(line: &str) -> Result<Message<'_>, Malformed> {
     // An array would be read as the fields in their order; a command is an object.
     if !line.trim_ascii_start().starts_with('{') {
@@ -259,6 +200,10 @@ fn one_of(written: Written<'_>) -> Result<Option<Request<'_>>, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn messages(text: &str) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+        lines(text).map(read_message)
+    }
 
     fn only(text: &str) -> Result<Message<'_>, Malformed> {
         let mut all = messages(text);

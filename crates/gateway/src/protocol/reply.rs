@@ -6,8 +6,7 @@ use domain::UserId;
 use serde_json::value::RawValue;
 use wire::websocket::{write_pong, write_text};
 
-use super::code::ErrorReply;
-use super::command::CommandKind;
+use super::code::CommandError;
 
 /// A message with its WebSocket header. Shared between connections: clones are cheap.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,15 +33,14 @@ impl Frame {
     }
 
     /// The answer to a command: `result` is a JSON object.
-    pub fn reply(id: u32, kind: CommandKind, result: &str) -> Frame {
-        Frame::text(&format!(r#"{{"id":{id},"{}":{result}}}"#, kind.name()))
+    pub fn reply(id: u32, command: &str, result: &str) -> Frame {
+        Frame::text(&format!(r#"{{"id":{id},"{command}":{result}}}"#))
     }
 
     /// The answer to a command that is refused.
-    pub fn error(id: u32, error: &ErrorReply) -> Frame {
-        let separator = if error.detail.is_empty() { "" } else { ": " };
-        let (code, message) = (error.code, quoted(&format!("{}{separator}{}", error.message, error.detail)));
-        let temporary = if error.is_temporary { r#","temporary":true"# } else { "" };
+    pub fn error(id: u32, error: CommandError) -> Frame {
+        let (code, message) = (error.code(), quoted(&error.to_string()));
+        let temporary = if error.is_temporary() { r#","temporary":true"# } else { "" };
         Frame::text(&format!(r#"{{"id":{id},"error":{{"code":{code},"message":{message}{temporary}}}}}"#))
     }
 
@@ -50,24 +48,6 @@ impl Frame {
     pub fn publication(channel: &str, data: &str) -> Frame {
         let channel = quoted(channel);
         Frame::text(&format!(r#"{{"push":{{"channel":{channel},"pub":{{"data":{data}}}}}}}"#))
-    }
-
-    pub fn join(channel: &str, client: &ClientInfo) -> Frame {
-        Frame::about(channel, "join", &format!(r#"{{"info":{}}}"#, client.to_json()))
-    }
-
-    pub fn leave(channel: &str, client: &ClientInfo) -> Frame {
-        Frame::about(channel, "leave", &format!(r#"{{"info":{}}}"#, client.to_json()))
-    }
-
-    /// The client is no longer in a room. A code below 2500 means for good; from 2500 on the SDK enters again.
-    pub fn unsubscribe(channel: &str, code: u32, reason: &str) -> Frame {
-        let reason = quoted(reason);
-        Frame::about(channel, "unsubscribe", &format!(r#"{{"code":{code},"reason":{reason}}}"#))
-    }
-
-    fn about(channel: &str, what: &str, json: &str) -> Frame {
-        Frame::text(&format!(r#"{{"push":{{"channel":{},"{what}":{json}}}}}"#, quoted(channel)))
     }
 }
 
@@ -87,6 +67,11 @@ impl ClientInfo {
             None => format!(r#"{{"user":"{user}","client":{client}}}"#),
             Some(info) => format!(r#"{{"user":"{user}","client":{client},"conn_info":{}}}"#, info.get()),
         }
+    }
+
+    /// The text of a push: the client joined a room (`"join"`), or left it (`"leave"`).
+    pub fn push(&self, channel: &str, what: &str) -> String {
+        format!(r#"{{"push":{{"channel":{},"{what}":{{"info":{}}}}}}}"#, quoted(channel), self.to_json())
     }
 
     /// The result of `presence`.
@@ -132,14 +117,14 @@ impl ConnectReply<'_> {
         let result = format!(
             r#"{{"client":{client},"version":"{version}"{expires},"subs":{{{feed}:{{}}}},"ping":{ping_s},"pong":true}}"#
         );
-        Frame::reply(id, CommandKind::Connect, &result)
+        Frame::reply(id, "connect", &result)
     }
 
     /// The answer to the `refresh` of this number.
     pub(crate) fn refreshed(id: u32, client: &str, ttl_s: Option<u32>) -> Frame {
         let version = concat!("rollcall ", env!("CARGO_PKG_VERSION"));
         let result = format!(r#"{{"client":{},"version":"{version}"{}}}"#, quoted(client), expiry(ttl_s));
-        Frame::reply(id, CommandKind::Refresh, &result)
+        Frame::reply(id, "refresh", &result)
     }
 }
 
@@ -177,10 +162,10 @@ mod tests {
         assert_eq!((&connect["expires"], &connect["ttl"]), (&true.into(), &60.into()));
         assert!(connect["subs"]["feed:#7"].is_object());
         let expected = r#"{"id":2,"error":{"code":111,"message":"too many requests","temporary":true}}"#;
-        assert_eq!(json(&Frame::error(2, &ErrorReply::TOO_MANY_REQUESTS)), expected);
+        assert_eq!(json(&Frame::error(2, CommandError::TooManyRequests)), expected);
         let client = ClientInfo { client: "c".into(), user: UserId::new(7).unwrap(), info: None };
         let expected = r#"{"push":{"channel":"room:x","join":{"info":{"user":"7","client":"c"}}}}"#;
-        assert_eq!(json(&Frame::join("room:x", &client)), expected);
+        assert_eq!(client.push("room:x", "join"), expected);
         assert_eq!(ClientInfo::presence(&[client]), r#"{"presence":{"c":{"user":"7","client":"c"}}}"#);
         let stats = PresenceStats { clients: 2, users: 1 };
         assert_eq!(stats.to_json(), r#"{"num_clients":2,"num_users":1}"#);

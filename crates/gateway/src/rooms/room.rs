@@ -148,6 +148,15 @@ enum Change {
     Leave,
 }
 
+impl Change {
+    const fn name(self) -> &'static str {
+        match self {
+            Change::Join => "join",
+            Change::Leave => "leave",
+        }
+    }
+}
+
 /// A join or leave to send to the members that may see the user.
 struct RoomNotice {
     user: UserId,
@@ -221,8 +230,8 @@ impl Room {
             return is_due;
         }
         let announced = || member.clients.iter().filter(|client| client.is_announced);
-        let frames = |change| -> Vec<Frame> {
-            announced().map(|client| Frame::text(&push_line(&self.name, change, &client.info))).collect()
+        let frames = |change: Change| -> Vec<Frame> {
+            announced().map(|client| Frame::text(&client.info.push(&self.name, change.name()))).collect()
         };
         let (joins, leaves) = (frames(Change::Join), frames(Change::Leave));
         for (viewer, other) in self.members.iter().filter(|(viewer, _)| **viewer != user) {
@@ -399,7 +408,7 @@ impl Room {
                 notices.push(RoomNotice {
                     user: *user,
                     visibility: visibility.clone(),
-                    line: push_line(&self.name, change, &info),
+                    line: info.push(&self.name, change.name()),
                 });
             }
         }
@@ -461,13 +470,4 @@ fn frames<'a>(notices: impl Iterator<Item = &'a RoomNotice>) -> Vec<Frame> {
         frames.push(Frame::text(&text));
     }
     frames
-}
-
-fn push_line(name: &str, change: Change, info: &ClientInfo) -> String {
-    let what = match change {
-        Change::Join => "join",
-        Change::Leave => "leave",
-    };
-    let channel = serde_json::Value::from(name);
-    format!(r#"{{"push":{{"channel":{channel},"{what}":{{"info":{}}}}}}}"#, info.to_json())
 }

@@ -163,7 +163,7 @@ impl Rooms {
 
     /// Other gateways with members in a room.
     pub(crate) fn nodes_of(&self, room: &RoomName) -> Vec<NodeName> {
-        self.shard(room).lock().get(room).map(super::room::Room::nodes).unwrap_or_default()
+        self.with(room, |room| room.nodes())
     }
 
     fn names(&self) -> Vec<RoomName> {

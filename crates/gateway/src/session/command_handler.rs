@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::rate_limit::{CommandRateLimit, RateVerdict};
 use super::{SessionShared, connect_data};
 use crate::counters::CommandRefusal;
-use crate::hub::{CommandError, ConnRef, ConnectRefusal, Identity};
+use crate::hub::{ConnRef, ConnectRefusal, Identity};
 use crate::outbox::Outbox;
 use crate::protocol::{
-    CloseCode, Command, CommandKind, ConnectReply, ErrorReply, Frame, Message, Request, lines, read_message,
+    CloseCode, Command, CommandError, ConnectReply, Frame, Message, Request, lines, read_message,
 };
 use crate::settings::RoomAccess;
 use crate::token::Rejected;
@@ -37,39 +37,19 @@ enum CommandOutcome {
     Result(Box<RawValue>),
     /// The reply is in the outbox already.
     Answered,
-    Error(ErrorReply),
+    Error(CommandError),
     Close(CloseCode),
-}
-
-impl From<CommandError> for CommandOutcome {
-    fn from(error: CommandError) -> Self {
-        let plain = |message| ErrorReply {
-            code: error.code(),
-            message,
-            detail: "",
-            is_temporary: error.is_temporary(),
-        };
-        CommandOutcome::Error(match error {
-            CommandError::Internal => plain("internal server error"),
-            CommandError::PermissionDenied => plain("permission denied"),
-            CommandError::MethodNotFound => plain("method not found"),
-            CommandError::LimitExceeded => plain("limit exceeded"),
-            CommandError::BadRequest(detail) => plain("bad request").with(detail),
-            CommandError::NotAvailable => plain("not available"),
-            CommandError::TooManyRequests => plain("too many requests"),
-        })
-    }
 }
 
 impl From<Result<Box<RawValue>, CommandError>> for CommandOutcome {
     fn from(result: Result<Box<RawValue>, CommandError>) -> Self {
-        result.map_or_else(CommandOutcome::from, CommandOutcome::Result)
+        result.map_or_else(CommandOutcome::Error, CommandOutcome::Result)
     }
 }
 
 impl From<Result<(), CommandError>> for CommandOutcome {
     fn from(result: Result<(), CommandError>) -> Self {
-        result.map_or_else(CommandOutcome::from, |()| CommandOutcome::Result(nothing()))
+        result.map_or_else(CommandOutcome::Error, |()| CommandOutcome::Result(nothing()))
     }
 }
 
@@ -98,10 +78,10 @@ impl CommandHandler {
     }
 
     async fn answer(&mut self, command: Command<'_>) -> Option<CloseCode> {
-        let (id, kind) = (command.id, command.request.kind());
+        let (id, name) = (command.id, command.request.name());
         let done = match self.take_token() {
             RateVerdict::Granted => self.act(id, command.request).await,
-            RateVerdict::Refused => CommandOutcome::Error(ErrorReply::TOO_MANY_REQUESTS),
+            RateVerdict::Refused => CommandOutcome::Error(CommandError::TooManyRequests),
             RateVerdict::Abusive => CommandOutcome::Close(CloseCode::TooManyRequests),
         };
         let counters = &self.shared.counters.sessions;
@@ -109,7 +89,7 @@ impl CommandHandler {
             CommandOutcome::Result(result) => {
                 counters.commands.increment();
                 if id != 0 {
-                    self.outbox.reply(result_frame(id, kind, &result));
+                    self.outbox.reply(Frame::reply(id, name, result.get()));
                 }
                 None
             }
@@ -118,10 +98,10 @@ impl CommandHandler {
                 None
             }
             CommandOutcome::Error(error) => {
-                counters.commands_refused.count(refusal_of(&error));
+                counters.commands_refused.count(error.refusal());
                 // Commands without an id get no reply, also no error.
                 if id != 0 {
-                    self.outbox.reply(Frame::error(id, &error));
+                    self.outbox.reply(Frame::error(id, error));
                 }
                 None
             }
@@ -146,50 +126,49 @@ impl CommandHandler {
             };
         };
         let conn = client_state.conn;
-        let hub = Arc::clone(&self.shared.hub);
+        let commands = &self.shared.hub.commands;
         match request {
             Request::Connect(_) => CommandOutcome::Close(CloseCode::BadRequest),
             Request::Refresh { token } => self.refresh(id, &token),
             Request::Subscribe { channel, token } => match self.check_room_access(conn, &channel, &token) {
-                Ok(()) => hub.subscribe(conn, &channel).await.into(),
+                Ok(()) => commands.subscribe(conn, &channel).await.into(),
                 Err(done) => done,
             },
             Request::SubRefresh { channel, token } => match self.check_room_access(conn, &channel, &token) {
                 Ok(()) => CommandOutcome::Result(nothing()),
                 Err(done) => done,
             },
-            Request::Unsubscribe { channel } => hub.unsubscribe(conn, &channel).await.into(),
-            Request::Presence { channel } => hub.presence(conn, &channel).await.into(),
-            Request::PresenceStats { channel } => hub.presence_stats(conn, &channel).await.into(),
+            Request::Unsubscribe { channel } => commands.unsubscribe(conn, &channel).await.into(),
+            Request::Presence { channel } => commands.presence(conn, &channel).await.into(),
+            Request::PresenceStats { channel } => commands.presence_stats(conn, &channel).await.into(),
             Request::Rpc { method, data } => {
                 let data = Some(data).filter(|data| data.get() != "null");
-                match hub.rpc(conn, &method, data).await {
+                match commands.rpc(conn, &method, data).await {
                     Ok(data) => in_data(&data),
-                    Err(error) => error.into(),
+                    Err(error) => CommandOutcome::Error(error),
                 }
             }
-            Request::History => CommandOutcome::Error(ErrorReply::NOT_AVAILABLE),
-            Request::Publish => CommandOutcome::Error(ErrorReply::PERMISSION_DENIED),
+            Request::History => CommandOutcome::Error(CommandError::NotAvailable),
+            Request::Publish => CommandOutcome::Error(CommandError::PermissionDenied),
             Request::Send => CommandOutcome::Answered,
-            Request::Unknown => CommandOutcome::Error(ErrorReply::METHOD_NOT_FOUND),
+            Request::Unknown => CommandOutcome::Error(CommandError::MethodNotFound),
         }
     }
 
     async fn connect(&mut self, id: u32, token: &str, data: Option<&RawValue>) -> CommandOutcome {
         let identity = match self.shared.tokens.identify(token) {
             Ok(identity) => identity,
-            Err(Rejected::Expired) => return CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED),
+            Err(Rejected::Expired) => return CommandOutcome::Error(CommandError::TokenExpired),
             Err(Rejected::Invalid) => return CommandOutcome::Close(CloseCode::InvalidToken),
         };
         let hello = match connect_data::read(data) {
             Ok(hello) => hello,
-            Err(detail) => return CommandOutcome::Error(ErrorReply::BAD_REQUEST.with(detail)),
+            Err(detail) => return CommandOutcome::Error(CommandError::BadRequest(detail)),
         };
         let expires_at = identity.expires_at;
-        let hub = Arc::clone(&self.shared.hub);
-        let welcome = match hub.connect(identity, hello, Arc::clone(&self.outbox)).await {
+        let welcome = match self.shared.hub.connect(identity, hello, Arc::clone(&self.outbox)).await {
             Ok(welcome) => welcome,
-            Err(ConnectRefusal::Unavailable) => return CommandOutcome::Error(ErrorReply::INTERNAL),
+            Err(ConnectRefusal::Unavailable) => return CommandOutcome::Error(CommandError::Internal),
             Err(ConnectRefusal::TooManyDevices) => return CommandOutcome::Close(CloseCode::ConnectionLimit),
             Err(ConnectRefusal::Stopping) => return CommandOutcome::Close(CloseCode::Shutdown),
             Err(ConnectRefusal::Disabled) => return CommandOutcome::Close(CloseCode::PermissionDenied),
@@ -235,8 +214,8 @@ impl CommandHandler {
         }
         match self.shared.tokens.admits(token, conn.user, channel) {
             Ok(()) => Ok(()),
-            Err(Rejected::Expired) => Err(CommandOutcome::Error(ErrorReply::TOKEN_EXPIRED)),
-            Err(Rejected::Invalid) => Err(CommandOutcome::Error(ErrorReply::PERMISSION_DENIED)),
+            Err(Rejected::Expired) => Err(CommandOutcome::Error(CommandError::TokenExpired)),
+            Err(Rejected::Invalid) => Err(CommandOutcome::Error(CommandError::PermissionDenied)),
         }
     }
 }
@@ -252,21 +231,4 @@ fn in_json(text: String) -> Box<RawValue> {
 /// The result of a command of ours.
 fn in_data(data: &RawValue) -> CommandOutcome {
     CommandOutcome::Result(in_json(format!(r#"{{"data":{}}}"#, data.get())))
-}
-
-fn result_frame(id: u32, kind: CommandKind, result: &RawValue) -> Frame {
-    Frame::reply(id, kind, result.get())
-}
-
-fn refusal_of(error: &ErrorReply) -> CommandRefusal {
-    match error.code {
-        103 => CommandRefusal::Denied,
-        104 => CommandRefusal::UnknownMethod,
-        106 => CommandRefusal::Limit,
-        107 => CommandRefusal::BadRequest,
-        108 => CommandRefusal::NotAvailable,
-        109 => CommandRefusal::Token,
-        111 => CommandRefusal::TooMany,
-        _ => CommandRefusal::Internal,
-    }
 }

@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
+use domain::{LeakyBucket, RateLimit};
 use parking_lot::Mutex;
 
 /// Burst, in seconds of the rate.
-const BURST_S: u64 = 5;
+const BURST_S: u32 = 5;
 /// Refused commands before the connection is closed, in seconds of the rate.
-const REFUSED_S: u64 = 30;
+const REFUSED_S: u32 = 30;
 
 /// Whether one more command is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,35 +29,24 @@ pub(super) struct CommandRateLimit(Mutex<Taken>);
 
 #[derive(Debug, Default)]
 struct Taken {
-    /// When the granted commands are paid for.
-    granted: Duration,
-    /// When the refused commands are paid for.
-    refused: Duration,
+    granted: LeakyBucket,
+    refused: LeakyBucket,
 }
 
 impl CommandRateLimit {
     /// Takes one command at the rate `per_s`. `now` must be monotonic.
     pub(super) fn take(&self, now: Duration, per_s: u32) -> RateVerdict {
-        let cost = Duration::from_secs(1) / per_s.max(1);
+        let per_s = per_s.max(1);
+        let limit = |burst_s| RateLimit::per_s(per_s, per_s.saturating_mul(burst_s));
         let mut taken = self.0.lock();
-        if charge(&mut taken.granted, now, cost, BURST_S) {
+        if taken.granted.take(limit(BURST_S), now).is_ok() {
             RateVerdict::Granted
-        } else if charge(&mut taken.refused, now, cost, REFUSED_S) {
+        } else if taken.refused.take(limit(REFUSED_S), now).is_ok() {
             RateVerdict::Refused
         } else {
             RateVerdict::Abusive
         }
     }
-}
-
-/// Adds a command, unless that would exceed `seconds_max`.
-fn charge(even_at: &mut Duration, now: Duration, cost: Duration, seconds_max: u64) -> bool {
-    let then = (*even_at).max(now) + cost;
-    let fits = then - now <= Duration::from_secs(seconds_max);
-    if fits {
-        *even_at = then;
-    }
-    fits
 }
 
 #[cfg(test)]

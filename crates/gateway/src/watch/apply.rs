@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::UserId;
 use friends::FriendsChange;
 
-use super::in_time;
-use crate::hub::{CommandError, Hub};
+use super::{WatchTask, in_time};
+use crate::hub::CommandError;
 
 /// Users per read when everything may have changed.
 const CHUNK: usize = 200;
@@ -57,13 +57,13 @@ impl Unapplied {
     }
 }
 
-impl Hub {
+impl WatchTask {
     /// Applies some of the changes, so that connecting clients need not wait for all. What is read in between
     /// contains the rest already, and applying it again does no harm. After a failure the rest is kept for the next
     /// call.
     pub(super) async fn apply(&self, unapplied: &mut Unapplied) -> Result<(), CommandError> {
         if std::mem::take(&mut unapplied.is_everything) {
-            unapplied.everything.extend(self.connected());
+            unapplied.everything.extend(self.users.connected());
         }
         for _ in 0..STEPS_MAX {
             if let Some(user) = unapplied.privacy.first().copied() {
@@ -88,27 +88,22 @@ impl Hub {
     }
 
     async fn apply_privacy(&self, user: UserId) -> Result<(), CommandError> {
-        if self.shard(user).users.contains_key(&user) {
-            let privacy = in_time(self.friend_store.privacy(user)).await.ok_or(CommandError::Internal)?;
-            let now = self.now();
-            let after = self.shard(user).set_privacy(now, user, &privacy, &self.context);
-            self.finish(after);
+        if self.users.shard(user).users.contains_key(&user) {
+            let privacy = in_time(self.friend_store.privacy(user)).await?;
+            self.users.change(user, |shard, now| shard.set_privacy(now, user, &privacy));
         }
         Ok(())
     }
 
     /// Reads and applies what `viewer` may see of these users.
     async fn settle_all(&self, viewer: UserId, others: &[UserId]) -> Result<(), CommandError> {
-        let is_connected =
-            self.shard(viewer).users.get(&viewer).is_some_and(|entry| entry.connected.is_some());
-        if !is_connected {
+        if !self.users.is_connected(viewer) {
             return Ok(());
         }
         for chunk in others.chunks(CHUNK * 10) {
-            let found =
-                in_time(self.friend_store.view_users(viewer, chunk)).await.ok_or(CommandError::Internal)?;
-            let unknown_users = self.unknown_users(found.iter().map(|one| one.user));
-            self.load_remote(unknown_users).await;
+            let found = in_time(self.friend_store.view_users(viewer, chunk)).await?;
+            let unread = self.unread(found.iter().map(|one| one.user));
+            self.load_records(unread).await;
             for viewed in found {
                 self.settle(viewer, viewed);
             }
@@ -118,21 +113,18 @@ impl Hub {
 
     /// Reads connected users completely.
     async fn read_again(&self, users: &[UserId]) -> Result<(), CommandError> {
-        let friend_lists =
-            in_time(self.friend_store.friend_lists(users)).await.ok_or(CommandError::Internal)?;
+        let friend_lists = in_time(self.friend_store.friend_lists(users)).await?;
         let friends =
             friend_lists.iter().flat_map(|friend_list| friend_list.friends.iter().map(|friend| friend.user));
-        let unknown_users = self.unknown_users(friends);
-        self.load_remote(unknown_users).await;
+        let unread = self.unread(friends);
+        self.load_records(unread).await;
         for friend_list in friend_lists {
             let user = friend_list.user;
             let mut others = self.watched_by(user);
             for friend in &friend_list.friends {
                 others.remove(&friend.user);
             }
-            let now = self.now();
-            let after = self.shard(user).set_privacy(now, user, &friend_list.privacy, &self.context);
-            self.finish(after);
+            self.users.change(user, |shard, now| shard.set_privacy(now, user, &friend_list.privacy));
             for friend in friend_list.friends {
                 self.settle(user, friend);
             }
@@ -143,22 +135,11 @@ impl Hub {
     }
 
     fn watched_by(&self, user: UserId) -> BTreeSet<UserId> {
-        let shard = self.shard(user);
+        let shard = self.users.shard(user);
         let Some(entry) = shard.users.get(&user) else { return BTreeSet::new() };
         let friends = entry.connected.iter().flat_map(|connected| connected.friends.iter().copied());
         let tracked =
             entry.connections.iter().flat_map(|connection| connection.details.tracked.iter().copied());
         friends.chain(tracked).collect()
-    }
-
-    fn connected(&self) -> BTreeSet<UserId> {
-        let mut users = BTreeSet::new();
-        let mut from = Some(0);
-        while let Some(place) = from {
-            let (page, next) = self.context.table.read().page(place, 4_096);
-            users.extend(page.into_iter().map(|conn| conn.user));
-            from = next;
-        }
-        users
     }
 }

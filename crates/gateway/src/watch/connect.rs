@@ -10,22 +10,23 @@ use hashbrown::HashMap;
 use presence::{CloseKind, Input, LastKnown, Status, Visibility};
 use tokio::sync::oneshot;
 
-use super::{Connect, in_time};
+use super::{Connect, WatchTask, in_time};
 use crate::feed;
-use crate::hub::user::{self, Connection, Watcher};
-use crate::hub::{ConnRef, ConnectAccepted, ConnectRefusal, Hub, user::client_name};
+use crate::hub::user::{self, Connection, Watcher, client_name};
+use crate::hub::users::Users;
+use crate::hub::{ConnRef, ConnectAccepted, ConnectRefusal};
 use crate::outbox::FeedUser;
 
 /// A connected user, until the session takes over. Dropping it disconnects: the session may be gone by the time of
 /// the reply.
-pub(crate) struct PendingConnection {
-    hub: Arc<Hub>,
+pub(super) struct PendingConnection {
+    users: Arc<Users>,
     accepted: Option<ConnectAccepted>,
 }
 
 impl PendingConnection {
     /// From now on the session must report the end.
-    pub(crate) fn take(mut self) -> Option<ConnectAccepted> {
+    pub(super) fn take(mut self) -> Option<ConnectAccepted> {
         self.accepted.take()
     }
 }
@@ -33,19 +34,16 @@ impl PendingConnection {
 impl Drop for PendingConnection {
     fn drop(&mut self) {
         if let Some(accepted) = self.accepted.take() {
-            self.hub.closed(accepted.conn, CloseKind::Dropped);
+            self.users.closed(accepted.conn, CloseKind::Dropped);
         }
     }
 }
 
 type Map<T> = HashMap<UserId, T, foldhash::fast::RandomState>;
 
-impl Hub {
+impl WatchTask {
     /// Connects a batch of users with one read.
-    pub(super) async fn connect_all(
-        self: &Arc<Self>,
-        mut connects: Vec<Connect>,
-    ) -> Result<(), ConnectRefusal> {
+    pub(super) async fn connect_all(&self, mut connects: Vec<Connect>) -> Result<(), ConnectRefusal> {
         // Clients that gave up are skipped. In a storm there are many, and reading for them would feed it.
         connects.retain(|connect| !connect.reply.is_closed());
         if connects.is_empty() {
@@ -63,8 +61,8 @@ impl Hub {
         let friends = friend_lists
             .values()
             .flat_map(|friend_list| friend_list.friends.iter().map(|friend| friend.user));
-        let unknown_users = self.unknown_users(users.iter().copied().chain(friends));
-        self.load_remote(unknown_users).await;
+        let unread = self.unread(users.iter().copied().chain(friends));
+        self.load_records(unread).await;
         let mut asked: Map<usize> = Map::default();
         for connect in &connects {
             *asked.entry(connect.identity.user).or_default() += 1;
@@ -91,7 +89,7 @@ impl Hub {
     }
 
     async fn read_friend_lists(&self, users: &[UserId]) -> Option<(Map<FriendList>, Map<LastKnown>)> {
-        let counters = &self.context.counters.hub;
+        let counters = &self.users.context.counters.hub;
         let stopwatch = Stopwatch::start();
         let (friend_lists, lasts) = tokio::join!(
             in_time(self.friend_store.friend_lists(users)),
@@ -99,7 +97,7 @@ impl Hub {
         );
         counters.loads.increment();
         counters.load_seconds.record(stopwatch.elapsed());
-        let (Some(friend_lists), Some(lasts)) = (friend_lists, lasts) else {
+        let (Ok(friend_lists), Ok(lasts)) = (friend_lists, lasts) else {
             counters.load_failures.increment();
             return None;
         };
@@ -110,14 +108,14 @@ impl Hub {
     }
 
     /// Connects one user: marks them online, adds watches of their friends, and queues the snapshot.
-    fn connect_one(self: &Arc<Self>, connect: Connect, friend_list: FriendList, last: LastKnown) {
+    fn connect_one(&self, connect: Connect, friend_list: FriendList, last: LastKnown) {
         let Connect { identity, hello, outbox, reply } = connect;
         // The client gave up.
         if reply.is_closed() {
             return;
         }
         let user = identity.user;
-        let Some(conn) = self.context.table.write().take(user, outbox.clone()) else {
+        let Some(conn) = self.users.context.table.write().take(user, outbox.clone()) else {
             let _ = reply.send(Err(ConnectRefusal::Unavailable));
             return;
         };
@@ -136,7 +134,7 @@ impl Hub {
         let (own, friends) = match entered {
             Ok(entered) => entered,
             Err(refusal) => {
-                self.context.table.write().release(conn);
+                self.users.context.table.write().release(conn);
                 let _ = reply.send(Err(refusal));
                 return;
             }
@@ -163,7 +161,7 @@ impl Hub {
         }
         outbox.snapshot(shown.into_iter());
         let accepted = ConnectAccepted { conn, client: client_name(client), feed: feed::channel(user) };
-        let _ = reply.send(Ok(PendingConnection { hub: self.clone(), accepted: Some(accepted) }));
+        let _ = reply.send(Ok(PendingConnection { users: self.users.clone(), accepted: Some(accepted) }));
     }
 
     /// Adds the connection to the shard. Returns the user's own state, and their friends.
@@ -173,45 +171,40 @@ impl Hub {
         connection: Connection,
         connecting: ConnectingUser,
     ) -> Result<(FeedUser, Arc<Vec<UserId>>), ConnectRefusal> {
-        let now = self.now();
-        let user = conn.user;
+        let (users, user) = (&self.users, conn.user);
         let ConnectingUser { hello, last, privacy, friends } = connecting;
-        let mut shard = self.shard(user);
-        if self.is_stopping() {
-            return Err(ConnectRefusal::Stopping);
-        }
-        // Under the lock: a user disabled later is closed by what is in the shard.
-        if self.is_disabled(user) {
-            return Err(ConnectRefusal::Disabled);
-        }
-        shard.load(now, user, last, &self.context);
-        let input = Input::Connected { conn: conn.conn, hello };
-        let Ok(after) = shard.input(now, user, input, &self.context) else {
-            return Err(ConnectRefusal::TooManyDevices);
-        };
-        // After the input: other devices of the user were notified of it, this one reads it here.
-        let view = shard.roster.own_view(user);
-        self.context.platform(connection.details.platform).fetch_add(1, Ordering::Relaxed);
-        shard.start_watching(now, user);
-        let entry = shard.user_entry(user, &self.context);
-        entry.add_connection(connection);
-        // A user who is connected already has friends in place, which change one by one.
-        let connected = entry.connected.get_or_insert_with(|| {
-            let visibility = self.context.visibility(view.status == Status::Invisible, Arc::new(privacy));
-            Box::new(user::ConnectedUser { friends: Arc::new(friends), visibility })
-        });
-        let friends = connected.friends.clone();
-        drop(shard);
-        self.finish(after);
-        Ok((feed::own(&view), friends))
+        users.change(user, |shard, now| {
+            if users.is_stopping() {
+                return Err(ConnectRefusal::Stopping);
+            }
+            // Under the lock: a user disabled later is closed by what is in the shard.
+            if users.is_disabled(user) {
+                return Err(ConnectRefusal::Disabled);
+            }
+            shard.load(now, user, last);
+            let input = Input::Connected { conn: conn.conn, hello };
+            shard.input(now, user, input).map_err(|_| ConnectRefusal::TooManyDevices)?;
+            // After the input: other devices of the user were notified of it, this one reads it here.
+            let view = shard.roster.own_view(user);
+            users.context.platform(connection.details.platform).fetch_add(1, Ordering::Relaxed);
+            shard.watch_record(now, user);
+            let entry = shard.user_entry(user);
+            entry.add_connection(connection);
+            // A user who is connected already has friends in place, which change one by one.
+            let connected = entry.connected.get_or_insert_with(|| {
+                let is_invisible = view.status == Status::Invisible;
+                let visibility = users.context.visibility(is_invisible, Arc::new(privacy));
+                Box::new(user::ConnectedUser { friends: Arc::new(friends), visibility })
+            });
+            Ok((feed::own(&view), connected.friends.clone()))
+        })
     }
 
     /// Adds a watcher and reads the user's state, in one step.
     pub(super) fn begin_watch(&self, user: UserId, watcher: Watcher, last: LastKnown) -> FeedUser {
-        let now = self.now();
-        let visibility = watcher.visibility;
-        let mut shard = self.shard(user);
-        shard.watch(now, user, last, &self.context).put_watcher(watcher);
+        let (now, visibility) = (self.users.now(), watcher.visibility);
+        let mut shard = self.users.shard(user);
+        shard.watch(now, user, last).watchers.put(watcher);
         shard.feed_user_for(now, user, visibility)
     }
 
@@ -221,19 +214,19 @@ impl Hub {
             return;
         }
         let users: Vec<UserId> = loads.iter().map(|(user, _)| *user).collect();
-        let Some(found) = in_time(self.friend_store.view_users(users[0], &users)).await else {
-            self.context.counters.hub.load_failures.increment();
+        let Ok(found) = in_time(self.friend_store.view_users(users[0], &users)).await else {
+            self.users.context.counters.hub.load_failures.increment();
             for (_, reply) in loads {
                 let _ = reply.send(Err(ConnectRefusal::Unavailable));
             }
             return;
         };
         for own in found {
-            let now = self.now();
-            self.shard(own.user).load(now, own.user, own.last, &self.context);
+            let now = self.users.now();
+            self.users.shard(own.user).load(now, own.user, own.last);
         }
-        let unknown_users = self.unknown_users(users);
-        self.load_remote(unknown_users).await;
+        let unread = self.unread(users);
+        self.load_records(unread).await;
         for (_, reply) in loads {
             let _ = reply.send(Ok(()));
         }
@@ -244,8 +237,8 @@ impl Hub {
         let mut bytes = [0; 16];
         if getrandom::fill(&mut bytes).is_err() {
             // Nothing depends on its being secret.
-            let count = self.context.epochs.fetch_add(1, Ordering::Relaxed);
-            return u128::from(self.now().0) << 64 | u128::from(count);
+            let count = self.users.context.next_epoch();
+            return u128::from(self.users.now().0) << 64 | u128::from(count);
         }
         u128::from_le_bytes(bytes)
     }

@@ -4,117 +4,91 @@ use std::sync::Arc;
 
 use domain::UserId;
 use friends::ViewedUser;
-use presence::ConnId;
+use presence::{ConnId, LastKnown};
 
-use super::in_time;
-use crate::hub::user::Watcher;
-use crate::hub::{CommandError, ConnRef, Hub};
-use crate::outbox::{FeedUser, Outbox};
+use super::{Tracked, WatchTask, in_time};
+use crate::hub::user::{Connection, Watcher};
+use crate::hub::{CommandError, ConnRef};
+use crate::outbox::FeedUser;
 
-struct WatchingConnection {
-    conn: ConnId,
-    outbox: Arc<Outbox>,
-    tracks: bool,
-}
-
-impl Hub {
+impl WatchTask {
     /// Applies the relation between `viewer` and another user: friends or not, and what is visible.
     pub(super) fn settle(&self, viewer: UserId, viewed: ViewedUser) {
-        let subject = viewed.user;
-        let connections = {
-            let mut shard = self.shard(viewer);
+        let ViewedUser { user: subject, is_friend, visibility, last } = viewed;
+        let watchers: Vec<Watcher> = {
+            let mut shard = self.users.shard(viewer);
             let Some(entry) = shard.users.get_mut(&viewer) else { return };
             let Some(connected) = &mut entry.connected else { return };
-            match (connected.friends.binary_search(&subject), viewed.is_friend) {
+            match (connected.friends.binary_search(&subject), is_friend) {
                 (Ok(place), false) => {
                     Arc::make_mut(&mut connected.friends).remove(place);
                 }
                 (Err(place), true) => Arc::make_mut(&mut connected.friends).insert(place, subject),
                 _ => {}
             }
-            let connection = |connection: &crate::hub::user::Connection| WatchingConnection {
-                conn: connection.conn,
-                outbox: connection.outbox.clone(),
-                tracks: connection.details.tracked.binary_search(&subject).is_ok(),
-            };
-            entry.connections.iter().map(connection).collect::<Vec<WatchingConnection>>()
-        };
-        self.settle_watchers(viewer, &connections, viewed);
-        self.end_orphans(viewer, subject, &connections);
-    }
-
-    fn settle_watchers(&self, viewer: UserId, connections: &[WatchingConnection], viewed: ViewedUser) {
-        let ViewedUser { user: subject, is_friend, visibility, last } = viewed;
-        let now = self.now();
-        let mut shard = self.shard(subject);
-        if connections.iter().any(|connection| is_friend || connection.tracks) {
-            shard.watch(now, subject, last, &self.context);
-        }
-        for connection in connections {
-            let Some(entry) = shard.users.get_mut(&subject) else { break };
-            let before =
-                entry.watcher(connection.conn).map(|watcher| (watcher.is_friend, watcher.visibility));
-            if !is_friend && !connection.tracks {
-                if entry.remove_watcher(connection.conn) {
-                    connection.outbox.remove(subject, now);
-                }
-                continue;
-            }
-            entry.put_watcher(Watcher {
+            let watcher = |connection: &Connection| Watcher {
                 conn: connection.conn,
                 viewer,
                 outbox: connection.outbox.clone(),
                 is_friend,
-                is_tracker: connection.tracks,
+                is_tracker: connection.details.tracked.binary_search(&subject).is_ok(),
                 visibility,
-            });
+            };
+            entry.connections.iter().map(watcher).collect()
+        };
+        self.settle_watchers(subject, &watchers, last);
+        self.end_orphans(viewer, subject, watchers.iter().map(|watcher| watcher.conn));
+    }
+
+    fn settle_watchers(&self, subject: UserId, watchers: &[Watcher], last: LastKnown) {
+        let now = self.users.now();
+        let mut shard = self.users.shard(subject);
+        let watches = |watcher: &Watcher| watcher.is_friend || watcher.is_tracker;
+        if watchers.iter().any(watches) {
+            shard.watch(now, subject, last);
+        }
+        for watcher in watchers {
+            let Some(entry) = shard.users.get_mut(&subject) else { break };
+            if !watches(watcher) {
+                if entry.remove_watcher(watcher.conn) {
+                    watcher.outbox.remove(subject, now);
+                }
+                continue;
+            }
+            let before = entry.watchers.get(watcher.conn).map(|before| (before.is_friend, before.visibility));
+            entry.watchers.put(watcher.clone());
             // A friend that is not visible is in the feed as offline.
-            if before != Some((is_friend, visibility)) {
-                connection.outbox.change(shard.feed_user_for(now, subject, visibility), true, now);
+            if before != Some((watcher.is_friend, watcher.visibility)) {
+                watcher.outbox.change(shard.feed_user_for(now, subject, watcher.visibility), true, now);
             }
         }
         shard.release(subject);
     }
 
     /// Connections that ended meanwhile do not watch.
-    fn end_orphans(&self, viewer: UserId, subject: UserId, connections: &[WatchingConnection]) {
+    fn end_orphans(&self, viewer: UserId, subject: UserId, conns: impl Iterator<Item = ConnId>) {
         let orphans: Vec<ConnId> = {
-            let shard = self.shard(viewer);
+            let shard = self.users.shard(viewer);
             let entry = shard.users.get(&viewer);
-            let is_there = |conn| entry.is_some_and(|entry| entry.connection(conn).is_some());
-            connections.iter().map(|connection| connection.conn).filter(|conn| !is_there(*conn)).collect()
+            conns.filter(|conn| entry.is_none_or(|entry| entry.connection(*conn).is_none())).collect()
         };
         for conn in orphans {
-            self.end_watch(subject, conn);
-        }
-    }
-
-    /// Ends a watch, whatever its reason.
-    pub(crate) fn end_watch(&self, subject: UserId, conn: ConnId) {
-        let mut shard = self.shard(subject);
-        if let Some(entry) = shard.users.get_mut(&subject) {
-            entry.remove_watcher(conn);
-            shard.release(subject);
+            self.users.end_watch(subject, conn);
         }
     }
 
     /// Returns the users that are visible.
-    pub(super) async fn track_now(
-        &self,
-        conn: ConnRef,
-        users: Vec<UserId>,
-    ) -> Result<Vec<FeedUser>, CommandError> {
-        let tracked_max = self.settings.load().limits.tracked_max as usize;
+    pub(super) async fn track_now(&self, conn: ConnRef, users: Vec<UserId>) -> Tracked {
+        let tracked_max = self.users.settings.limits.tracked_max as usize;
         if self.tracked_with(conn, &users)?.len() > tracked_max {
             return Err(CommandError::LimitExceeded);
         }
-        let found =
-            in_time(self.friend_store.view_users(conn.user, &users)).await.ok_or(CommandError::Internal)?;
-        let unknown_users = self.unknown_users(users.iter().copied());
-        self.load_remote(unknown_users).await;
+        let found = in_time(self.friend_store.view_users(conn.user, &users)).await?;
+        let unread = self.unread(users.iter().copied());
+        self.load_records(unread).await;
         let outbox = {
             let tracked = self.tracked_with(conn, &users)?;
-            let mut shard = self.shard(conn.user);
+            let mut shard = self.users.shard(conn.user);
             let entry = shard.users.get_mut(&conn.user);
             let connection = entry.and_then(|entry| entry.connection_mut(conn.conn));
             let connection = connection.ok_or(CommandError::NotAvailable)?;
@@ -136,21 +110,18 @@ impl Hub {
                 seen.push(shown);
             }
         }
-        let connection = [WatchingConnection { conn: conn.conn, outbox, tracks: true }];
         for user in &users {
-            self.end_orphans(conn.user, *user, &connection);
+            self.end_orphans(conn.user, *user, std::iter::once(conn.conn));
         }
         Ok(seen)
     }
 
-    /// Like [`Hub::begin_watch`]. Friendship changes only by [`Hub::settle`].
-    fn begin_track(&self, user: UserId, mut watcher: Watcher, last: presence::LastKnown) -> FeedUser {
-        let before = self.shard(user).users.get(&user).and_then(|entry| entry.watcher(watcher.conn).cloned());
-        watcher.is_friend = before.is_some_and(|before| before.is_friend);
-        let (now, visibility, outbox) = (self.now(), watcher.visibility, watcher.outbox.clone());
-        let mut shard = self.shard(user);
-        shard.watch(now, user, last, &self.context).put_watcher(watcher);
-        let seen = shard.feed_user_for(now, user, visibility);
+    /// Like [`WatchTask::begin_watch`]. Friendship changes only by [`WatchTask::settle`].
+    fn begin_track(&self, user: UserId, mut watcher: Watcher, last: LastKnown) -> FeedUser {
+        let is_friend = |conn| Some(self.users.shard(user).users.get(&user)?.watchers.get(conn)?.is_friend);
+        watcher.is_friend = is_friend(watcher.conn).unwrap_or(false);
+        let (visibility, outbox) = (watcher.visibility, watcher.outbox.clone());
+        let seen = self.begin_watch(user, watcher, last);
         // The user may have been untracked a moment ago: a waiting removal would follow the reply.
         if visibility.status {
             outbox.show_again(seen.clone());
@@ -160,7 +131,7 @@ impl Hub {
 
     /// The tracked users with `users` added, sorted.
     fn tracked_with(&self, conn: ConnRef, users: &[UserId]) -> Result<Vec<UserId>, CommandError> {
-        let shard = self.shard(conn.user);
+        let shard = self.users.shard(conn.user);
         let connection = shard.users.get(&conn.user).and_then(|entry| entry.connection(conn.conn));
         let mut tracked = connection.ok_or(CommandError::NotAvailable)?.details.tracked.clone();
         tracked.extend_from_slice(users);
@@ -172,22 +143,22 @@ impl Hub {
     /// Friends stay in the feed.
     pub(super) fn untrack_now(&self, conn: ConnRef, users: &[UserId]) {
         {
-            let mut shard = self.shard(conn.user);
+            let mut shard = self.users.shard(conn.user);
             let entry = shard.users.get_mut(&conn.user);
             let Some(connection) = entry.and_then(|entry| entry.connection_mut(conn.conn)) else { return };
             connection.details.tracked.retain(|tracked| users.binary_search(tracked).is_err());
             connection.details.tracked.shrink_to_fit();
         }
         for user in users {
-            let mut shard = self.shard(*user);
+            let mut shard = self.users.shard(*user);
             let Some(entry) = shard.users.get_mut(user) else { continue };
-            let Some(mut watcher) = entry.watcher(conn.conn).cloned() else { continue };
+            let Some(mut watcher) = entry.watchers.get(conn.conn).cloned() else { continue };
             if watcher.is_friend {
                 watcher.is_tracker = false;
-                entry.put_watcher(watcher);
+                entry.watchers.put(watcher);
             } else {
                 entry.remove_watcher(conn.conn);
-                watcher.outbox.remove(*user, self.now());
+                watcher.outbox.remove(*user, self.users.now());
             }
             shard.release(*user);
         }

@@ -8,8 +8,6 @@ use hyper::body::Bytes;
 use presence::{Cause, DeviceId};
 use serde::Serialize;
 
-use super::delivery_queue::Message;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Arrived,
@@ -25,7 +23,7 @@ impl Event {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub place: u64,
     pub user: UserId,
@@ -44,20 +42,6 @@ struct Body<'a> {
     at_ms: u64,
     cause: Option<&'static str>,
     device: Option<&'a str>,
-}
-
-impl Message for Delivery {
-    fn place(&self) -> u64 {
-        self.place
-    }
-
-    fn user(&self) -> UserId {
-        self.user
-    }
-
-    fn at_ms(&self) -> u64 {
-        self.at_ms
-    }
 }
 
 impl Delivery {

@@ -15,16 +15,18 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use domain::UserId;
+use domain::{Backoff, CircuitBreaker, UserId};
 use fastrand::Rng;
 use foldhash::{HashMap, HashSet};
 
+use super::delivery::Delivery;
+
 /// The first pause after a failure.
-const PAUSE_MIN_MS: u64 = 1_000;
+const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest pause of a message.
-const PAUSE_MAX_MS: u64 = 300_000;
+const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// The longest pause of an endpoint that fails altogether.
-const ENDPOINT_PAUSE_MAX_MS: u64 = 60_000;
+const ENDPOINT_PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Failures in a row after which the endpoint fails altogether.
 const FAILURES_MAX: u32 = 5;
 
@@ -40,53 +42,46 @@ pub(super) struct QueueLimits {
     pub reorder_window: Duration,
 }
 
-/// What the queue needs of a delivery.
-pub(super) trait Message: Clone {
-    /// Its place in the history; grows.
-    fn place(&self) -> u64;
-    fn user(&self) -> UserId;
-    /// Time of the event.
-    fn at_ms(&self) -> u64;
-}
-
 #[derive(Debug)]
-struct Waiting<M> {
-    message: M,
+struct Waiting {
+    message: Delivery,
     attempts: u32,
     /// It is held until then.
     from_ms: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct DeliveryQueue<M> {
+pub(super) struct DeliveryQueue {
     limits: QueueLimits,
-    random: Rng,
-    by_user: HashMap<UserId, VecDeque<Waiting<M>>>,
+    by_user: HashMap<UserId, VecDeque<Waiting>>,
     /// Users with a delivery to send: earliest time, position, user.
     ready: BTreeSet<(u64, u64, UserId)>,
     in_flight: HashSet<UserId>,
     /// Places of messages that are not done.
     unfinished: BTreeSet<u64>,
     read_through: u64,
-    failures_in_a_row: u32,
-    paused_until_ms: u64,
-    pauses: u32,
+    /// Delays of single deliveries.
+    backoff: Backoff,
+    /// Open while the endpoint fails altogether.
+    breaker: CircuitBreaker,
+    /// Pauses of the breaker.
+    pauses: Backoff,
 }
 
-impl<M: Message> DeliveryQueue<M> {
+impl DeliveryQueue {
     /// An empty queue; all deliveries up to `place` are done.
     pub(super) fn starting_after(place: u64, limits: QueueLimits, seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
         DeliveryQueue {
             limits,
-            random: Rng::with_seed(seed),
             by_user: HashMap::default(),
             ready: BTreeSet::new(),
             in_flight: HashSet::default(),
             unfinished: BTreeSet::new(),
             read_through: place,
-            failures_in_a_row: 0,
-            paused_until_ms: 0,
-            pauses: 0,
+            backoff: Backoff::with_rng(PAUSE_MIN, PAUSE_MAX, random.fork()),
+            breaker: CircuitBreaker::new(FAILURES_MAX),
+            pauses: Backoff::with_rng(PAUSE_MIN, ENDPOINT_PAUSE_MAX, random),
         }
     }
 
@@ -103,7 +98,7 @@ impl<M: Message> DeliveryQueue<M> {
     /// The age of the oldest that is not done.
     pub(super) fn oldest_ms(&self, now_ms: u64) -> u64 {
         let heads = self.by_user.values().filter_map(|waiting| waiting.front());
-        heads.map(|waiting| now_ms.saturating_sub(waiting.message.at_ms())).max().unwrap_or(0)
+        heads.map(|waiting| now_ms.saturating_sub(waiting.message.at_ms)).max().unwrap_or(0)
     }
 
     /// The place up to which the history has been read.
@@ -118,12 +113,12 @@ impl<M: Message> DeliveryQueue<M> {
 
     /// Whether the endpoint fails altogether.
     pub(super) fn is_failing(&self) -> bool {
-        self.failures_in_a_row >= FAILURES_MAX
+        self.breaker.is_open()
     }
 
     /// Adds the next delivery of the history.
-    pub(super) fn add(&mut self, message: M, now_ms: u64) {
-        let (place, user) = (message.place(), message.user());
+    pub(super) fn add(&mut self, message: Delivery, now_ms: u64) {
+        let (place, user) = (message.place, message.user);
         if place <= self.read_through {
             return;
         }
@@ -135,7 +130,7 @@ impl<M: Message> DeliveryQueue<M> {
         let waiting = self.by_user.entry(user).or_default();
         let at = match window_ms {
             0 => waiting.len(),
-            _ => place_in_time(waiting, message.at_ms(), is_on_its_way),
+            _ => place_in_time(waiting, message.at_ms, is_on_its_way),
         };
         waiting.insert(at, Waiting { message, attempts: 0, from_ms });
         if waiting.len() == 1 {
@@ -149,7 +144,7 @@ impl<M: Message> DeliveryQueue<M> {
     }
 
     /// The next message that may go, if one may; with how often it was tried.
-    pub(super) fn take(&mut self, now_ms: u64) -> Option<(M, u32)> {
+    pub(super) fn take(&mut self, now_ms: u64) -> Option<(Delivery, u32)> {
         if self.next_at_ms()? > now_ms {
             return None;
         }
@@ -165,14 +160,13 @@ impl<M: Message> DeliveryQueue<M> {
         if self.in_flight.len() >= at_once_max {
             return None;
         }
-        self.ready.first().map(|(from_ms, ..)| (*from_ms).max(self.paused_until_ms))
+        let probe_at_ms = self.breaker.probe_at().map_or(0, |at| at.as_millis() as u64);
+        self.ready.first().map(|(from_ms, ..)| (*from_ms).max(probe_at_ms))
     }
 
     pub(super) fn delivered(&mut self, user: UserId, now_ms: u64) {
-        let was_failing = self.is_failing();
-        self.failures_in_a_row = 0;
-        self.paused_until_ms = 0;
-        self.pauses = 0;
+        let was_failing = self.breaker.on_success();
+        self.pauses.reset();
         self.finish_head(user);
         if was_failing {
             // The delays were the endpoint's fault.
@@ -182,13 +176,8 @@ impl<M: Message> DeliveryQueue<M> {
     }
 
     /// An attempt failed. Returns the deliveries that failed for good.
-    pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<M> {
-        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
-        // Attempts begun before the pause do not extend it.
-        if self.is_failing() && now_ms >= self.paused_until_ms {
-            self.paused_until_ms = now_ms + pause_ms(&mut self.random, self.pauses, ENDPOINT_PAUSE_MAX_MS);
-            self.pauses = self.pauses.saturating_add(1);
-        }
+    pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<Delivery> {
+        self.breaker.on_failure(Duration::from_millis(now_ms), || self.pauses.next_delay());
         let mut failed_deliveries = Vec::new();
         let is_too_old = self.head(user).is_some_and(|head| self.is_too_old(&head.message, now_ms));
         if is_too_old {
@@ -202,25 +191,25 @@ impl<M: Message> DeliveryQueue<M> {
         failed_deliveries
     }
 
-    fn head(&self, user: UserId) -> Option<&Waiting<M>> {
+    fn head(&self, user: UserId) -> Option<&Waiting> {
         self.by_user.get(&user)?.front()
     }
 
-    fn is_too_old(&self, message: &M, now_ms: u64) -> bool {
-        now_ms.saturating_sub(message.at_ms()) >= self.limits.give_up.as_millis() as u64
+    fn is_too_old(&self, message: &Delivery, now_ms: u64) -> bool {
+        now_ms.saturating_sub(message.at_ms) >= self.limits.give_up.as_millis() as u64
     }
 
     /// Repeats the delivery later.
     fn postpone(&mut self, user: UserId, now_ms: u64) {
         self.in_flight.remove(&user);
         let Some(head) = self.by_user.get_mut(&user).and_then(VecDeque::front_mut) else { return };
-        let pause = pause_ms(&mut self.random, head.attempts, PAUSE_MAX_MS);
+        let pause_ms = self.backoff.delay_after(head.attempts).as_millis() as u64;
         head.attempts = head.attempts.saturating_add(1);
-        self.ready.insert((now_ms + pause, head.message.place(), user));
+        self.ready.insert((now_ms + pause_ms, head.message.place, user));
     }
 
     /// The delivery is done; the user's next one is ready.
-    fn finish_head(&mut self, user: UserId) -> Option<M> {
+    fn finish_head(&mut self, user: UserId) -> Option<Delivery> {
         self.in_flight.remove(&user);
         let done = self.pop_head(user);
         self.ready_next(user);
@@ -228,7 +217,7 @@ impl<M: Message> DeliveryQueue<M> {
     }
 
     /// While the endpoint fails, old deliveries fail without an attempt of their own.
-    fn fail_old(&mut self, now_ms: u64, failed_deliveries: &mut Vec<M>) {
+    fn fail_old(&mut self, now_ms: u64, failed_deliveries: &mut Vec<Delivery>) {
         // Users not in `ready` have a delivery in flight.
         for (from_ms, place, user) in std::mem::take(&mut self.ready) {
             if !self.head(user).is_some_and(|head| self.is_too_old(&head.message, now_ms)) {
@@ -242,15 +231,15 @@ impl<M: Message> DeliveryQueue<M> {
         }
     }
 
-    fn pop_head(&mut self, user: UserId) -> Option<M> {
+    fn pop_head(&mut self, user: UserId) -> Option<Delivery> {
         let done = self.by_user.get_mut(&user)?.pop_front()?;
-        self.unfinished.remove(&done.message.place());
+        self.unfinished.remove(&done.message.place);
         Some(done.message)
     }
 
     /// The user's next delivery is ready.
     fn ready_next(&mut self, user: UserId) {
-        match self.head(user).map(|next| (next.from_ms, next.message.place())) {
+        match self.head(user).map(|next| (next.from_ms, next.message.place)) {
             Some((from_ms, place)) => _ = self.ready.insert((from_ms, place, user)),
             None => _ = self.by_user.remove(&user),
         }
@@ -258,55 +247,33 @@ impl<M: Message> DeliveryQueue<M> {
 }
 
 /// Position by time among a user's deliveries. One that was tried may have arrived, and stays first.
-fn place_in_time<M: Message>(waiting: &VecDeque<Waiting<M>>, at_ms: u64, is_on_its_way: bool) -> usize {
+fn place_in_time(waiting: &VecDeque<Waiting>, at_ms: u64, is_on_its_way: bool) -> usize {
     let is_tried = waiting.front().is_some_and(|head| is_on_its_way || head.attempts > 0);
     let later = waiting.iter().skip(usize::from(is_tried)).rev();
-    waiting.len() - later.take_while(|other| other.message.at_ms() > at_ms).count()
-}
-
-/// Doubles with each attempt, shortened at random.
-fn pause_ms(random: &mut Rng, attempts: u32, most_ms: u64) -> u64 {
-    let whole_ms = PAUSE_MIN_MS.saturating_mul(1 << attempts.min(20)).min(most_ms);
-    whole_ms / 2 + random.u64(0..=whole_ms / 2)
+    waiting.len() - later.take_while(|other| other.message.at_ms > at_ms).count()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::delivery::Event;
     use super::*;
-
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    struct TestMessage {
-        place: u64,
-        user: u64,
-        at_ms: u64,
-    }
-
-    impl Message for TestMessage {
-        fn place(&self) -> u64 {
-            self.place
-        }
-
-        fn user(&self) -> UserId {
-            user(self.user)
-        }
-
-        fn at_ms(&self) -> u64 {
-            self.at_ms
-        }
-    }
 
     fn user(number: u64) -> UserId {
         UserId::new(number).unwrap()
     }
 
-    fn queue(at_once_max: usize) -> DeliveryQueue<TestMessage> {
+    fn queue(at_once_max: usize) -> DeliveryQueue {
         let give_up = Duration::from_secs(3600);
         let limits = QueueLimits { at_once_max, waiting_max: 100, give_up, reorder_window: Duration::ZERO };
         DeliveryQueue::starting_after(10, limits, 7)
     }
 
-    fn message(place: u64, user: u64) -> TestMessage {
-        TestMessage { place, user, at_ms: 0 }
+    fn delivery(place: u64, number: u64, at_ms: u64) -> Delivery {
+        Delivery { place, user: user(number), at_ms, event: Event::Arrived, cause: None, device: None }
+    }
+
+    fn message(place: u64, user: u64) -> Delivery {
+        delivery(place, user, 0)
     }
 
     #[test]
@@ -338,7 +305,7 @@ mod tests {
     fn p16_what_happened_before_goes_first_though_it_was_written_after() {
         let mut queue = queue(10);
         queue.limits.reorder_window = Duration::from_secs(2);
-        let message = |place, user, at_ms| TestMessage { place, user, at_ms };
+        let message = delivery;
         queue.add(message(11, 1, 300), 400);
         queue.add(message(12, 2, 350), 400);
         assert_eq!((queue.take(1_000), queue.next_at_ms()), (None, Some(2_400)));
@@ -381,7 +348,7 @@ mod tests {
         while now_ms < 600_000 {
             while let Some((message, _)) = queue.take(now_ms) {
                 asked += 1;
-                assert_eq!(queue.failed(message.user(), now_ms), []);
+                assert_eq!(queue.failed(message.user, now_ms), []);
             }
             now_ms += 100;
         }
@@ -394,7 +361,7 @@ mod tests {
             }
         };
         assert!(queue.take(now_ms).is_none(), "one at a time");
-        queue.delivered(message.user(), now_ms);
+        queue.delivered(message.user, now_ms);
         assert_eq!(std::iter::from_fn(|| queue.take(now_ms)).count(), 8, "all may go again");
     }
 
@@ -414,13 +381,13 @@ mod tests {
     fn while_the_endpoint_fails_all_old_deliveries_fail_for_good() {
         let mut queue = queue(1);
         (11..=50).for_each(|place| queue.add(message(place, 1 + place % 3), 0));
-        queue.add(TestMessage { place: 51, user: 1, at_ms: 3_600_000 }, 0);
+        queue.add(delivery(51, 1, 3_600_000), 0);
         let late_ms = 3_600_001;
         let mut failed_deliveries = 0;
         let mut now_ms = late_ms;
         while !queue.is_failing() {
             match queue.take(now_ms) {
-                Some((message, _)) => failed_deliveries += queue.failed(message.user(), now_ms).len(),
+                Some((message, _)) => failed_deliveries += queue.failed(message.user, now_ms).len(),
                 None => now_ms += 100,
             }
         }
@@ -438,11 +405,11 @@ mod tests {
                 QueueLimits { at_once_max: 3, waiting_max: 20, give_up, reorder_window: Duration::ZERO };
             let mut queue = DeliveryQueue::starting_after(0, limits, seed);
             let (mut now_ms, mut next, mut done) = (0, 1, Vec::new());
-            let mut flying: Vec<TestMessage> = Vec::new();
+            let mut flying: Vec<Delivery> = Vec::new();
             while done.len() < 200 {
                 now_ms += random.u64(0..500);
                 while next <= 200 && queue.room() > 0 && random.bool() {
-                    queue.add(TestMessage { place: next, user: random.u64(1..=6), at_ms: now_ms }, now_ms);
+                    queue.add(delivery(next, random.u64(1..=6), now_ms), now_ms);
                     next += 1;
                 }
                 while let Some((message, _)) = queue.take(now_ms) {
@@ -453,10 +420,10 @@ mod tests {
                     let message = flying.swap_remove(random.usize(..flying.len()));
                     match random.u8(..10) < 4 {
                         true => {
-                            queue.delivered(message.user(), now_ms);
+                            queue.delivered(message.user, now_ms);
                             done.push(message);
                         }
-                        false => done.extend(queue.failed(message.user(), now_ms)),
+                        false => done.extend(queue.failed(message.user, now_ms)),
                     }
                 }
                 assert!(
@@ -465,7 +432,7 @@ mod tests {
             }
             let mut places: Vec<u64> = done.iter().map(|message| message.place).collect();
             for number in 1..=6 {
-                let of_one = done.iter().filter(|message| message.user == number);
+                let of_one = done.iter().filter(|message| message.user == user(number));
                 assert!(of_one.map(|message| message.place).is_sorted(), "seed {seed}");
             }
             places.sort_unstable();

@@ -3,4 +3,6 @@
 
 mod cluster;
 mod connections;
+mod hub;
+mod outbox;
 mod webhooks;

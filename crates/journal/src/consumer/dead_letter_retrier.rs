@@ -8,18 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::{Seconds, UnixTime};
+use domain::{Backoff, Seconds, UnixTime};
 use tracing::{info, warn};
 
-use super::intake::{ApplyError, BatchEnd, Intake, Request, delay_of};
+use super::intake::{ApplyError, BatchEnd, Intake, Request};
 use super::{RETRY_BUCKETS, Shared, takeover};
-use crate::backoff::Backoff;
 use crate::dead_letter::DeadLetter;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, Stored, Transfer};
-use crate::view::Arrival;
+use crate::view::DeliveredEntry;
 
 /// Dead letters per read.
 const PAGE: usize = 100;
@@ -33,7 +32,7 @@ const DEAD_CHECK_EVERY: Seconds = Seconds(2);
 /// Reads and retries dead letters until stopped.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut retrier =
-        DeadLetterRetrier::new(Intake::new(Arc::clone(&shared), Lane::Dead, "letters".to_owned()));
+        DeadLetterRetrier::new(Intake::new(Arc::clone(&shared), Lane::Dead, "dead_letters".to_owned()));
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     while !shared.is_stopping() {
         if shared.is_paused() {
@@ -47,7 +46,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             Ok(BatchEnd::Stopped) => break,
             Err(JournalError::NoGroup { .. }) => shared.prepare_groups().await,
             Err(_) => {
-                if retrier.intake.wait(backoff.pause()).await {
+                if retrier.intake.wait(backoff.next_delay()).await {
                     break;
                 }
             }
@@ -208,7 +207,7 @@ impl DeadLetterRetrier {
         self.intake.shared.counters.dead_letters_retried[tried_before].fetch_add(1, Ordering::Relaxed);
         let outcome = match TrafficEntry::parse_dated(&dead_letter.original, &*self.intake.shared.clock) {
             Ok(entry) => {
-                let arrival = Arrival { id, origin, entry };
+                let arrival = DeliveredEntry { id, origin, entry };
                 if self.intake.wait_for_rate_limit(1).await {
                     return BatchEnd::Stopped;
                 }
@@ -273,4 +272,9 @@ impl DeadLetterRetrier {
 /// Never zero, which some stores treat as no limit.
 fn due_in(due_at: UnixTime, now: UnixTime) -> Duration {
     Duration::from_secs(due_at.since(now).0.into()).max(Duration::from_millis(100))
+}
+
+/// Delay before the next retry: six times as long after each rejection.
+fn delay_of(retry: u32, first: Seconds) -> Seconds {
+    Seconds(first.0.saturating_mul(6_u32.saturating_pow(retry.min(10))))
 }

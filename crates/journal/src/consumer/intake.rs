@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::Seconds;
+use domain::Backoff;
 use domain::clock::{Clock, Stopwatch};
 use tracing::{info, warn};
 
 use super::{PAUSE_POLL, Shared};
-use crate::backoff::Backoff;
 use crate::dead_letter::DeadLetter;
 use crate::entry::TrafficEntry;
 use crate::error::JournalError;
@@ -17,7 +16,7 @@ use crate::id::EntryId;
 use crate::notes::Skipped;
 use crate::pause::Applying;
 use crate::port::{Lane, Stored, Transfer};
-use crate::view::{Arrival, Batch, ViewError};
+use crate::view::{Batch, DeliveredEntry, ViewError};
 
 /// Interval at which a waiting consumer resets its idle time.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -245,7 +244,7 @@ impl Intake {
     /// Applies a batch; retries while the view's store is unavailable.
     pub(super) async fn apply(
         &mut self,
-        arrivals: &[Arrival],
+        arrivals: &[DeliveredEntry],
         taken_from: Option<&str>,
     ) -> Result<BatchResult, ApplyError> {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
@@ -284,7 +283,7 @@ impl Intake {
                     failures += 1;
                     self.shared.counters.failures_in_a_row.store(failures.into(), Ordering::Relaxed);
                     self.record_transient_failure(failures, &reason);
-                    if self.wait(backoff.pause()).await {
+                    if self.wait(backoff.next_delay()).await {
                         return Err(ApplyError::Ended(BatchEnd::Stopped));
                     }
                 }
@@ -388,7 +387,7 @@ impl Intake {
                 Ok(()) | Err(JournalError::NoGroup { .. }) => return BatchEnd::Done,
                 Err(error) => {
                     self.record_transient_failure(1, &error.to_string());
-                    if self.wait(backoff.pause()).await {
+                    if self.wait(backoff.next_delay()).await {
                         return BatchEnd::Stopped;
                     }
                 }
@@ -423,7 +422,7 @@ pub(super) enum ApplyError {
     BadEntry(String),
 }
 
-fn batch_result(arrivals: &[Arrival], rejected: Vec<crate::view::Rejected>) -> BatchResult {
+fn batch_result(arrivals: &[DeliveredEntry], rejected: Vec<crate::view::Rejected>) -> BatchResult {
     let rejected: Vec<(EntryId, String)> = rejected
         .into_iter()
         .filter_map(|rejected| Some((arrivals.get(rejected.index)?.id, rejected.reason)))
@@ -434,18 +433,13 @@ fn batch_result(arrivals: &[Arrival], rejected: Vec<crate::view::Rejected>) -> B
 }
 
 /// Parses entries; malformed ones are returned with the reason.
-fn parse_entries(entries: &[Stored], clock: &dyn Clock) -> (Vec<Arrival>, Vec<(EntryId, String)>) {
+fn parse_entries(entries: &[Stored], clock: &dyn Clock) -> (Vec<DeliveredEntry>, Vec<(EntryId, String)>) {
     let (mut arrivals, mut malformed) = (Vec::with_capacity(entries.len()), Vec::new());
     for stored in entries {
         match TrafficEntry::parse_dated(&stored.fields, clock) {
-            Ok(entry) => arrivals.push(Arrival { id: stored.id, origin: stored.id, entry }),
+            Ok(entry) => arrivals.push(DeliveredEntry { id: stored.id, origin: stored.id, entry }),
             Err(bad) => malformed.push((stored.id, bad.to_string())),
         }
     }
     (arrivals, malformed)
-}
-
-/// Delay before the next retry: six times as long after each rejection.
-pub(super) fn delay_of(retry: u32, first: Seconds) -> Seconds {
-    Seconds(first.0.saturating_mul(6_u32.saturating_pow(retry.min(10))))
 }

@@ -7,10 +7,10 @@ use tracing::warn;
 
 use super::Shared;
 use super::intake::{BatchEnd, Intake};
-use crate::backoff::Backoff;
 use crate::error::JournalError;
 use crate::port::Lane;
 use crate::rate_limiter::RateLimiter;
+use domain::Backoff;
 
 /// Reads until stopped, or until there are to be fewer readers than this one's number.
 pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
@@ -58,7 +58,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
                     let view = shared.view.name();
                     warn!(view, reason = %error, lines_left_out = left_out, "journal cannot be read");
                 }
-                if intake.wait(backoff.pause()).await {
+                if intake.wait(backoff.next_delay()).await {
                     break;
                 }
             }

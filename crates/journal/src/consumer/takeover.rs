@@ -18,7 +18,7 @@ const DEAD_CHECK_EVERY: u32 = 4;
 
 /// Runs until stopped.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, "heir".to_owned());
+    let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, "takeover".to_owned());
     for round in 0_u32.. {
         // While the journal is unavailable the pause state stays as it is.
         let _ = shared.pause.refresh(&*shared.journal, shared.view.name(), &shared.process).await;

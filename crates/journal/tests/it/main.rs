@@ -11,7 +11,7 @@ mod ordered;
 mod queue;
 mod redis;
 mod redis_cluster;
+mod redis_faults;
 mod redis_replicas;
-mod redis_trouble;
 mod sqlite;
 mod sqlite_file;

@@ -44,7 +44,7 @@ impl RoomKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slots::slot_of;
+    use crate::hash_slots::slot_of;
 
     #[test]
     fn p16_keys_of_a_room_share_a_slot_for_any_name() {

@@ -80,7 +80,7 @@ impl PresenceKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slots::slot_of;
+    use crate::hash_slots::slot_of;
 
     #[test]
     fn p3_names_on_a_single_redis_match_the_requirements() {

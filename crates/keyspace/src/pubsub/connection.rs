@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use domain::Backoff;
 use futures_util::StreamExt;
 use redis::Msg;
 use redis::aio::{PubSub, PubSubSink};
@@ -13,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::{PubSubEvent, Shared};
 use crate::error::RedisError;
 use crate::handle::Redis;
-use crate::link::backoff;
+use crate::link::BACKOFF_MIN;
 use crate::notify;
 use crate::settings::{Mode, Node};
 
@@ -89,15 +90,17 @@ struct ConnectionTask {
 
 impl ConnectionTask {
     async fn run(self) {
-        let mut failures = 0_u32;
+        let mut backoff = Backoff::new(BACKOFF_MIN, self.shared.redis.settings().backoff_max);
         loop {
             let (was_subscribed, error) = self.receive().await;
             tracing::debug!(scope = ?self.scope, %error, "redis pub/sub connection closed");
             if self.events.send(ConnectionEvent::Disconnected(self.scope.clone())).await.is_err() {
                 return;
             }
-            failures = if was_subscribed { 1 } else { failures.saturating_add(1) };
-            tokio::time::sleep(backoff(failures, self.shared.redis.settings().backoff_max)).await;
+            if was_subscribed {
+                backoff.reset();
+            }
+            tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 

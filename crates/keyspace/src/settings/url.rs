@@ -171,6 +171,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_remedy_and_no_password() {
+        assert!(!format!("{:?}", parse("redis://u:geheim@h").unwrap()).contains("geheim"));
         for url in [
             "localhost:6379",
             "http://x",

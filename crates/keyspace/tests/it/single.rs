@@ -140,12 +140,12 @@ async fn connection_errors_name_the_remedy() {
     assert!(matches!(&error, RedisError::Refused { code, .. } if code == "NOAUTH"), "{error:?}");
     assert!(error.to_string().contains("REDIS_PASSWORD"), "{error}");
 
-    let wrong = RedisSettings::from_parts("127.0.0.1", Some(server.port()), Some("wr0ng"), None).unwrap();
+    let wrong = RedisSettings::from_url(&format!("redis://:wr0ng@127.0.0.1:{}", server.port())).unwrap();
     let error = Redis::connect(wrong).await.unwrap_err();
     assert!(error.is_retryable() && error.to_string().contains("password"), "{error}");
     assert!(!format!("{error:?}").contains("wr0ng"));
 
-    let right = RedisSettings::from_parts("127.0.0.1", Some(server.port()), Some("s3cret"), Some(2)).unwrap();
+    let right = RedisSettings::from_url(&format!("redis://:s3cret@127.0.0.1:{}/2", server.port())).unwrap();
     let redis = Redis::connect(right).await.unwrap();
     redis.query::<()>(cmd("SET").arg("k").arg(1)).await.unwrap();
     assert_eq!(server.cli(&["-n", "2", "GET", "k"]), "1");

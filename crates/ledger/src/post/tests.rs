@@ -10,7 +10,7 @@ mod several_nodes;
 use std::collections::BTreeSet;
 
 use domain::{PeerId, RunId, SessionId};
-use journal::{Arrival, EntryId, Totals};
+use journal::{DeliveredEntry, EntryId, Totals};
 use proptest::prelude::*;
 
 use super::*;
@@ -32,11 +32,11 @@ impl Directory for EmptyDirectory {
     }
 }
 
-fn post_all(state: &mut AccountState, arrivals: &[Arrival]) -> Posted {
+fn post_all(state: &mut AccountState, arrivals: &[DeliveredEntry]) -> Posted {
     post_under(&Multipliers::default(), state, arrivals)
 }
 
-fn post_under(multipliers: &Multipliers, state: &mut AccountState, arrivals: &[Arrival]) -> Posted {
+fn post_under(multipliers: &Multipliers, state: &mut AccountState, arrivals: &[DeliveredEntry]) -> Posted {
     let rules = Rules {
         ceiling: RateCeiling::default(),
         user_ceiling: RateCeiling { bytes_per_s: 2 * RateCeiling::DEFAULT.bytes_per_s },
@@ -139,7 +139,7 @@ proptest! {
     fn l6_bytes_of_our_tracker_count_once_though_entries_come_again(seed: u64) {
         let world = simulate(seed, SMALL);
         let mut state = in_order(&world);
-        let mut again: Vec<Arrival> = world.arrivals.iter().filter(|a| a.entry.totals.is_some()).copied().collect();
+        let mut again: Vec<DeliveredEntry> = world.arrivals.iter().filter(|a| a.entry.totals.is_some()).copied().collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut again);
         for chunk in again.chunks(17) {
             post_all(&mut state, chunk);
@@ -182,14 +182,14 @@ fn one(event: AnnounceEvent, at: u32, left: u64) -> TrafficEntry {
     entry(1, 1, PEER, UnixTime(BEGIN + at), event, left)
 }
 
-fn arrival(entry: TrafficEntry, seq: u64) -> Arrival {
+fn arrival(entry: TrafficEntry, seq: u64) -> DeliveredEntry {
     let id = EntryId { ms: u64::from(entry.at.0) * 1000, seq };
-    Arrival { id, origin: id, entry }
+    DeliveredEntry { id, origin: id, entry }
 }
 
 fn account_after(entries: &[TrafficEntry]) -> Account {
     let mut state = AccountState::default();
-    let arrivals: Vec<Arrival> =
+    let arrivals: Vec<DeliveredEntry> =
         entries.iter().enumerate().map(|(seq, entry)| arrival(*entry, seq as u64)).collect();
     assert_eq!(post_all(&mut state, &arrivals).rejected, []);
     state.accounts.into_values().next().unwrap()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use journal::{Arrival, Batch, View, ViewError};
+use journal::{Batch, DeliveredEntry, View, ViewError};
 use ledger::Ledger;
 use testkit::servers::{MariaDbServer, PostgresServer};
 
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Applies all its batches, with retries, until the kills are over and everything is applied.
-async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<Arrival>, pace: Duration) {
+async fn consume(ledger: Arc<Ledger>, name: String, share: Vec<DeliveredEntry>, pace: Duration) {
     for chunk in share.chunks(23) {
         let mut is_retry = false;
         loop {

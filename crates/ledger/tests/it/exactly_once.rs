@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journal::{Arrival, Batch, EntryId, Lane, View, ViewError};
+use journal::{Batch, DeliveredEntry, EntryId, Lane, View, ViewError};
 use ledger::Ledger;
 
 use crate::support::simulator::{Size, World, simulate};
@@ -11,7 +11,7 @@ use crate::support::{self, Place, apply, batch, everything, figures, open};
 
 const SIZE: Size = Size { nodes: 2, users: 4, torrents: 5, clients_per_account: 2, announces_per_client: 25 };
 
-fn shuffled(world: &World, seed: u64) -> Vec<Arrival> {
+fn shuffled(world: &World, seed: u64) -> Vec<DeliveredEntry> {
     let mut arrivals = world.arrivals.clone();
     fastrand::Rng::with_seed(seed).shuffle(&mut arrivals);
     arrivals
@@ -91,7 +91,7 @@ async fn l6_entries_applied_by_a_dead_consumer_are_left_out_after_the_takeover(p
     apply(&ledger, "dead", applied).await;
     ledger.fence("dead").await.unwrap();
     // All of it is still pending: nothing was acknowledged. It is delivered in other batches.
-    let pending: Vec<Arrival> = applied.iter().chain(unapplied).copied().collect();
+    let pending: Vec<DeliveredEntry> = applied.iter().chain(unapplied).copied().collect();
     for chunk in pending.chunks(77) {
         let taken = Batch { taken_from: Some("dead"), ..batch("successor", chunk) };
         assert_eq!(ledger.apply(&taken).await.unwrap(), []);
@@ -196,8 +196,8 @@ async fn l6_cancelled_batches_are_applied_once(place: Place) {
 async fn l6_a_dead_letter_is_applied_once_under_any_id(place: Place) {
     let world = simulate(18, SIZE);
     let ledger = open(&place).await;
-    let as_dead_letters = |shift: u64| -> Vec<Arrival> {
-        let moved = |arrival: &Arrival| Arrival {
+    let as_dead_letters = |shift: u64| -> Vec<DeliveredEntry> {
+        let moved = |arrival: &DeliveredEntry| DeliveredEntry {
             id: EntryId { ms: arrival.id.ms + shift, ..arrival.id },
             ..*arrival
         };
@@ -238,7 +238,7 @@ async fn a_deleted_group_starts_after_the_last_applied_entry(place: Place) {
     // Applying older ones does not lower it; nor does forgetting, nor do dead letters count.
     apply(&ledger, "a", &[]).await;
     ledger.forget("a").await.unwrap();
-    let letter = Arrival { id: EntryId { ms: u64::MAX / 4, seq: 0 }, ..early[0] };
+    let letter = DeliveredEntry { id: EntryId { ms: u64::MAX / 4, seq: 0 }, ..early[0] };
     let from_dlq = Batch { lane: Lane::Dead, ..batch("c", std::slice::from_ref(&letter)) };
     ledger.apply(&from_dlq).await.unwrap();
     assert_eq!(ledger.resume_after().await.unwrap(), Some(last));
@@ -252,7 +252,7 @@ async fn l6_a_moved_dead_letter_counts_once(place: Place) {
     let (first, rest) = world.arrivals.split_first().unwrap();
     apply(&ledger, "a", rest).await;
     for (number, consumer) in ["b", "b", "c"].into_iter().enumerate() {
-        let letter = Arrival { id: EntryId { ms: 1, seq: number as u64 + 1 }, ..*first };
+        let letter = DeliveredEntry { id: EntryId { ms: 1, seq: number as u64 + 1 }, ..*first };
         let from_dlq = Batch { lane: Lane::Dead, ..batch(consumer, std::slice::from_ref(&letter)) };
         assert_eq!(ledger.apply(&from_dlq).await.unwrap(), []);
     }

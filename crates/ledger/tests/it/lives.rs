@@ -15,8 +15,8 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use domain::{
-    AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, PeerId, RateCeiling, RunId, Seconds, SessionId,
-    UnixTime, UserId,
+    Announce, AnnounceEvent, Cause, ClientKey, Families, InfoHash, NodeId, PeerId, RateCeiling, RunId,
+    Seconds, SessionId, UnixTime, UserId,
 };
 use fastrand::Rng;
 use journal::EntryId;
@@ -24,7 +24,7 @@ use ledger::Bucket;
 use ledger::credit::credit;
 use ledger::reported::Reported;
 use ledger::run::{Counters, Report, Run, RunKey};
-use swarm::{Announce, Families, PeerLists, RemoteAnnounce, RemoteTotals, Rules, SlotLimits, Swarms};
+use swarm::{PeerLists, RemoteAnnounce, RemoteTotals, Rules, SlotLimits, Swarms, Terms};
 
 const TORRENT: InfoHash = InfoHash([7; 20]);
 const BEGIN_MS: u64 = 1_794_000_000_000;
@@ -167,10 +167,12 @@ impl World {
         let now = self.now();
         let Some(life) = &mut self.life else { return false };
         let announce = client.announce(event, totals, v6, now);
-        let outcome = life.swarms.announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
+        let user = UserId::new(1).unwrap();
+        let terms = Terms { user, wanted: 0, slots: SlotLimits::default(), rules: RULES };
+        let outcome = life.swarms.announce(&announce, &terms, &mut PeerLists::default()).unwrap();
         let remote = RemoteAnnounce {
             info_hash: TORRENT,
-            user: announce.user,
+            user,
             peer_id: announce.peer_id,
             key: outcome.key,
             ip: announce.ip,
@@ -218,7 +220,7 @@ impl Client {
         peer_id[12..].copy_from_slice(&self.generation.to_be_bytes());
         Announce {
             info_hash: TORRENT,
-            user: UserId::new(1).unwrap(),
+            passkey: None,
             peer_id: PeerId(peer_id),
             key: self.key,
             ip: if v6 { IpAddr::from([1, 2, 3, 4, 5, 6, 7, 8]) } else { IpAddr::from([10, 0, 0, 1]) },
@@ -227,9 +229,8 @@ impl Client {
             downloaded: totals.1,
             left: Some(0),
             event,
-            wanted: 0,
+            numwant: None,
             families: Families::Both,
-            slots: SlotLimits::default(),
             now,
         }
     }

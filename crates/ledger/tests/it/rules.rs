@@ -7,7 +7,7 @@ use domain::clock::{Clock, ManualClock};
 use domain::{
     AnnounceEvent, Cause, ClientId, NodeId, Passkey, PeerId, RiskKind, RunId, Seconds, SessionId, UnixTime,
 };
-use journal::{Arrival, EntryId, Totals, TrafficEntry, View, ViewError};
+use journal::{DeliveredEntry, EntryId, Totals, TrafficEntry, View, ViewError};
 use ledger::{
     ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
 };
@@ -66,7 +66,7 @@ async fn l1_users_and_torrents_are_found_by_passkey_and_infohash(place: Place) {
     assert_eq!((figures(&ledger, 1).await.uploaded, figures(&ledger, 1).await.downloaded), (15, 6));
     assert_eq!(ledger.counts().rejected, 3);
     let now_known = TrafficEntry { user: Some(user(1)), ..arrivals[1].entry };
-    apply(&ledger, "a", &[Arrival { entry: now_known, ..arrivals[1] }]).await;
+    apply(&ledger, "a", &[DeliveredEntry { entry: now_known, ..arrivals[1] }]).await;
     assert_eq!(figures(&ledger, 1).await.uploaded, 25);
 }
 
@@ -333,7 +333,7 @@ async fn many_processes_that_open_an_empty_database_at_once_agree(place: Place) 
             tokio::spawn(async move {
                 let ledger = open(&place).await;
                 let id = EntryId { ms: 1000 + number, seq: 0 };
-                let arrival = Arrival { id, origin: id, entry: moving(number as u32, 10, 1) };
+                let arrival = DeliveredEntry { id, origin: id, entry: moving(number as u32, 10, 1) };
                 apply(&ledger, &format!("c{number}"), &[arrival]).await;
             })
         })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use database::Database;
 use domain::clock::ManualClock;
 use domain::{InfoHash, Passkey, RateCeiling, TorrentId, UnixTime, UserId};
-use journal::{Arrival, Batch, Lane, Rejected, View};
+use journal::{Batch, DeliveredEntry, Lane, Rejected, View};
 use ledger::{Account, AccountKey, Directory, Figures, Ledger, LedgerSettings, RiskSink};
 use testkit::servers::{MariaDbServer, PostgresServer};
 
@@ -110,11 +110,11 @@ pub fn boundless() -> LedgerSettings {
 }
 
 /// A first delivery from the traffic lane.
-pub fn batch<'a>(consumer: &'a str, arrivals: &'a [Arrival]) -> Batch<'a> {
+pub fn batch<'a>(consumer: &'a str, arrivals: &'a [DeliveredEntry]) -> Batch<'a> {
     Batch { lane: Lane::Traffic, consumer, taken_from: None, is_retry: false, arrivals }
 }
 
-pub async fn apply(ledger: &Ledger, consumer: &str, arrivals: &[Arrival]) -> Vec<Rejected> {
+pub async fn apply(ledger: &Ledger, consumer: &str, arrivals: &[DeliveredEntry]) -> Vec<Rejected> {
     ledger.apply(&batch(consumer, arrivals)).await.unwrap()
 }
 

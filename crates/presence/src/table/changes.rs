@@ -6,7 +6,7 @@ use super::Core;
 use crate::device::DeviceId;
 use crate::input::{Cause, Effect};
 use crate::moment::{Moment, MonotonicTime};
-use crate::slots::NONE;
+use crate::slab::NONE;
 use crate::status::Status;
 use crate::user_presence::StatusDigest;
 use crate::view::{LastKnown, StoredPresence};

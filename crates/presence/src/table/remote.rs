@@ -10,7 +10,7 @@ use crate::input::Effect;
 use crate::moment::{Moment, MonotonicTime};
 use crate::remote::{NodeDevice, NodeEntry, RemoteSessions};
 use crate::session::Session;
-use crate::slots::NONE;
+use crate::slab::NONE;
 use crate::status::{Declaration, Status};
 use crate::user_presence::{RemoteDevices, StatusDigest, UserPresence, weight};
 

@@ -14,7 +14,7 @@ use crate::input::{Cause, ConnId, Effect, Hello, Refused};
 use crate::moment::MonotonicTime;
 use crate::policy::Policy;
 use crate::session::{Kind, Session};
-use crate::slots::NONE;
+use crate::slab::NONE;
 
 #[derive(Clone, Copy)]
 pub(super) enum End {

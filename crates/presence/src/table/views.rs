@@ -7,7 +7,7 @@ use domain::{UnixTime, UserId};
 use super::{Core, PresenceTable};
 use crate::device::{DeviceId, Platform};
 use crate::moment::MonotonicTime;
-use crate::slots::NONE;
+use crate::slab::NONE;
 use crate::status::Status;
 use crate::user_presence::UserPresence;
 use crate::view::{SessionView, StoredPresence, View};

@@ -28,7 +28,7 @@ use anyhow::{Context, bail};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use gateway::mint::{TokenClaims, mint};
-use simulate::{Plan, Simulation, SimulationCounters, Target, TokenIssuer};
+use simulate::{Plan, Simulation, SimulationCounters, SimulationError, Target, TokenIssuer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
@@ -181,7 +181,7 @@ impl DemoRun<'_> {
             () = malformed_entries::write_periodically(&context, &self.plan) => {}
         }
         drop(stop_simulation);
-        let counters = ended.await.context("the simulation ended early")?;
+        let counters = ended.await.context("the simulation ended early")??;
         Ok(Some(counters))
     }
 }
@@ -198,7 +198,7 @@ async fn after(seconds: Option<u32>) {
 fn start_simulation(
     plan: Plan,
     target: Target,
-) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<SimulationCounters>)> {
+) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<Result<SimulationCounters, SimulationError>>)> {
     let (stop, stopped) = oneshot::channel::<()>();
     let (end, ended) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()

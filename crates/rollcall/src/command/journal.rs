@@ -48,7 +48,7 @@ impl Config {
         match view {
             ViewName::Ledger => self.ledger.group.as_str(),
             ViewName::Activity => views::activity::GROUP,
-            ViewName::Mirror => views::mirror::GROUP,
+            ViewName::Mirror => views::redis_mirror::GROUP,
         }
     }
 
@@ -289,7 +289,7 @@ fn view_of(config: &Config, group: &str) -> Option<&'static str> {
     if group == config.ledger.group.as_str() {
         return Some(ViewName::Ledger.name());
     }
-    if config.has_mirror() && group == views::mirror::GROUP {
+    if config.has_mirror() && group == views::redis_mirror::GROUP {
         return Some(ViewName::Mirror.name());
     }
     (group == views::activity::GROUP).then_some(ViewName::Activity.name())

@@ -11,9 +11,8 @@ use net::{AcceptGate, ShutdownMode};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{oneshot, watch};
 use tracing::{error, info, warn};
-use tracker::Running;
 use tracker::settings::LiveSettings;
-use tracker::udp::ConnectionIds;
+use tracker::{ConnectionIds, Running};
 
 use super::CommandContext;
 use crate::config::Config;

@@ -117,7 +117,7 @@ fn streams_are_distinct(config: &Config) -> Option<Conflict> {
 
 fn groups_are_distinct(config: &Config) -> Option<Conflict> {
     let group = config.ledger.group.as_str();
-    [views::activity::GROUP, views::mirror::GROUP].contains(&group).then(|| Conflict {
+    [views::activity::GROUP, views::redis_mirror::GROUP].contains(&group).then(|| Conflict {
         keys: vec!["ledger.group"],
         problem: format!("ledger.group is {group}, which is the group of another view: choose another name"),
     })

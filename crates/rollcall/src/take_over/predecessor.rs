@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
-use tracker::udp::ConnectionIds;
+use tracker::ConnectionIds;
 
 use super::{InheritedState, PROTOCOL, socket_path};
 use crate::node;

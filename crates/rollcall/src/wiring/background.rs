@@ -17,8 +17,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, warn};
 use views::Activity;
 
-use super::mirror::OpenMirror;
 use super::periodic;
+use super::redis_mirror::OpenRedisMirror;
 use super::resolver::Resolver;
 use super::risks::QueuedRisks;
 use super::stores::{self, Opened, system_clock};
@@ -62,7 +62,7 @@ pub struct Handles {
     /// With the role activity.
     pub activity: Option<Activity>,
     /// With the role mirror, whether or not this process holds the lease.
-    pub mirror: Option<OpenMirror>,
+    pub mirror: Option<OpenRedisMirror>,
     /// By view.
     pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
     /// By purpose.
@@ -262,7 +262,8 @@ impl Background {
     }
 
     fn open_mirror(&mut self, context: &OpenContext<'_>, resolver: &Resolver) -> anyhow::Result<()> {
-        let Some(mirror) = OpenMirror::open(context.config, context.node, &context.journal, resolver)? else {
+        let Some(mirror) = OpenRedisMirror::open(context.config, context.node, &context.journal, resolver)?
+        else {
             return Ok(());
         };
         let settings = self.mirror_settings.subscribe();
@@ -320,7 +321,7 @@ impl Config {
 
     /// Reads in order, so one batch at a time.
     fn mirror_consumer(&self) -> ConsumerSettings {
-        self.consumer(views::mirror::GROUP, 1, MIRROR_BATCH_MAX, false)
+        self.consumer(views::redis_mirror::GROUP, 1, MIRROR_BATCH_MAX, false)
     }
 
     fn consumer(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use access::redis_source::{Copier, CopierParts, CopyQueue, RedisSourceReader};
 use access::{Change, FollowCounters, Follower, Gate, RedisSource, RedisSourceFollower, Store};
-use keyspace::{MirrorNames, Redis, SiteChannels};
+use keyspace::{Redis, RedisSourceChannels};
 use site::metrics::RedisSourceFigures;
 
 use super::background::Background;
@@ -16,8 +16,7 @@ use crate::roles::{Role, Roles};
 /// None without Redis.
 pub fn redis_source(config: &Config) -> anyhow::Result<Option<RedisSource>> {
     let Some(settings) = config.redis_settings()? else { return Ok(None) };
-    let (names, channels) = (MirrorNames::new(settings.mode), SiteChannels::default());
-    Ok(Some(RedisSource::new(Redis::new(settings)?, names, channels)))
+    Ok(Some(RedisSource::new(Redis::new(settings)?, RedisSourceChannels::default())))
 }
 
 pub struct GateFollowers {

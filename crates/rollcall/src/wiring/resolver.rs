@@ -10,7 +10,7 @@ use access::{FollowCounters, Gate};
 use async_trait::async_trait;
 use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, TorrentId, UserId};
-use journal::{Arrival, Batch, EntryId, Rejected, View, ViewError};
+use journal::{Batch, DeliveredEntry, EntryId, Rejected, View, ViewError};
 use tokio::sync::oneshot;
 
 /// Longest wait of an entry with an unknown user or torrent for the gate to catch up.
@@ -51,7 +51,7 @@ impl Resolver {
 
     /// Looks up unknown users and torrents of entries by other producers, as for an announce: in the Redis source,
     /// the whitelist and at the verify endpoint.
-    async fn learn(&self, arrivals: &[Arrival]) {
+    async fn learn(&self, arrivals: &[DeliveredEntry]) {
         let entries = || arrivals.iter().map(|arrival| &arrival.entry);
         let passkeys = entries().filter(|entry| entry.user.is_none()).filter_map(|entry| entry.passkey);
         let mut passkeys: Vec<Passkey> =
@@ -118,7 +118,7 @@ impl ledger::Directory for Resolver {
 }
 
 #[async_trait]
-impl views::mirror::Directory for Resolver {
+impl views::redis_mirror::Directory for Resolver {
     fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
         self.gate.user_of(passkey)
     }

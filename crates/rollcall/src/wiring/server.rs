@@ -9,13 +9,11 @@ use net::ShutdownMode;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::error;
-use tracker::Running;
-use tracker::server::Prepared;
-use tracker::udp::ConnectionIds;
+use tracker::{ConnectionIds, Prepared, Running};
 
 use super::background::{Background, ResolverContext};
 use super::gate::{self, GateFollowers};
-use super::mirror;
+use super::redis_mirror;
 use super::resolver::Resolver;
 use super::site::{OpenSite, ServingSite, SiteInputs};
 use super::stores;
@@ -102,7 +100,7 @@ impl OpenServer {
         // After the tracker, whose node id contains the second of its start: the next process starts in a later
         // second.
         steady_time::add_recorder(data, roles, &mut background);
-        mirror::add_request_counter(config, tracker.as_ref(), &mut background)?;
+        redis_mirror::add_request_counter(config, tracker.as_ref(), &mut background)?;
         // Own ports are bound before anything has effects, so that a taken port leaves nothing half done. Those of a
         // predecessor are requested when everything is ready to serve.
         let own_sockets = match &predecessor {

@@ -15,8 +15,8 @@ use keyspace::Redis;
 use ledger::{Ledger, LogRisks};
 use net::Certificate;
 use site::metrics::{
-    Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, MirrorMetrics, PresenceMetrics,
-    RedisSourceFigures, ViewSource,
+    Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, PresenceMetrics,
+    RedisMirrorMetrics, RedisSourceFigures, ViewSource,
 };
 use site::{
     Dependency, Health, OverviewCollector, OverviewSources, Parts, RunningSite, Site, SiteCounters,
@@ -211,7 +211,7 @@ impl ServingSite {
     /// Gateways in the cluster, this one included; none without a cluster.
     pub fn gateways(&self) -> Option<u64> {
         let gateway = self.site.parts.gateway.as_ref()?;
-        gateway.is_clustered().then(|| gateway.hub.nodes_alive())
+        gateway.is_clustered().then(|| gateway.hub.admin.nodes_alive())
     }
 
     /// URLs for WebSocket clients; empty without a gateway.
@@ -281,7 +281,7 @@ async fn open_gateway(
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(inputs.gate));
         local_activity.on_change(move |passkeys| {
             let users: Vec<_> = passkeys.iter().filter_map(|passkey| gate.user_of(passkey)).collect();
-            hub.traffic_changed(&users);
+            hub.users.traffic_changed(&users);
         });
     }
     Ok(gateway)
@@ -290,7 +290,7 @@ async fn open_gateway(
 fn presence_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceMetrics {
     let hub = Arc::clone(&gateway.hub);
     PresenceMetrics {
-        count: Arc::new(move || hub.online_count()),
+        count: Arc::new(move || hub.users.online_count()),
         connections_max: config.gateway.connections_max as usize,
     }
 }
@@ -299,18 +299,18 @@ fn presence_figures(config: &Config, gateway: &Arc<Gateway>) -> PresenceMetrics 
 fn gateways_figures(gateway: &Arc<Gateway>) -> Option<ClusterMetrics> {
     let hub = Arc::clone(&gateway.hub);
     Some(ClusterMetrics {
-        cluster: hub.cluster_counters()?,
+        cluster: hub.admin.cluster_counters()?,
         gateway: Arc::clone(&gateway.counters),
-        since_contact_s: Arc::new(move || hub.since_contact_s().unwrap_or(0)),
+        since_contact_s: Arc::new(move || hub.admin.since_contact_s().unwrap_or(0)),
     })
 }
 
 /// Without contact to Redis, presence is local to this gateway.
 fn cluster_dependency(gateway: &Arc<Gateway>, lease_s: u32) -> Option<Dependency> {
-    gateway.hub.since_contact_s()?;
+    gateway.hub.admin.since_contact_s()?;
     let hub = Arc::clone(&gateway.hub);
     let cluster = Dependency::new("presence_cluster", move || {
-        let since_s = hub.since_contact_s().unwrap_or(0);
+        let since_s = hub.admin.since_contact_s().unwrap_or(0);
         async move {
             match since_s <= u64::from(lease_s) {
                 true => Ok(()),
@@ -340,7 +340,7 @@ async fn ledger_of(inputs: &SiteInputs<'_>, background: &Background) -> anyhow::
 fn view_groups(config: &Config) -> Vec<ViewGroup> {
     let mut groups = vec![("ledger", config.ledger.group.as_str()), ("activity", views::activity::GROUP)];
     if config.has_mirror() {
-        groups.push(("mirror", views::mirror::GROUP));
+        groups.push(("mirror", views::redis_mirror::GROUP));
     }
     let dead_after = crate::wiring::background::DEAD_AFTER;
     let groups = groups.into_iter();
@@ -380,8 +380,10 @@ fn metrics_of(
     metrics.add(Allocator);
     metrics.add(inputs.site_keys.clone());
     if let Some(side) = &handles.mirror {
-        metrics
-            .add(MirrorMetrics { mirror: Arc::clone(&side.mirror), listening: Arc::clone(&side.listening) });
+        metrics.add(RedisMirrorMetrics {
+            mirror: Arc::clone(&side.mirror),
+            listening: Arc::clone(&side.listening),
+        });
     }
     metrics
 }

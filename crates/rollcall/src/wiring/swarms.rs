@@ -10,9 +10,8 @@ use journal::Journal;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
-use tracker::replication::CaughtUp;
 use tracker::snapshot::{self, FILE_NAME, LoadedSnapshot};
-use tracker::{Replication, Tracker};
+use tracker::{CaughtUp, Replication, Tracker};
 
 use crate::config::Config;
 

@@ -9,11 +9,7 @@ use domain::UserId;
 use domain::clock::SystemClock;
 use gateway::Gateway;
 use tracing::warn;
-use tracker::secrets::Secrets;
-use tracker::server::Prepared;
-use tracker::traffic::TrafficSink;
-use tracker::udp::ConnectionIds;
-use tracker::{Eviction, Tracker};
+use tracker::{ConnectionIds, Eviction, Prepared, Secrets, Tracker, TrafficSink};
 
 use super::background::Background;
 use crate::config::Config;
@@ -63,7 +59,7 @@ pub fn evict(
 /// the gateway.
 pub fn apply(change: Change, tracker: Option<&Tracker>, gateway: Option<&Gateway>) {
     if let (Change::UserRemoved(user), Some(gateway)) = (change, gateway) {
-        gateway.hub.disconnect_disabled(user);
+        gateway.hub.users.disconnect_disabled(user);
     }
     let Some(tracker) = tracker else { return };
     match change {

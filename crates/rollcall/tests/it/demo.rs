@@ -12,12 +12,13 @@ use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use friends::{FriendStore, FriendsSettings};
 use gateway::mint::{TokenClaims, mint};
+use rollcall::demo_data;
 use serde_json::Value as Json;
 use simulate::{Plan, ServerAddresses, Simulation, Target, catalogue};
 use tempfile::TempDir;
 use testkit::ports::free_port;
 use testkit::process::Process;
-use testkit::{Api, Family, Moved, Truth, eventually};
+use testkit::{Api, Family, eventually};
 
 use crate::site::{self, DatabaseKind, Site, builder};
 
@@ -162,12 +163,12 @@ async fn a_world_that_was_broken_off_is_completed_and_what_was_removed_stays_awa
     tokio::select! {
         biased;
         _ = stopped.wait_for(|is_told| *is_told) => {}
-        _ = catalogue::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
+        _ = demo_data::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| stop.send(true).unwrap()) => {}
     }
     assert_eq!(store.count_torrents().await.unwrap(), 10_000, "broken off after the first transaction");
     store.remove_torrent(catalogue::torrent_id(10_000)).await.unwrap();
     for _ in 0..2 {
-        catalogue::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| ()).await.unwrap();
+        demo_data::insert(&plan, &store, &people, UnixTime(1_800_000_000), |_| ()).await.unwrap();
         assert_eq!(store.count_torrents().await.unwrap(), 20_999);
     }
     assert!(!store.torrent(catalogue::torrent_id(21_000)).await.unwrap().unwrap().approved);
@@ -191,7 +192,7 @@ fn enrol(plan: &Plan, site: &Site, runtime: &tokio::runtime::Runtime) {
     runtime.block_on(async {
         let store = Store::open(&url).await.unwrap();
         let people = FriendStore::open(store.database().clone(), FriendsSettings::default()).await.unwrap();
-        catalogue::insert(plan, &store, &people, SystemClock.now(), |_| ()).await.unwrap();
+        demo_data::insert(plan, &store, &people, SystemClock.now(), |_| ()).await.unwrap();
         store.close().await;
     });
     let passkey = catalogue::passkey_of(plan.seed, plan.users());
@@ -211,19 +212,15 @@ fn l6_the_books_equal_what_the_world_moved() {
         ServerAddresses { http: tracker.clone(), udp: tracker, site: Some(site.server.site_addr()) };
     let mut world = Simulation::new(&plan, Target { addresses, tokens: tokens(&site.server.data_folder()) });
     // Six seconds are three announces of each client.
-    let tally = runtime.block_on(async { world.run_until(tokio::time::sleep(Duration::from_secs(6))).await });
+    let tally = runtime
+        .block_on(async { world.run_until(tokio::time::sleep(Duration::from_secs(6))).await.unwrap() });
     assert!(tally.accepted > 200 && tally.connects >= 5, "{tally:?}");
     assert_eq!((tally.lost, tally.refused, world.unconfirmed()), (0, 0, 0), "{tally:?}");
 
     let status = site.settle();
     site.assert_nothing_failed(&status);
-    let told = world.expected_accounts();
-    let mut truth = Truth { completions: told.completions.clone(), ..Truth::default() };
-    for ((user, torrent), moved) in &told.accounts {
-        let moved = Moved { uploaded: moved.uploaded.into(), downloaded: moved.downloaded.into() };
-        truth.add(*user, *torrent, moved);
-    }
-    assert!(told.total().downloaded > 100_000_000, "{:?}", told.total());
+    let truth = world.truth();
+    assert!(truth.total().downloaded > 100_000_000, "{:?}", truth.total());
     site.assert_books_equal(&truth);
     site::accounts::assert_same("completions of", &truth.completions, &site.books().completions);
 }

@@ -65,7 +65,7 @@ fn m4_to_m10_a_site_finds_what_clients_do() {
     wait_for("the set", || cli(&["SMEMBERS", "t:u:7:active"]), "");
 
     let page = String::from_utf8(http::get(server.site_addr(), "/metrics").body).unwrap();
-    for sample in ["rollcall_mirror_active 1", "rollcall_mirror_repaired_total 0"] {
+    for sample in ["rollcall_redis_mirror_active 1", "rollcall_redis_mirror_repaired_total 0"] {
         assert!(page.lines().any(|line| line == sample), "{sample} in:\n{page}");
     }
     assert!(page.contains("rollcall_view_applied_total{view=\"mirror\"}"), "{page}");

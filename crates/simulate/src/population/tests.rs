@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::AnnounceEvent;
 
 use super::*;
-use crate::expected::Transferred;
+use crate::truth::Moved;
 
 const PLAN: Plan = Plan { torrents: 40, peers: 400, members: 30, pace: 4.0, seed: 7, misbehaviour: false };
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -47,8 +47,8 @@ fn what_happens_follows_from_the_seed() {
 #[test]
 fn bytes_add_up_within_every_torrent_and_totals_only_grow() {
     let (population, done) = play(&PLAN, Duration::from_secs(900), |_| ACCEPTED);
-    let mut torrents: BTreeMap<u64, Transferred> = BTreeMap::new();
-    let expected = population.expected_accounts();
+    let mut torrents: BTreeMap<u64, Moved> = BTreeMap::new();
+    let expected = population.truth();
     for ((_, torrent), transferred) in &expected.accounts {
         torrents.entry(*torrent).or_default().add(*transferred);
     }
@@ -83,7 +83,7 @@ fn everything_that_clients_and_users_do_is_done() {
         assert!(events(event) > 20, "{event}: {}", events(event));
     }
     assert!(events(Started) > PLAN.peers as usize + events(Stopped) / 2, "some vanish, and come back");
-    assert_eq!(population.expected_accounts().completions.values().sum::<u64>(), events(Completed) as u64);
+    assert_eq!(population.truth().completions.values().sum::<u64>(), events(Completed) as u64);
     let roads: HashSet<_> = done
         .iter()
         .filter_map(|(_, action)| match action {
@@ -160,7 +160,7 @@ fn what_was_not_answered_is_repeated_and_what_was_refused_is_not_credited() {
     let only_refused = |user: &u64| {
         (0..PLAN.peers).filter(|peer| u64::from(1 + peer % PLAN.users()) == *user).all(|peer| peer % 10 == 0)
     };
-    let expected = population.expected_accounts();
+    let expected = population.truth();
     for user in users_refused.iter().filter(|user| only_refused(user)) {
         assert!(expected.accounts.keys().all(|(known, _)| known != user), "user {user} was refused");
     }
@@ -186,7 +186,7 @@ fn mischief_is_a_cheat_and_the_unwelcome() {
     });
     assert!(claimed.max().unwrap() > 20_000_000_000);
     assert!(
-        population.expected_accounts().total().uploaded <= population.expected_accounts().total().downloaded,
+        population.truth().total().uploaded <= population.truth().total().downloaded,
         "the cheat is not in it"
     );
     let is_forbidden = |action: &Action| matches!(action, Action::Announce { announce, .. } if announce.agent.contains("Xunlei"));

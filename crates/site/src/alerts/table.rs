@@ -145,7 +145,7 @@ pub(super) const ALERTS: &[Rule] = &[
     ),
     warning(
         "MirrorRepaired",
-        "increase(rollcall_mirror_repaired_total[1h]) > 0",
+        "increase(rollcall_redis_mirror_repaired_total[1h]) > 0",
         5,
         "The reconciliation sweep on {{ $labels.instance }} repaired {{ $value | humanize }} keys of the mirror",
         "Another program writes t:* keys, or Redis lost writes (a failover, no persistence). The log has the values before \
@@ -153,7 +153,7 @@ pub(super) const ALERTS: &[Rule] = &[
     ),
     warning(
         "MirrorInactive",
-        "sum(rollcall_mirror_active) == 0",
+        "sum(rollcall_redis_mirror_active) == 0",
         5,
         "No process updates the mirror",
         "The keys t:* that sites read are not updated. See the logs for errors of Redis, and whether t:m:lease names a process \

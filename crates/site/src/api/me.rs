@@ -101,9 +101,10 @@ async fn me(
     Extension(identity): Extension<Identity>,
 ) -> Result<Json<Me>, Problem> {
     let (hub, user) = (&gateway_of(&site)?.hub, identity.user);
-    let presence = PresenceJson::of(&hub.own_status(user).await?);
-    let node = hub.node_name();
-    let sessions = hub.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
+    let presence = PresenceJson::of(&hub.admin.own_status(user).await?);
+    let node = hub.admin.node_name();
+    let sessions =
+        hub.users.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
     let figures = site.parts.ledger.user(user).await?;
     let (seeding, leeching) = own_torrents(&site, user).await?;
     Ok(Json(Me {

@@ -148,7 +148,7 @@ async fn query(
 
 /// Public presence. Seeding and leeching come from the activity view: the gateway tracks them only for online users.
 async fn presence_of(site: &Site, users: &[UserId]) -> Result<Vec<PresenceJson>, Problem> {
-    let views = gateway_of(site)?.hub.status(users).await?;
+    let views = gateway_of(site)?.hub.admin.status(users).await?;
     let mut presence: Vec<PresenceJson> = views.iter().map(PresenceJson::of).collect();
     let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| site.parts.gate.passkey_of(*user)).collect();
     let known: Vec<Passkey> = passkeys.iter().flatten().copied().collect();
@@ -174,7 +174,7 @@ async fn count(
     State(site): State<Arc<Site>>,
     Extension(caller): Extension<Authenticated>,
 ) -> Result<Json<PresenceCount>, Problem> {
-    let count = PresenceCount::of(&gateway_of(&site)?.hub.online_count_everywhere().await);
+    let count = PresenceCount::of(&gateway_of(&site)?.hub.admin.online_count().await);
     Ok(Json(if caller.scopes.allow(Scope::Admin) { count } else { count.without_hidden() }))
 }
 
@@ -193,7 +193,7 @@ async fn history(
 ) -> Result<Json<Page<PresenceEventJson>>, Problem> {
     let before = params.cursor()?.map(|cursor| cursor.0);
     let limit = params.limit()?;
-    let found = gateway_of(&site)?.hub.history(user_id(id)?, before, limit + 1).await?;
+    let found = gateway_of(&site)?.hub.admin.history(user_id(id)?, before, limit + 1).await?;
     Ok(Json(Page::of(found, limit as usize, |event| event.id.0.to_string(), PresenceEventJson::of)))
 }
 
@@ -210,9 +210,10 @@ async fn devices(
     PathParams(id): PathParams<u64>,
 ) -> Result<Json<UserSessions>, Problem> {
     let (hub, user) = (&gateway_of(&site)?.hub, user_id(id)?);
-    let node = hub.node_name();
-    let sessions = hub.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
-    let remote = hub.remote_devices(user).await?;
+    let node = hub.admin.node_name();
+    let sessions =
+        hub.users.devices(user).iter().map(|session| SessionJson::of(session, node.clone())).collect();
+    let remote = hub.admin.remote_devices(user).await?;
     let remote = remote.into_iter().map(|(node, device)| RemoteDeviceJson::of(node, &device)).collect();
     Ok(Json(UserSessions { sessions, remote }))
 }
@@ -242,7 +243,8 @@ async fn disconnect(
     if let Some(device) = &device {
         change = change.with("device", device.as_str());
     }
-    let ending = async { Ok::<_, Problem>(hub.disconnect(user, device.as_ref(), body.reconnect).await?) };
+    let ending =
+        async { Ok::<_, Problem>(hub.admin.disconnect(user, device.as_ref(), body.reconnect).await?) };
     let sessions =
         recorded_with(&site, &caller, change, ending, |record, ended| record.with("sessions", *ended as u64));
     Ok((StatusCode::OK, Json(DisconnectReply { sessions: sessions.await? })))

@@ -130,9 +130,9 @@ impl Source for Callers {
             "rollcall_site_rate_limit_evictions_total",
             "Rate limit entries evicted to make room, by limit.",
         )
-        .with(&[("by", "key")], self.by_key.evicted())
-        .with(&[("by", "address")], self.by_address.evicted())
-        .with(&[("by", "user")], self.by_user.evicted())
-        .with(&[("by", "wrong_key")], self.wrong_keys.evicted());
+        .with(&[("by", "key")], self.by_key.displaced())
+        .with(&[("by", "address")], self.by_address.displaced())
+        .with(&[("by", "user")], self.by_user.displaced())
+        .with(&[("by", "wrong_key")], self.wrong_keys.displaced());
     }
 }

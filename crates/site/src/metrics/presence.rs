@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gateway::GatewayCounters;
 use gateway::counters::{AcceptCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
 use gateway::hub::OnlineCount;
-use presence::{Cause, Platform, Status};
+use presence::{Platform, Status};
 
 use super::{Page, Source};
 
@@ -105,11 +105,9 @@ fn heartbeats(sessions: &SessionCounters, page: &mut Page) {
 
 fn delivery(counters: &GatewayCounters, page: &mut Page) {
     let (sessions, hub) = (&counters.sessions, &counters.hub);
-    let causes = hub.transitions.all();
     let transitions = page.counter("rollcall_presence_transitions_total", "Changes of status, by cause.");
-    for cause in Cause::ALL {
-        let known = causes.iter().find(|(name, _)| *name == cause.name());
-        transitions.with(&[("cause", cause.name())], known.map_or(0, |(_, count)| *count));
+    for (cause, count) in hub.transitions.all() {
+        transitions.with(&[("cause", cause.name())], count);
     }
     page.counter(
         "rollcall_presence_changes_total",

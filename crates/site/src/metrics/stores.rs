@@ -58,36 +58,36 @@ impl Source for ActivityMetrics {
             "rollcall_activity_entries_total",
             "Entries delivered to the activity lists, by result.",
         )
-        .with(&[("result", "taken")], counts.entries.saturating_sub(counts.superseded))
-        .with(&[("result", "superseded")], counts.superseded)
-        .with(&[("result", "too_old")], counts.too_old)
-        .with(&[("result", "without_passkey")], counts.without_passkey)
-        .with(&[("result", "rejected")], counts.rejected);
+        .with(&[("result", "taken")], counts.entries.get().saturating_sub(counts.superseded.get()))
+        .with(&[("result", "superseded")], counts.superseded.get())
+        .with(&[("result", "too_old")], counts.too_old.get())
+        .with(&[("result", "without_passkey")], counts.without_passkey.get())
+        .with(&[("result", "rejected")], counts.rejected.get());
         for (name, help, count) in [
             (
                 "rollcall_activity_clients_evicted_total",
                 "Clients removed because a user has too many on one torrent.",
-                counts.clients_evicted,
+                counts.clients_evicted.get(),
             ),
             (
                 "rollcall_activity_swept_users_total",
                 "Users checked by sweeps for expired clients.",
-                counts.swept_users,
+                counts.swept_users.get(),
             ),
             (
                 "rollcall_activity_swept_torrents_total",
                 "User-torrent pairs with expired clients found by sweeps.",
-                counts.swept_torrents,
+                counts.swept_torrents.get(),
             ),
             (
                 "rollcall_activity_damaged_users_total",
                 "Users whose keys have an unexpected type, counted per sweep.",
-                counts.damaged_users,
+                counts.damaged_users.get(),
             ),
             (
                 "rollcall_activity_sweeps_behind_total",
                 "Sweeps that reached their maximum number of users and left some for the next one.",
-                counts.sweeps_behind,
+                counts.sweeps_behind.get(),
             ),
         ] {
             page.counter(name, help).is(count);

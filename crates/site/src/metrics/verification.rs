@@ -1,7 +1,6 @@
 //! Metrics of passkey verification.
 
 use access::UnknownPasskeys;
-use access::verification::BreakerState;
 
 use super::{Page, Source};
 
@@ -127,16 +126,16 @@ fn calls(unknown_passkeys: &UnknownPasskeys, page: &mut Page) {
     .with(&[("reason", "breaker")], counters.calls_breaker_open.get())
     .with(&[("reason", "overdue")], counters.calls_overdue.get());
     page.counter(
-        "rollcall_access_verify_untracked_total",
-        "Calls of the verify endpoint charged to no address budget because the address table was full.",
+        "rollcall_access_verify_addresses_displaced_total",
+        "Busy client addresses displaced from the table of address budgets; they get their budget of one second once more.",
     )
-    .is(counters.calls_untracked.get());
+    .is(counters.addresses_displaced.get());
     // While a probe is under way, the breaker counts as open.
     page.gauge(
         "rollcall_access_breaker_open",
         "Whether the circuit breaker of the verify endpoint is open: 1 until a call succeeds.",
     )
-    .is(counters.breaker_state() != BreakerState::Closed);
+    .is(counters.is_breaker_open());
     page.counter(
         "rollcall_access_breaker_openings_total",
         "Times the circuit breaker of the verify endpoint opened.",

@@ -88,8 +88,8 @@ impl Polled {
     pub(super) async fn poll_presence(&self, sources: &OverviewSources) {
         let Some(gateway) = &sources.gateway else { return };
         loop {
-            let everywhere = tokio::time::timeout(TIMEOUT, gateway.hub.online_count_everywhere()).await;
-            let count = everywhere.unwrap_or_else(|_| gateway.hub.online_count());
+            let everywhere = tokio::time::timeout(TIMEOUT, gateway.hub.admin.online_count()).await;
+            let count = everywhere.unwrap_or_else(|_| gateway.hub.users.online_count());
             *self.presence.lock() = Some(PresenceCount::of(&count));
             sleep(PAUSE).await;
         }

@@ -61,7 +61,7 @@ impl RankingSource {
             }
             Counts::Indexes(indexes) => {
                 let counts = indexes.read().await?;
-                let of = |counts: &views::mirror::IndexedCounts| SwarmCounts {
+                let of = |counts: &views::redis_mirror::IndexedCounts| SwarmCounts {
                     seeders: counts.seeders,
                     leechers: counts.leechers,
                     snatches: counts.snatches,

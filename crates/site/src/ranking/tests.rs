@@ -135,12 +135,14 @@ mod many_torrents {
 
     use access::Gate;
     use domain::clock::ManualClock;
-    use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, Seconds, UnixTime, UserId};
+    use domain::{
+        Announce, AnnounceEvent, ClientKey, Families, InfoHash, PeerId, RateCeiling, Seconds, UnixTime,
+        UserId,
+    };
     use journal::Queue;
-    use swarm::{Announce, Families, PeerLists, Rules, SlotLimits};
-    use tracker::Tracker;
-    use tracker::secrets::Secrets;
+    use swarm::{PeerLists, Rules, SlotLimits, Terms};
     use tracker::settings::LiveSettings;
+    use tracker::{Secrets, Tracker};
 
     use super::*;
 
@@ -166,7 +168,7 @@ mod many_torrents {
         peer_id[12..].copy_from_slice(&user.to_be_bytes());
         let announce = Announce {
             info_hash: info_hash(torrent),
-            user: UserId::new(user).unwrap(),
+            passkey: None,
             peer_id: PeerId(peer_id),
             key: ClientKey::NONE,
             ip: IpAddr::from([10, 0, 0, 1]),
@@ -175,12 +177,13 @@ mod many_torrents {
             downloaded: 0,
             left: Some(left),
             event,
-            wanted: 0,
+            numwant: None,
             families: Families::Both,
-            slots: SlotLimits::default(),
             now: NOW,
         };
-        tracker.swarms().announce(&announce, &RULES, &mut PeerLists::default()).unwrap();
+        let user = UserId::new(user).unwrap();
+        let terms = Terms { user, wanted: 0, slots: SlotLimits::default(), rules: RULES };
+        tracker.swarms().announce(&announce, &terms, &mut PeerLists::default()).unwrap();
     }
 
     fn populated_tracker() -> (Arc<Gate>, Arc<Tracker>) {

@@ -1,10 +1,10 @@
 //! Limits per user and torrent: peer ids, and upload without leechers.
 
-use domain::{Seconds, UnixTime, UserId};
+use domain::{Announce, Seconds, UnixTime, UserId};
 use std::hash::BuildHasher;
 
 use super::{OwnPeers, Shard};
-use crate::announce::{Announce, AnnounceError, Rules};
+use crate::announce::{AnnounceError, Rules, Terms};
 use crate::peer::Credit;
 
 /// A client reports an upload a little later than the leecher reports that it leaves.
@@ -26,18 +26,23 @@ impl Shard {
         hash_of_torrent: u64,
         known: Option<u32>,
         announce: &Announce,
-        rules: &Rules,
+        terms: &Terms,
     ) -> Result<u8, AnnounceError> {
         if known.is_some_and(|slot| self.peers[slot].has_peer_id(&announce.peer_id)) {
             return Ok(0);
         }
-        let count = self.count_new_peer_id(hash_of_torrent, announce);
-        let max = rules.peer_ids_per_hour_max;
+        let count = self.count_new_peer_id(hash_of_torrent, announce, terms.user);
+        let max = terms.rules.peer_ids_per_hour_max;
         if max > 0 && count > max { Err(AnnounceError::TooManyPeerIds { count }) } else { Ok(count) }
     }
 
-    pub(super) fn count_new_peer_id(&mut self, hash_of_torrent: u64, announce: &Announce) -> u8 {
-        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, announce.user);
+    pub(super) fn count_new_peer_id(
+        &mut self,
+        hash_of_torrent: u64,
+        announce: &Announce,
+        user: UserId,
+    ) -> u8 {
+        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, user);
         let peer_id = self.hasher.hash_one(announce.peer_id) as u16;
         self.join_budgets.count_peer_id(user_on_torrent, peer_id, announce.now)
     }

@@ -3,11 +3,12 @@
 //! The min interval bounds what a client learns about a swarm. Exempt announces (mainly the first of a new peer) have a
 //! budget per user and torrent, and return the same peers: making up peer ids reveals little.
 
+use domain::{Announce, UnixTime};
 use fastrand::Rng;
 
 use super::limits::hash_of_user_on_torrent;
 use super::{OwnPeers, Shard};
-use crate::announce::{Announce, CLIENTS_PER_USER_MAX, PeerLists, Rules};
+use crate::announce::{CLIENTS_PER_USER_MAX, PeerLists, Terms};
 use crate::peer::ListDue;
 use crate::selection::{self, Requester};
 
@@ -27,23 +28,32 @@ pub(super) enum ListChoice {
     Repeatable { seed: u64 },
 }
 
+/// A peer list to choose.
+#[derive(Clone, Copy)]
+pub(super) struct Requested<'a> {
+    pub(super) announce: &'a Announce,
+    pub(super) wanted: usize,
+    pub(super) choice: ListChoice,
+}
+
 impl Shard {
     pub(super) fn list_choice(
         &mut self,
         hash_of_torrent: u64,
         due: ListDue,
-        announce: &Announce,
-        rules: &Rules,
+        now: UnixTime,
+        terms: &Terms,
     ) -> ListChoice {
         match due {
             ListDue::TooSoon => return ListChoice::Nothing,
             ListDue::Due => return ListChoice::Any,
-            ListDue::Budgeted if announce.wanted == 0 => return ListChoice::Nothing,
+            ListDue::Budgeted if terms.wanted == 0 => return ListChoice::Nothing,
             ListDue::Budgeted => {}
         }
-        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, announce.user);
-        let lists_max = LISTS_PER_CLIENT * rules.clients_per_user_max.clamp(1, CLIENTS_PER_USER_MAX as u8);
-        let since = self.join_budgets.take_list(user_on_torrent, announce.now, rules.min_interval, lists_max);
+        let user_on_torrent = hash_of_user_on_torrent(hash_of_torrent, terms.user);
+        let lists_max =
+            LISTS_PER_CLIENT * terms.rules.clients_per_user_max.clamp(1, CLIENTS_PER_USER_MAX as u8);
+        let since = self.join_budgets.take_list(user_on_torrent, now, terms.rules.min_interval, lists_max);
         // All lists for exempt announces of a user return the same peers, so that making up peer ids does not reveal
         // further ones.
         let repeatable = |since| ListChoice::Repeatable { seed: user_on_torrent ^ u64::from(since) };
@@ -54,15 +64,14 @@ impl Shard {
         &mut self,
         swarm: u32,
         own: &OwnPeers,
-        announce: &Announce,
-        choice: ListChoice,
+        Requested { announce, wanted, choice }: Requested<'_>,
         lists: &mut PeerLists,
     ) {
         let members = &self.swarms[swarm].members;
         // A seeder does not need other seeders.
         let candidates = if announce.is_seeder() { members.leechers() } else { members.all() };
         let requester = Requester {
-            wanted: announce.wanted,
+            wanted,
             families: announce.families,
             own: own.slots(),
             repeatable_from: (choice != ListChoice::Any).then(|| members.all().len() - candidates.len()),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use domain::{AnnounceEvent, ClientKey, RateCeiling, Seconds};
-use swarm::{Announce, Claim, Outcome, PeerLists, Rules};
+use swarm::{Claim, Outcome, PeerLists, Rules};
 
 use crate::support::*;
 
@@ -219,7 +219,7 @@ fn j8_a_claim_beyond_the_ceiling_is_credited_up_to_it_in_a_new_run() {
     let swarms = swarms();
     let rules = Rules { ceiling: RateCeiling { bytes_per_s: 1000 }, ..RULES };
     let first = announce_of(1, START);
-    let take_by = |announce: &Announce| swarms.announce(announce, &rules, &mut PeerLists::default()).unwrap();
+    let take_by = |announce: &Announce| announce.send(&swarms, &rules, &mut PeerLists::default()).unwrap();
     let before = take_by(&first);
     let now = START + Seconds(90);
     let outcome = take_by(&Announce { uploaded: 1_000_000, downloaded: 500, now, ..first });
@@ -326,7 +326,7 @@ fn upload_without_leechers_can_be_left_uncredited_and_then_begins_a_new_run() {
     let swarms = swarms();
     let rules = Rules { credit_upload_without_leechers: false, ..RULES };
     let take = |announce: &Announce| {
-        swarms.announce(announce, &rules, &mut swarm::PeerLists::default()).expect("the announce is fine")
+        announce.send(&swarms, &rules, &mut swarm::PeerLists::default()).expect("the announce is fine")
     };
     let first = take(&seeder_of(1, 0, 0));
     let claimed = take(&Announce { downloaded: 10, ..seeder_of(1, 1800, 5 * MIB) });

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use domain::{AnnounceEvent, ClientKey, InfoHash, RunId, Seconds};
-use swarm::{Announce, BadCopy, Restored, Swarms};
+use swarm::{BadCopy, Restored, Swarms};
 
 use crate::support::*;
 

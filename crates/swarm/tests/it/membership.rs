@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::Families;
 use domain::{AnnounceEvent, InfoHash, Seconds};
 use proptest::prelude::*;
-use swarm::{Announce, AnnounceError, Families, PeerLists, SwarmCounts, Swarms};
+use swarm::{AnnounceError, PeerLists, SwarmCounts, Swarms};
 
 use crate::support::*;
 
@@ -51,7 +52,7 @@ fn a_user_may_run_only_so_many_clients_on_a_torrent() {
     for number in 0..5 {
         take(&swarms, &client(number));
     }
-    let refused = swarms.announce(&client(5), &RULES, &mut lists);
+    let refused = client(5).send(&swarms, &RULES, &mut lists);
     assert_eq!(refused, Err(AnnounceError::TooManyClients { limit: 5 }));
     assert_eq!(swarms.totals().peers, 5);
     take(&swarms, &Announce { event: AnnounceEvent::Stopped, ..client(0) });
@@ -251,7 +252,7 @@ proptest! {
             };
             let mut lists = PeerLists::default();
             let rules = swarm::Rules { min_interval: Seconds(0), ..RULES };
-            let outcome = swarms.announce(&announce, &rules, &mut lists).unwrap();
+            let outcome = announce.send(&swarms, &rules, &mut lists).unwrap();
             let seeder = step.left == 0 || event == AnnounceEvent::Completed;
             if event == AnnounceEvent::Stopped {
                 model.remove(&(step.torrent, step.user, step.client));
@@ -302,7 +303,7 @@ fn harvest(swarms: &Swarms, announces: u64, each: impl Fn(Announce) -> Vec<Annou
         };
         for announce in each(base) {
             let mut lists = PeerLists::default();
-            let outcome = swarms.announce(&announce, &rules, &mut lists).expect("it is accepted");
+            let outcome = announce.send(swarms, &rules, &mut lists).expect("it is accepted");
             withheld += u64::from(outcome.list_withheld);
             seen.extend(numbers_of(&lists));
         }
@@ -393,7 +394,7 @@ fn a_user_may_use_only_so_many_peer_ids_on_a_torrent_within_an_hour() {
         take(&swarms, &client(number, 2));
         take(&swarms, &left(client(number, 3)));
     }
-    let refused = swarms.announce(&client(31, 10), &RULES, &mut lists);
+    let refused = client(31, 10).send(&swarms, &RULES, &mut lists);
     assert_eq!(refused, Err(AnnounceError::TooManyPeerIds { count: 31 }));
     let stop = take(&swarms, &left(client(32, 10)));
     assert_eq!((stop.unknown_stop, stop.peer_ids), (true, 32), "a stop is a success, and counted");
@@ -415,7 +416,7 @@ fn a_key_does_not_hide_that_a_client_uses_many_peer_ids() {
     for number in 1..=30 {
         take(&swarms, &client(number));
     }
-    let refused = swarms.announce(&client(31), &RULES, &mut PeerLists::default());
+    let refused = client(31).send(&swarms, &RULES, &mut PeerLists::default());
     assert_eq!(refused, Err(AnnounceError::TooManyPeerIds { count: 31 }));
     assert_eq!(swarms.totals().peers, 1);
 }

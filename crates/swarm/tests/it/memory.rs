@@ -1,7 +1,7 @@
 //! Memory of swarms, measured at the allocator.
 
 use domain::{AnnounceEvent, InfoHash, Seconds};
-use swarm::{Announce, PeerLists, Swarms};
+use swarm::{PeerLists, Swarms};
 use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
 
 use crate::support::*;
@@ -30,7 +30,7 @@ fn fill(swarms: &Swarms, count: u64, per_torrent: u64, lists: &mut PeerLists) {
             left: Some(number % 3),
             ..announce_of(number, START)
         };
-        swarms.announce(&announce, &RULES, lists).unwrap();
+        announce.send(swarms, &RULES, lists).unwrap();
     }
 }
 
@@ -41,7 +41,7 @@ fn an_announce_in_steady_state_allocates_nothing() {
     let mut lists = PeerLists { v4: Vec::with_capacity(600), v6: Vec::with_capacity(1800) };
     fill(&swarms, 20_000, 100, &mut lists);
     let day = |announce: Announce, lists: &mut PeerLists| {
-        swarms.announce(&announce, &RULES, lists).unwrap();
+        announce.send(&swarms, &RULES, lists).unwrap();
     };
     let round = |turn: u32, lists: &mut PeerLists| {
         for number in 1..=20_000_u64 {

@@ -6,9 +6,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use domain::{AnnounceEvent, Cause, ClientKey, PeerId, RunId, Seconds, UnixTime};
 use fastrand::Rng;
 use proptest::prelude::*;
-use swarm::{
-    Announce, Outcome, PeerInfo, PeerLists, RemoteAnnounce, RemoteOutcome, RemoteTotals, Rules, Swarms,
-};
+use swarm::{Outcome, PeerInfo, PeerLists, RemoteAnnounce, RemoteOutcome, RemoteTotals, Rules, Swarms};
 
 use crate::support::*;
 
@@ -158,9 +156,9 @@ fn a_recent_remote_peer_gets_peers() {
     apply_remote(&swarms, &remote_announce_of(1, START));
     apply_remote(&swarms, &remote_announce_of(2, START));
     let mut lists = PeerLists::default();
-    let outcome = swarms.announce(&announce_of(2, START + Seconds(1)), &RULES, &mut lists).unwrap();
+    let outcome = announce_of(2, START + Seconds(1)).send(&swarms, &RULES, &mut lists).unwrap();
     assert!(!outcome.too_soon && !lists.v4.is_empty());
-    let again = swarms.announce(&announce_of(2, START + Seconds(2)), &RULES, &mut lists).unwrap();
+    let again = announce_of(2, START + Seconds(2)).send(&swarms, &RULES, &mut lists).unwrap();
     assert!(again.too_soon && lists.v4.is_empty());
 }
 
@@ -169,10 +167,10 @@ fn a_client_with_two_keys_is_one_client_on_every_node() {
     let (one, two) = (swarms(), swarms());
     let mut lists = PeerLists::default();
     let with_key = |key, at| Announce { key: ClientKey(key), ..announce_of(1, at) };
-    let first = one.announce(&with_key(7, START), &RULES, &mut lists).unwrap();
+    let first = with_key(7, START).send(&one, &RULES, &mut lists).unwrap();
     apply_remote(&two, &entry_of(&with_key(7, START), &first));
     let later = with_key(9, START + Seconds(1000));
-    let second = two.announce(&later, &RULES, &mut lists).unwrap();
+    let second = later.send(&two, &RULES, &mut lists).unwrap();
     assert_eq!((second.session, second.key), (first.session, ClientKey(7)));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use domain::{AnnounceEvent, Cause, ClientKey, InfoHash, Seconds, UnixTime, UserId};
-use swarm::{Announce, AnnounceError, PeerLists, RemoteAnnounce, RemoteOutcome, SlotLimits, Swarms};
+use swarm::{AnnounceError, PeerLists, RemoteAnnounce, RemoteOutcome, SlotLimits, Swarms};
 
 use crate::support::*;
 
@@ -31,7 +31,7 @@ fn another_client(announce: Announce) -> Announce {
 }
 
 fn try_take(swarms: &Swarms, announce: &Announce) -> Result<(), AnnounceError> {
-    swarms.announce(announce, &RULES, &mut PeerLists::default()).map(|_| ())
+    announce.send(swarms, &RULES, &mut PeerLists::default()).map(|_| ())
 }
 
 fn full(limit: u32) -> Result<(), AnnounceError> {

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use domain::Families;
 use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, RateCeiling, RunId, Seconds, UnixTime, UserId};
-use swarm::{Announce, Departure, Families, Outcome, PeerLists, Rules, SlotLimits, Swarms};
+use swarm::{AnnounceError, Departure, Outcome, PeerLists, Rules, SlotLimits, Swarms, Terms};
 
 pub const START: UnixTime = UnixTime(1_700_000_000);
 pub const TORRENT: InfoHash = InfoHash([7; 20]);
@@ -24,6 +25,52 @@ pub fn peer_id(number: u64) -> PeerId {
     let mut bytes = *b"-TT0001-------------";
     bytes[12..].copy_from_slice(&number.to_be_bytes());
     PeerId(bytes)
+}
+
+/// An announce and what it is granted, side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Announce {
+    pub info_hash: InfoHash,
+    pub user: UserId,
+    pub peer_id: PeerId,
+    pub key: ClientKey,
+    pub ip: IpAddr,
+    pub port: u16,
+    pub uploaded: u64,
+    pub downloaded: u64,
+    pub left: Option<u64>,
+    pub event: AnnounceEvent,
+    pub wanted: usize,
+    pub families: Families,
+    pub slots: SlotLimits,
+    pub now: UnixTime,
+}
+
+impl Announce {
+    pub fn send(
+        &self,
+        swarms: &Swarms,
+        rules: &Rules,
+        lists: &mut PeerLists,
+    ) -> Result<Outcome, AnnounceError> {
+        let announce = domain::Announce {
+            passkey: None,
+            info_hash: self.info_hash,
+            peer_id: self.peer_id,
+            key: self.key,
+            ip: self.ip,
+            port: self.port,
+            uploaded: self.uploaded,
+            downloaded: self.downloaded,
+            left: self.left,
+            event: self.event,
+            numwant: None,
+            families: self.families,
+            now: self.now,
+        };
+        let terms = Terms { user: self.user, wanted: self.wanted, slots: self.slots, rules: *rules };
+        swarms.announce(&announce, &terms, lists)
+    }
 }
 
 /// A leecher's heartbeat over IPv4; tests change what they are about.
@@ -57,7 +104,7 @@ pub fn take(swarms: &Swarms, announce: &Announce) -> Outcome {
 
 pub fn take_with_peers(swarms: &Swarms, announce: &Announce) -> (Outcome, PeerLists) {
     let mut lists = PeerLists::default();
-    let outcome = swarms.announce(announce, &RULES, &mut lists).expect("the announce is fine");
+    let outcome = announce.send(swarms, &RULES, &mut lists).expect("the announce is fine");
     (outcome, lists)
 }
 

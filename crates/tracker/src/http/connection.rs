@@ -17,9 +17,10 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use super::request::{self, Attempt, Progress, RequestContext};
+use super::request::{self, Progress, RequestContext};
 use super::response::{self, After, Status};
 use super::{HttpServer, drain_started};
+use crate::pipeline::Attempt;
 
 /// Enough for most requests; grows up to the configured maximum.
 const READ_BUFFER_BYTES: usize = 1024;

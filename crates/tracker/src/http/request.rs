@@ -9,17 +9,18 @@ use domain::Passkey;
 use domain::clock::Stopwatch;
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use net::proxy::{self, ForwardedError};
-use swarm::{Families, PeerLists};
+use swarm::PeerLists;
 use tokio::sync::oneshot;
 use wire::ScrapeEntry;
-use wire::http::{AnnounceQuery, AnnounceReply, Failure, Route, ScrapeQuery, Target, parse_target};
+use wire::http::{
+    AnnounceReply, Failure, QueryError, Received, Route, ScrapeQuery, Target, parse_announce, parse_target,
+};
 
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
-use crate::denial::Denial;
 use crate::limits::Sender;
-use crate::pipeline::{Accepted, Request, Tracker};
-use crate::rejection::Rejection;
+use crate::pipeline::{Attempt, Tracker};
+use crate::refusal::Refusal;
 use crate::traffic::UnrecordedEvent;
 
 /// Enough for a client without proxies.
@@ -57,13 +58,6 @@ struct Scratch {
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
-    First,
-    /// Its passkey was verified meanwhile: not counted again by the limits, and not verified again.
-    AfterVerification,
 }
 
 #[derive(Clone, Copy)]
@@ -138,13 +132,23 @@ fn answer_parsed<'h>(
     let head = Head { line, headers, has_body };
     let answering = Stopwatch::start();
     SCRATCH.with_borrow_mut(|scratch| {
+        scratch.body.clear();
         let (status, after) = match answer(&head, context, scratch) {
             Ok(()) => (Status::Ok, after),
-            Err(Unanswered::NeedsVerification(passkey, client)) => {
-                return Progress::NeedsVerification(passkey, client);
-            }
-            Err(Unanswered::Error(error)) => {
-                (error.status(), if error.ends_connection() { After::Close } else { after })
+            Err(refusal) => {
+                if context.attempt == Attempt::First
+                    && refusal.needs_verification()
+                    && let Some((passkey, client)) = sender_of(&head, context)
+                {
+                    return Progress::NeedsVerification(passkey, client);
+                }
+                tracker.counters().refused.count(refusal.label());
+                scratch.body.clear();
+                // After HEAD, a client would take a body for the next reply.
+                if head.line.method != b"HEAD" {
+                    write_failure(&refusal, &mut scratch.body);
+                }
+                (status_of(&refusal), if ends_connection(&refusal) { After::Close } else { after })
             }
         };
         response::write(out, status, after, &scratch.body);
@@ -164,10 +168,10 @@ pub(super) fn refuse_too_large(tracker: &Tracker, out: &mut Vec<u8>) {
 }
 
 pub(super) fn refuse_unstored(tracker: &Tracker, after: After, out: &mut Vec<u8>) {
-    let rejection = Rejection::NotStoredInTime;
-    tracker.counters().refused.count(rejection.label());
+    let refusal = Refusal::NotStoredInTime;
+    tracker.counters().refused.count(refusal.label());
     let mut body = Vec::new();
-    Failure { reason: &rejection.to_string(), retry_in: rejection.retry_in() }.write(&mut body);
+    write_failure(&refusal, &mut body);
     response::write(out, Status::Ok, after, &body);
 }
 
@@ -203,163 +207,82 @@ fn connection_options(line: &RequestLine<'_>, headers: &[Header<'_>]) -> Connect
     ConnectionOptions { after: if has_body { After::Close } else { after }, has_body }
 }
 
-fn answer(head: &Head<'_>, context: RequestContext<'_>, scratch: &mut Scratch) -> Result<(), Unanswered> {
-    scratch.body.clear();
-    let outcome = answer_request(head, context, scratch);
-    if let Err(Unanswered::Error(error)) = &outcome {
-        context.tracker.counters().refused.count(error.label());
-        scratch.body.clear();
-        // After HEAD, a client would take a body for the next reply.
-        if head.line.method != b"HEAD" {
-            let (reason, retry_in) = (error.to_string(), error.retry_in());
-            Failure { reason: &reason, retry_in }.write(&mut scratch.body);
-        }
-    }
-    outcome
+fn write_failure(refusal: &Refusal, body: &mut Vec<u8>) {
+    Failure { reason: &refusal.to_string(), retry_in: refusal.retry_in() }.write(body);
 }
 
-/// A client error of a request that is valid HTTP.
-#[derive(Debug, thiserror::Error)]
-enum RequestError {
-    #[error("only GET is supported")]
-    Method,
-    #[error("requests must not have a body")]
-    Body,
-    #[error(transparent)]
-    Forwarded(#[from] ForwardedError),
-    #[error(transparent)]
-    Rejected(#[from] Rejection),
+/// Whether the bytes that follow may not be a request.
+fn ends_connection(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Method | Refusal::Body)
 }
 
-enum Unanswered {
-    Error(RequestError),
-    NeedsVerification(Passkey, IpAddr),
-}
-
-impl<P: Into<RequestError>> From<P> for Unanswered {
-    fn from(error: P) -> Self {
-        Unanswered::Error(error.into())
+/// Trackers report a failure reason with status 200: clients show it only then.
+fn status_of(refusal: &Refusal) -> Status {
+    match refusal {
+        Refusal::Method => Status::MethodNotAllowed,
+        Refusal::Body | Refusal::Forwarded(_) => Status::BadRequest,
+        Refusal::Query(QueryError::UnknownPath) => Status::NotFound,
+        _ => Status::Ok,
     }
 }
 
-impl Unanswered {
-    fn of(denial: Denial, attempt: Attempt, client: proxy::Client) -> Self {
-        match (denial, attempt) {
-            (Denial::NeedsVerification(passkey), Attempt::First) => {
-                Unanswered::NeedsVerification(passkey, client.ip)
-            }
-            (denial, _) => denial.into_rejection().into(),
-        }
-    }
+/// The passkey to verify, and the address of its client.
+fn sender_of(head: &Head<'_>, context: RequestContext<'_>) -> Option<(Passkey, IpAddr)> {
+    let passkey = parse_target(head.line.target).ok()?.any_passkey().ok()??;
+    Some((passkey, client_of(head, context).ok()?.ip))
 }
 
-impl RequestError {
-    fn label(&self) -> &'static str {
-        match self {
-            RequestError::Method => "method",
-            RequestError::Body => "body",
-            RequestError::Forwarded(_) => "bad_forwarded_address",
-            RequestError::Rejected(rejection) => rejection.label(),
-        }
-    }
-
-    fn retry_in(&self) -> Option<wire::http::RetryIn> {
-        match self {
-            RequestError::Method | RequestError::Body | RequestError::Forwarded(_) => None,
-            RequestError::Rejected(rejection) => rejection.retry_in(),
-        }
-    }
-
-    /// Whether the bytes that follow may not be a request.
-    fn ends_connection(&self) -> bool {
-        matches!(self, RequestError::Method | RequestError::Body)
-    }
-
-    /// Trackers report a failure reason with status 200: clients show it only then.
-    fn status(&self) -> Status {
-        match self {
-            RequestError::Method => Status::MethodNotAllowed,
-            RequestError::Body | RequestError::Forwarded(_) => Status::BadRequest,
-            RequestError::Rejected(Rejection::Query(wire::http::QueryError::UnknownPath)) => Status::NotFound,
-            RequestError::Rejected(_) => Status::Ok,
-        }
-    }
-}
-
-impl From<wire::http::QueryError> for RequestError {
-    fn from(error: wire::http::QueryError) -> Self {
-        RequestError::Rejected(error.into())
-    }
-}
-
-fn answer_request(
+fn client_of(
     head: &Head<'_>,
-    context: RequestContext<'_>,
-    scratch: &mut Scratch,
-) -> Result<(), Unanswered> {
-    let RequestContext { from, tracker, attempt, .. } = context;
-    let client = {
-        let live = tracker.live();
-        let headers = head.headers.iter().map(|header| (header.name, header.value));
-        proxy::client_address(from.ip(), headers, &live.proxies)?
-    };
+    RequestContext { from, tracker, .. }: RequestContext<'_>,
+) -> Result<proxy::Client, ForwardedError> {
+    let headers = head.headers.iter().map(|header| (header.name, header.value));
+    proxy::client_address(from.ip(), headers, &tracker.live().proxies)
+}
+
+fn answer(head: &Head<'_>, context: RequestContext<'_>, scratch: &mut Scratch) -> Result<(), Refusal> {
+    let RequestContext { tracker, attempt, .. } = context;
+    let client = client_of(head, context)?;
     if attempt == Attempt::First {
         tracker.check_flood(client.ip, Sender::Verified)?;
     }
     if head.line.method != b"GET" {
-        return Err(RequestError::Method.into());
+        return Err(Refusal::Method);
     }
     if head.has_body {
-        return Err(RequestError::Body.into());
+        return Err(Refusal::Body);
     }
     let target = parse_target(head.line.target)?;
     match target.route {
-        Route::Announce => announce(&target, client, context, scratch),
-        Route::Scrape => scrape(&target, client, context, scratch),
+        Route::Announce => announce(&target, client, tracker, scratch),
+        Route::Scrape => scrape(&target, tracker, scratch),
     }
 }
 
 fn announce(
     target: &Target<'_>,
     client: proxy::Client,
-    RequestContext { tracker, attempt, .. }: RequestContext<'_>,
+    tracker: &Tracker,
     scratch: &mut Scratch,
-) -> Result<(), Unanswered> {
-    let query = AnnounceQuery::parse(target.query)?;
-    let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    // `ip=` is used only if a trusted proxy sends it.
-    let ip = query.ip.filter(|_| client.is_trusted).map_or(client.ip, |ip| ip.to_canonical());
-    let request = Request {
-        passkey,
-        info_hash: query.info_hash,
-        peer_id: query.peer_id,
-        key: query.key,
-        ip,
-        port: query.port,
-        uploaded: query.uploaded,
-        downloaded: query.downloaded,
-        left: query.left,
-        event: query.event,
-        numwant: query.numwant,
-        families: Families::Both,
-    };
-    let accepted = tracker.announce(&request, &mut scratch.lists);
-    let Accepted { answer, unrecorded } =
-        accepted.map_err(|denial| Unanswered::of(denial, attempt, client))?;
-    tracker.counters().announces_http.count(request.event);
-    if let Some(unrecorded) = unrecorded {
+) -> Result<(), Refusal> {
+    let received = Received { ip: client.ip, trusts_ip: client.is_trusted, now: tracker.now() };
+    let mut announce = parse_announce(target.query, received)?;
+    announce.passkey = target.path_passkey()?.or(announce.passkey);
+    let accepted = tracker.announce(&announce, &mut scratch.lists)?;
+    tracker.counters().announces_http.count(announce.event);
+    if let Some(unrecorded) = accepted.unrecorded {
         scratch.receipt = record(unrecorded, tracker);
     }
     AnnounceReply {
-        complete: answer.counts.seeders,
-        incomplete: answer.counts.leechers,
-        downloaded: answer.counts.snatches,
-        interval: answer.interval,
-        min_interval: answer.min_interval,
-        external_ip: ip,
+        complete: accepted.counts.seeders,
+        incomplete: accepted.counts.leechers,
+        downloaded: accepted.counts.snatches,
+        interval: accepted.interval,
+        min_interval: accepted.min_interval,
+        external_ip: announce.ip,
         peers: &scratch.lists.v4,
         peers6: &scratch.lists.v6,
-        warning: answer.warning,
+        warning: accepted.warning,
     }
     .write(&mut scratch.body);
     Ok(())
@@ -383,15 +306,9 @@ fn record(unrecorded: UnrecordedEvent<'_>, tracker: &Tracker) -> Option<Receipt>
     Some(receipt)
 }
 
-fn scrape(
-    target: &Target<'_>,
-    client: proxy::Client,
-    RequestContext { tracker, attempt, .. }: RequestContext<'_>,
-    scratch: &mut Scratch,
-) -> Result<(), Unanswered> {
+fn scrape(target: &Target<'_>, tracker: &Tracker, scratch: &mut Scratch) -> Result<(), Refusal> {
     let query = ScrapeQuery::parse(target.query)?;
-    let passkey = target.path_passkey()?.or(query.passkey).ok_or(Rejection::NoPasskey)?;
-    tracker.admit_scrape(&passkey).map_err(|denial| Unanswered::of(denial, attempt, client))?;
+    tracker.admit_scrape(target.path_passkey()?.or(query.passkey))?;
     scratch.scraped.clear();
     scratch.scraped.extend(query.info_hashes.iter().filter_map(|info_hash| tracker.scrape(*info_hash)));
     let min_interval = tracker.live().min_announce_interval;

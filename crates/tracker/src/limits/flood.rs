@@ -1,11 +1,11 @@
 //! Rate limit of requests per address.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
-use domain::UnixTime;
+use domain::{RateLimit, RateLimiter, UnixTime};
 
-use super::AddressHasher;
-use super::buckets::{BucketLimit, Buckets};
+use super::{AddressHasher, BUSY_KEYS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
@@ -17,31 +17,32 @@ pub enum Sender {
 
 #[derive(Debug)]
 pub struct FloodLimiter {
-    buckets: Buckets,
+    limiter: RateLimiter,
     hasher: AddressHasher,
 }
 
 impl FloodLimiter {
     /// The secret keeps clients from targeting another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
-        FloodLimiter { buckets: Buckets::default(), hasher: AddressHasher::new(secret) }
+        FloodLimiter { limiter: RateLimiter::new(BUSY_KEYS), hasher: AddressHasher::new(secret) }
     }
 
     /// In addresses.
     pub fn capacity(&self) -> usize {
-        self.buckets.capacity()
+        self.limiter.capacity()
     }
 
     /// Busy addresses displaced by others; they get their burst once more.
     pub fn displaced(&self) -> u64 {
-        self.buckets.displaced()
+        self.limiter.displaced()
     }
 
     /// False if the address has used up its `burst` and more than `per_s` a second since. Zero for either means no
     /// limit.
     pub fn allows(&self, ip: IpAddr, sender: Sender, now: UnixTime, per_s: u32, burst: u32) -> bool {
-        let limit = BucketLimit { per_s, burst };
-        limit.is_off() || self.buckets.allows(self.hasher.hash(ip, sender as u8), now, limit)
+        let hash = self.hasher.hash(ip, sender as u8);
+        let now = Duration::from_secs(now.0.into());
+        self.limiter.take(hash, RateLimit::per_s(per_s, burst), now).is_ok()
     }
 }
 

@@ -1,36 +1,38 @@
 //! Rate limit of announces per user.
 
-use domain::{UnixTime, UserId};
+use std::time::Duration;
 
-use super::buckets::{BucketLimit, Buckets};
+use domain::{RateLimit, RateLimiter, UnixTime, UserId};
+
+use super::BUSY_KEYS;
 
 #[derive(Debug)]
 pub struct UserLimiter {
-    buckets: Buckets,
+    limiter: RateLimiter,
     secret: [u64; 2],
 }
 
 impl UserLimiter {
     /// The secret keeps users from targeting another's cell.
     pub fn new(secret: [u64; 2]) -> Self {
-        UserLimiter { buckets: Buckets::default(), secret: [secret[0], secret[1] | 1] }
+        UserLimiter { limiter: RateLimiter::new(BUSY_KEYS), secret: [secret[0], secret[1] | 1] }
     }
 
     /// In users.
     pub fn capacity(&self) -> usize {
-        self.buckets.capacity()
+        self.limiter.capacity()
     }
 
     /// Busy users displaced by others; they get their burst once more.
     pub fn displaced(&self) -> u64 {
-        self.buckets.displaced()
+        self.limiter.displaced()
     }
 
     /// False if the user has used up the `burst` and more than `per_s` a second since. Zero for either means no
     /// limit.
     pub fn allows(&self, user: UserId, now: UnixTime, per_s: u32, burst: u32) -> bool {
-        let limit = BucketLimit { per_s, burst };
-        limit.is_off() || self.buckets.allows(self.hash_of(user), now, limit)
+        let now = Duration::from_secs(now.0.into());
+        self.limiter.take(self.hash_of(user), RateLimit::per_s(per_s, burst), now).is_ok()
     }
 
     /// Users do not choose their ids, so multiplication with a secret mixes well enough.

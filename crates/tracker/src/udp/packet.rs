@@ -4,20 +4,18 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use access::Refusal;
 use access::verification::{OnAnswer, RequestOutcome};
 use domain::clock::Stopwatch;
 use domain::{InfoHash, Passkey};
-use swarm::{Families, PeerLists};
+use swarm::PeerLists;
 use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
 
 use super::ConnectionIds;
 use super::repeated_errors::RepeatedErrors;
-use crate::denial::Denial;
 use crate::limits::Sender;
-use crate::pipeline::{Accepted, Request, Tracker};
-use crate::rejection::Rejection;
+use crate::pipeline::{Attempt, Tracker};
+use crate::refusal::Refusal;
 use crate::traffic::OnStored;
 
 /// Fits into IPv6's minimum MTU with headers, so that no reply is fragmented.
@@ -35,13 +33,6 @@ pub(super) struct Answerer<'t> {
     socket: Arc<UdpSocket>,
     attempt: Attempt,
     errors: RepeatedErrors,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attempt {
-    First,
-    /// Its passkey was verified meanwhile: not counted again by the limits, and not verified again.
-    AfterVerification,
 }
 
 /// A permit of [`crate::waiting_packets`], released on drop.
@@ -67,12 +58,13 @@ impl<'t> Answerer<'t> {
             Ok(udp::Request::Announce(request)) => {
                 if self.has_valid_connection(request.connection, request.transaction, ip, reply) {
                     let answering = Stopwatch::start();
-                    let outcome = match self.announce(&request, from, reply) {
-                        Err(Denial::NeedsVerification(passkey)) if self.attempt == Attempt::First => {
-                            return self.set_aside(packet, from, passkey);
-                        }
-                        outcome => outcome.map_err(Denial::into_rejection),
-                    };
+                    let outcome = self.announce(&request, from, reply);
+                    if self.attempt == Attempt::First
+                        && outcome.as_ref().is_err_and(Refusal::needs_verification)
+                        && let Ok(Some(passkey)) = request.passkey()
+                    {
+                        return self.set_aside(packet, from, passkey);
+                    }
                     self.finish(outcome, (packet, from), request.transaction, reply);
                     self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
@@ -124,20 +116,21 @@ impl<'t> Answerer<'t> {
 
     fn finish(
         &mut self,
-        outcome: Result<(), Rejection>,
+        outcome: Result<(), Refusal>,
         (packet, from): (&[u8], SocketAddr),
         transaction: TransactionId,
         reply: &mut Vec<u8>,
     ) {
-        let Err(rejection) = outcome else { return };
-        self.tracker.counters().refused.count(rejection.label());
+        use access::Refusal::{CannotCheck, NotVerified};
+        let Err(refusal) = outcome else { return };
+        self.tracker.counters().refused.count(refusal.label());
         reply.clear();
         // Without a reply a client retries soon; after an error it waits for the next announce.
-        if matches!(rejection, Rejection::Flood | Rejection::Access(Refusal::CannotCheck)) {
+        if matches!(refusal, Refusal::Flood | Refusal::Access(CannotCheck | NotVerified)) {
             return;
         }
         if self.errors.may_send(from, packet, self.tracker.now()) {
-            udp::write_error(reply, transaction, &rejection.to_string());
+            udp::write_error(reply, transaction, &refusal.to_string());
         } else {
             self.tracker.counters().errors_suppressed.increment();
         }
@@ -148,43 +141,29 @@ impl<'t> Answerer<'t> {
         request: &AnnounceRequest<'_>,
         from: SocketAddr,
         reply: &mut Vec<u8>,
-    ) -> Result<(), Denial> {
+    ) -> Result<(), Refusal> {
         let ip = from.ip().to_canonical();
         if self.attempt == Attempt::First {
             self.tracker.check_flood(ip, Sender::Verified)?;
         }
-        let (families, bytes_per_peer) = if ip.is_ipv6() { (Families::V6, 18) } else { (Families::V4, 6) };
+        let mut announce = request.announce(ip, self.tracker.now());
+        announce.passkey = Some(request.passkey()?.ok_or(Refusal::NoPasskeyOverUdp)?);
+        let bytes_per_peer = if ip.is_ipv6() { 18 } else { 6 };
         let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
-        let wanted = request.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
-        let Accepted { answer, unrecorded } = self.tracker.announce(
-            &Request {
-                passkey: request.passkey()?.ok_or(Rejection::NoPasskeyOverUdp)?,
-                info_hash: request.info_hash,
-                peer_id: request.peer_id,
-                key: request.key,
-                ip,
-                port: request.port,
-                uploaded: request.uploaded,
-                downloaded: request.downloaded,
-                left: Some(request.left),
-                event: request.event,
-                numwant: Some(wanted.min(room)),
-                families,
-            },
-            &mut self.lists,
-        )?;
-        self.tracker.counters().announces_udp.count(request.event);
+        let wanted = announce.numwant.unwrap_or(self.tracker.live().numwant_default as u32);
+        announce.numwant = Some(wanted.min(room));
+        let accepted = self.tracker.announce(&announce, &mut self.lists)?;
+        self.tracker.counters().announces_udp.count(announce.event);
         let peers = if ip.is_ipv6() { &self.lists.v6 } else { &self.lists.v4 };
-        let counts = answer.counts;
         udp::write_announce_reply(
             reply,
             request.transaction,
-            answer.interval,
-            counts.leechers,
-            counts.seeders,
+            accepted.interval,
+            accepted.counts.leechers,
+            accepted.counts.seeders,
             peers,
         );
-        if let Some(unrecorded) = unrecorded {
+        if let Some(unrecorded) = accepted.unrecorded {
             let on_stored = unrecorded.is_awaited().then(|| self.send_later(std::mem::take(reply), from));
             unrecorded.record(on_stored);
         }
@@ -231,7 +210,7 @@ impl<'t> Answerer<'t> {
         }
     }
 
-    fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Rejection> {
+    fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Refusal> {
         self.tracker.check_flood(ip, Sender::Verified)?;
         self.tracker.admit_scrape_from(ip)?;
         let entries = request.info_hashes().map(|info_hash| self.scrape_or_zeros(info_hash));

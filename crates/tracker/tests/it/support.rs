@@ -16,14 +16,10 @@ use domain::{
 use net::{ShutdownMode, TlsFiles};
 use parking_lot::Mutex;
 use testkit::{Announce, AnnounceReply, HttpReply, RawHttp, RawUdp, SwarmCounts};
-use tracker::bound_sockets::BoundSockets;
-use tracker::pipeline::Tracker;
-use tracker::secrets::Secrets;
-use tracker::server::Prepared;
 use tracker::settings::{LiveSettings, Settings};
-use tracker::traffic::{OnStored, TrafficSink};
-use tracker::udp::ConnectionIds;
-use tracker::{Running, StartError};
+use tracker::{
+    BoundSockets, ConnectionIds, OnStored, Prepared, Running, Secrets, StartError, Tracker, TrafficSink,
+};
 
 /// Long enough for a machine that does much else, too.
 pub const PATIENCE: Duration = Duration::from_secs(20);

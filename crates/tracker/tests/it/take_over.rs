@@ -7,8 +7,8 @@ use std::time::Duration;
 use net::ShutdownMode;
 use testkit::udp::announce_packet;
 use testkit::{RawHttp, eventually};
-use tracker::bound_sockets::{BoundSockets, InheritedSockets};
 use tracker::settings::Settings;
+use tracker::{BoundSockets, InheritedSockets};
 
 use crate::support::certificates::Authority;
 use crate::support::*;

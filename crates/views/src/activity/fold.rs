@@ -10,7 +10,7 @@
 use std::hash::Hasher;
 
 use domain::{AHEAD_MAX, AnnounceEvent, ClientId, InfoHash, Passkey, Seconds, UnixTime};
-use journal::{Arrival, Rejected, TrafficEntry};
+use journal::{DeliveredEntry, Rejected, TrafficEntry};
 use siphasher::sip::SipHasher13;
 
 use super::record::{ClientState, Report, Stamp};
@@ -43,7 +43,7 @@ pub struct Folded {
     pub superseded: u64,
 }
 
-pub fn fold(arrivals: &[Arrival], window: &Window) -> Folded {
+pub fn fold(arrivals: &[DeliveredEntry], window: &Window) -> Folded {
     let mut folded = Folded::default();
     let mut changes = Vec::with_capacity(arrivals.len());
     for (index, arrival) in arrivals.iter().enumerate() {
@@ -99,7 +99,7 @@ fn time_of(entry: &TrafficEntry, window: &Window) -> UnixTime {
     if is_past || window.is_ahead(steady) { entry.at } else { steady }
 }
 
-fn change_of(arrival: &Arrival, at: UnixTime, extra_silence: Seconds) -> Change {
+fn change_of(arrival: &DeliveredEntry, at: UnixTime, extra_silence: Seconds) -> Change {
     let entry = &arrival.entry;
     let state = state_of(entry);
     let is_first_of_second = entry.since_last.is_some_and(|since_last| since_last.0 > 0);
@@ -132,7 +132,7 @@ fn client_of(entry: &TrafficEntry) -> ClientId {
     }
 }
 
-fn ahead(arrival: &Arrival, window: &Window) -> String {
+fn ahead(arrival: &DeliveredEntry, window: &Window) -> String {
     let (at, now) = (arrival.entry.at, window.now);
     format!(
         "ts: {at} is more than {AHEAD_MAX} ahead of this machine's clock ({now}); check the producer's clock"

@@ -1,6 +1,6 @@
 //! Rebuilds the lists from the entries in the journal.
 
-use journal::{Arrival, Batch, EntryId, Journal, Lane, TrafficEntry, View, ViewError};
+use journal::{Batch, DeliveredEntry, EntryId, Journal, Lane, TrafficEntry, View, ViewError};
 
 use super::Activity;
 use crate::error::ViewsError;
@@ -35,9 +35,9 @@ impl Rebuild {
         // Malformed entries became dead letters when they were first read.
         let arrival = |stored: &journal::Stored| {
             let entry = TrafficEntry::parse_dated(&stored.fields, &*self.activity.clock).ok()?;
-            Some(Arrival { id: stored.id, origin: stored.id, entry })
+            Some(DeliveredEntry { id: stored.id, origin: stored.id, entry })
         };
-        let arrivals: Vec<Arrival> = stored.iter().filter_map(arrival).collect();
+        let arrivals: Vec<DeliveredEntry> = stored.iter().filter_map(arrival).collect();
         let batch = Batch {
             lane: Lane::Traffic,
             consumer: CONSUMER,

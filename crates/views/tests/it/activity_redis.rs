@@ -143,7 +143,7 @@ async fn one_users_wrong_typed_key_rejects_that_users_entries_only() {
             assert!(reason.contains(&format!("tracker:user:{kind}:<passkey>")), "{reason}");
             assert!(!reason.contains(&passkey(2).to_string()), "contains the passkey: {reason}");
         }
-        assert_eq!(fixture.activity.counters().rejected, 6);
+        assert_eq!(fixture.activity.counters().rejected.get(), 6);
         assert_eq!((fixture.counts(1).await, fixture.counts(3).await), ((1, 0), (0, 1)));
         let read = fixture.activity.counts(&passkey(2)).await;
         assert!(matches!(read, Err(ViewsError::WrongType { .. })), "{read:?}");
@@ -204,7 +204,7 @@ async fn an_unreachable_full_or_read_only_redis_rejects_nothing() {
     // Redis has lost data and scripts; announces restore them.
     fixture.apply(&announces).await;
     assert_eq!(fixture.counts(1).await, (1, 1));
-    assert_eq!(fixture.activity.counters().rejected, 0);
+    assert_eq!(fixture.activity.counters().rejected.get(), 0);
 }
 
 #[tokio::test]

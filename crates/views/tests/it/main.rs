@@ -3,4 +3,4 @@
 
 mod activity;
 mod activity_redis;
-mod mirror;
+mod redis_mirror;

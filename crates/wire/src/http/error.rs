@@ -23,6 +23,8 @@ pub enum QueryError {
     TooLarge { parameter: &'static str },
     #[error("passkey must be {min} to {max} hexadecimal digits", min = Passkey::MIN_DIGITS, max = Passkey::MAX_DIGITS)]
     NotAPasskey,
+    #[error("no passkey: use the announce URL that your site gives you, with the passkey in it")]
+    NoPasskey,
 }
 
 impl QueryError {
@@ -36,6 +38,7 @@ impl QueryError {
             QueryError::NotANumber { .. } => "not_a_number",
             QueryError::TooLarge { .. } => "too_large",
             QueryError::NotAPasskey => "not_a_passkey",
+            QueryError::NoPasskey => "no_passkey",
         }
     }
 }

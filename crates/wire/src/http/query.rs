@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use domain::percent::{DecodeError, decode, decode_20, decode_leniently};
-use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId};
+use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, UnixTime};
 
 use super::error::QueryError;
 use super::scan::position;
@@ -18,119 +18,106 @@ const MAX_KEY_BYTES: usize = 128;
 /// The longest text of an IPv6 address.
 const MAX_IP_BYTES: usize = 45;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnnounceQuery {
-    /// Of a v2 hash of 32 bytes, the first 20.
-    pub info_hash: InfoHash,
-    pub peer_id: PeerId,
-    /// May be zero.
-    pub port: u16,
-    /// Bytes uploaded since `started`; zero if missing.
-    pub uploaded: u64,
-    /// Bytes downloaded since `started`; zero if missing.
-    pub downloaded: u64,
-    /// None if missing or negative.
-    pub left: Option<u64>,
-    /// Unknown events are plain announces.
-    pub event: AnnounceEvent,
-    /// None if missing, negative or not a number.
-    pub numwant: Option<u32>,
-    pub key: ClientKey,
-    /// The claimed address; none if missing or invalid.
-    pub ip: Option<IpAddr>,
-    /// Set if it is a parameter.
-    pub passkey: Option<Passkey>,
+/// Where a request comes from, and when it was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    pub ip: IpAddr,
+    /// Whether the query's `ip` replaces the address: a trusted proxy sent it.
+    pub trusts_ip: bool,
+    /// Steady time.
+    pub now: UnixTime,
 }
 
-impl AnnounceQuery {
-    /// Parses a query, without its `?`. One pass, no allocation.
-    pub fn parse(query: &[u8]) -> Result<Self, QueryError> {
-        let (mut info_hash, mut peer_id, mut port) = (None, None, None);
-        let (mut uploaded, mut downloaded, mut left) = (None, None, None);
-        let (mut event, mut numwant, mut key) = (None, None, None);
-        let (mut ip, mut passkey) = (None, None);
-        let mut rest = query;
-        while let Some(first) = rest.first() {
-            // By the first letter: the names of all parameters that clients send are told apart after one comparison.
-            let known = match first {
-                b'i' => {
-                    prefixed(rest, b"info_hash=", Name::InfoHash).or_else(|| prefixed(rest, b"ip=", Name::Ip))
+/// Parses the query of an announce, without its `?`. One pass, no allocation.
+pub fn parse_announce(query: &[u8], received: Received) -> Result<Announce, QueryError> {
+    let (mut info_hash, mut peer_id, mut port) = (None, None, None);
+    let (mut uploaded, mut downloaded, mut left) = (None, None, None);
+    let (mut event, mut numwant, mut key) = (None, None, None);
+    let (mut ip, mut passkey) = (None, None);
+    let mut rest = query;
+    while let Some(first) = rest.first() {
+        // By the first letter: the names of all parameters that clients send are told apart after one comparison.
+        let known = match first {
+            b'i' => {
+                prefixed(rest, b"info_hash=", Name::InfoHash).or_else(|| prefixed(rest, b"ip=", Name::Ip))
+            }
+            b'p' => prefixed(rest, b"peer_id=", Name::PeerId)
+                .or_else(|| prefixed(rest, b"port=", Name::Port))
+                .or_else(|| prefixed(rest, b"passkey=", Name::Passkey)),
+            b'u' => prefixed(rest, b"uploaded=", Name::Uploaded),
+            b'd' => prefixed(rest, b"downloaded=", Name::Downloaded),
+            b'l' => prefixed(rest, b"left=", Name::Left),
+            b'e' => prefixed(rest, b"event=", Name::Event),
+            b'n' => prefixed(rest, b"numwant=", Name::Numwant),
+            b'k' => prefixed(rest, b"key=", Name::Key),
+            _ => None,
+        };
+        let Some((name, text)) = known else {
+            rest = behind_parameter(rest);
+            continue;
+        };
+        rest = match name {
+            Name::InfoHash if info_hash.is_none() => {
+                let (value, behind) = id(text, parse_info_hash, InfoHash)?;
+                info_hash = Some(value);
+                behind
+            }
+            Name::PeerId if peer_id.is_none() => {
+                let (value, behind) = id(text, parse_peer_id, PeerId)?;
+                peer_id = Some(value);
+                behind
+            }
+            Name::Port if port.is_none() => {
+                let (value, behind) = number(text, |value| parse_counter("port", value))?;
+                let value = value.map(u16::try_from).transpose();
+                port = value.map_err(|_| QueryError::TooLarge { parameter: "port" })?;
+                behind
+            }
+            Name::Uploaded if uploaded.is_none() => {
+                let (value, behind) = number(text, |value| parse_counter("uploaded", value))?;
+                uploaded = value;
+                behind
+            }
+            Name::Downloaded if downloaded.is_none() => {
+                let (value, behind) = number(text, |value| parse_counter("downloaded", value))?;
+                downloaded = value;
+                behind
+            }
+            Name::Left if left.is_none() => {
+                let (value, behind) = number(text, parse_left)?;
+                left = Some(value);
+                behind
+            }
+            _ => {
+                let (value, behind) = split_value(text);
+                match name {
+                    Name::Event if event.is_none() => event = Some(AnnounceEvent::from_query(value)),
+                    Name::Numwant if numwant.is_none() => numwant = Some(parse_numwant(value)),
+                    Name::Key if key.is_none() => key = Some(parse_key(value)),
+                    Name::Ip if ip.is_none() => ip = Some(parse_ip(value)),
+                    Name::Passkey if passkey.is_none() => passkey = Some(decode_passkey(value)?),
+                    _ => {}
                 }
-                b'p' => prefixed(rest, b"peer_id=", Name::PeerId)
-                    .or_else(|| prefixed(rest, b"port=", Name::Port))
-                    .or_else(|| prefixed(rest, b"passkey=", Name::Passkey)),
-                b'u' => prefixed(rest, b"uploaded=", Name::Uploaded),
-                b'd' => prefixed(rest, b"downloaded=", Name::Downloaded),
-                b'l' => prefixed(rest, b"left=", Name::Left),
-                b'e' => prefixed(rest, b"event=", Name::Event),
-                b'n' => prefixed(rest, b"numwant=", Name::Numwant),
-                b'k' => prefixed(rest, b"key=", Name::Key),
-                _ => None,
-            };
-            let Some((name, text)) = known else {
-                rest = behind_parameter(rest);
-                continue;
-            };
-            rest = match name {
-                Name::InfoHash if info_hash.is_none() => {
-                    let (value, behind) = id(text, parse_info_hash, InfoHash)?;
-                    info_hash = Some(value);
-                    behind
-                }
-                Name::PeerId if peer_id.is_none() => {
-                    let (value, behind) = id(text, parse_peer_id, PeerId)?;
-                    peer_id = Some(value);
-                    behind
-                }
-                Name::Port if port.is_none() => {
-                    let (value, behind) = number(text, |value| parse_counter("port", value))?;
-                    let value = value.map(u16::try_from).transpose();
-                    port = value.map_err(|_| QueryError::TooLarge { parameter: "port" })?;
-                    behind
-                }
-                Name::Uploaded if uploaded.is_none() => {
-                    let (value, behind) = number(text, |value| parse_counter("uploaded", value))?;
-                    uploaded = value;
-                    behind
-                }
-                Name::Downloaded if downloaded.is_none() => {
-                    let (value, behind) = number(text, |value| parse_counter("downloaded", value))?;
-                    downloaded = value;
-                    behind
-                }
-                Name::Left if left.is_none() => {
-                    let (value, behind) = number(text, parse_left)?;
-                    left = Some(value);
-                    behind
-                }
-                _ => {
-                    let (value, behind) = split_value(text);
-                    match name {
-                        Name::Event if event.is_none() => event = Some(AnnounceEvent::from_query(value)),
-                        Name::Numwant if numwant.is_none() => numwant = Some(parse_numwant(value)),
-                        Name::Key if key.is_none() => key = Some(parse_key(value)),
-                        Name::Ip if ip.is_none() => ip = Some(parse_ip(value)),
-                        Name::Passkey if passkey.is_none() => passkey = Some(decode_passkey(value)?),
-                        _ => {}
-                    }
-                    behind
-                }
-            };
-        }
-        Ok(AnnounceQuery {
-            info_hash: info_hash.ok_or(QueryError::Missing { parameter: "info_hash" })?,
-            peer_id: peer_id.ok_or(QueryError::Missing { parameter: "peer_id" })?,
-            port: port.ok_or(QueryError::Missing { parameter: "port" })?,
-            uploaded: uploaded.unwrap_or(0),
-            downloaded: downloaded.unwrap_or(0),
-            left: left.flatten(),
-            event: event.unwrap_or_default(),
-            numwant: numwant.flatten(),
-            key: key.unwrap_or_default(),
-            ip: ip.flatten(),
-            passkey,
-        })
+                behind
+            }
+        };
     }
+    let claimed_ip = ip.flatten().filter(|_| received.trusts_ip);
+    Ok(Announce {
+        passkey,
+        info_hash: info_hash.ok_or(QueryError::Missing { parameter: "info_hash" })?,
+        peer_id: peer_id.ok_or(QueryError::Missing { parameter: "peer_id" })?,
+        port: port.ok_or(QueryError::Missing { parameter: "port" })?,
+        uploaded: uploaded.unwrap_or(0),
+        downloaded: downloaded.unwrap_or(0),
+        left: left.flatten(),
+        event: event.unwrap_or_default(),
+        numwant: numwant.flatten(),
+        key: key.unwrap_or_default(),
+        ip: claimed_ip.map_or(received.ip, |ip: IpAddr| ip.to_canonical()),
+        families: Families::Both,
+        now: received.now,
+    })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

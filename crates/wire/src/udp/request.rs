@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId};
+use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, UnixTime};
 
 use super::{ConnectionId, Header, PacketError, TransactionId};
 use crate::MAX_SCRAPE_HASHES;
@@ -14,7 +15,6 @@ pub const CONNECT_MAGIC: u64 = 0x0417_2710_1980;
 /// Maximum length of path and query (BEP 41), all options together.
 pub const MAX_URL_DATA_BYTES: usize = 1024;
 
-const HEADER_BYTES: usize = 16;
 const ANNOUNCE_BYTES: usize = 98;
 
 const ACTION_CONNECT: u32 = 0;
@@ -32,27 +32,40 @@ pub enum Request<'a> {
     Scrape(ScrapeRequest<'a>),
 }
 
-/// The claimed address is ignored: there are no trusted proxies over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnounceRequest<'a> {
     pub connection: ConnectionId,
     pub transaction: TransactionId,
-    pub info_hash: InfoHash,
-    pub peer_id: PeerId,
-    pub downloaded: u64,
-    pub left: u64,
-    pub uploaded: u64,
-    /// Unknown events are plain announces.
-    pub event: AnnounceEvent,
-    pub key: ClientKey,
-    /// None for a negative number.
-    pub numwant: Option<u32>,
-    /// May be zero.
-    pub port: u16,
+    fixed: &'a [u8; ANNOUNCE_BYTES],
     url: UrlData<'a>,
 }
 
 impl<'a> AnnounceRequest<'a> {
+    /// The announce of the sender `ip`, without the passkey. The claimed address is ignored: there are no trusted proxies
+    /// over UDP.
+    pub fn announce(&self, ip: IpAddr, now: UnixTime) -> Announce {
+        Announce {
+            passkey: None,
+            info_hash: InfoHash(self.field(16)),
+            peer_id: PeerId(self.field(36)),
+            downloaded: u64::from_be_bytes(self.field(56)),
+            left: Some(u64::from_be_bytes(self.field(64))),
+            uploaded: u64::from_be_bytes(self.field(72)),
+            event: event_from_number(u32::from_be_bytes(self.field(80))),
+            key: ClientKey(u32::from_be_bytes(self.field(88))),
+            numwant: u32::try_from(i32::from_be_bytes(self.field(92))).ok(),
+            port: u16::from_be_bytes(self.field(96)),
+            ip,
+            families: if ip.is_ipv6() { Families::V6 } else { Families::V4 },
+            now,
+        }
+    }
+
+    #[inline]
+    fn field<const N: usize>(&self, at: usize) -> [u8; N] {
+        *self.fixed[at..].first_chunk().expect("every field is within the fixed part")
+    }
+
     /// The path and query of the announce URL (BEP 41), joined from all its options; empty if there are none.
     /// At most [`MAX_URL_DATA_BYTES`].
     pub fn url_data(&self) -> Cow<'a, [u8]> {
@@ -104,27 +117,7 @@ fn parse_announce(packet: &[u8], header: Header) -> Result<AnnounceRequest<'_>, 
     let (fixed, options) =
         packet.split_first_chunk::<ANNOUNCE_BYTES>().ok_or(PacketError::ShortAnnounce { header })?;
     let url = UrlData::from_options(options, header)?;
-    let mut fields = Fields { rest: &fixed[HEADER_BYTES..] };
-    let mut read = || -> Option<AnnounceRequest<'_>> {
-        Some(AnnounceRequest {
-            connection: header.connection,
-            transaction: header.transaction,
-            info_hash: InfoHash(fields.read()?),
-            peer_id: PeerId(fields.read()?),
-            downloaded: fields.read_u64()?,
-            left: fields.read_u64()?,
-            uploaded: fields.read_u64()?,
-            event: event_from_number(fields.read_u32()?),
-            key: {
-                let _claimed_address = fields.read_u32()?;
-                ClientKey(fields.read_u32()?)
-            },
-            numwant: u32::try_from(i32::from_be_bytes(fields.read()?)).ok(),
-            port: u16::from_be_bytes(fields.read()?),
-            url,
-        })
-    };
-    read().ok_or(PacketError::ShortAnnounce { header })
+    Ok(AnnounceRequest { connection: header.connection, transaction: header.transaction, fixed, url })
 }
 
 fn event_from_number(number: u32) -> AnnounceEvent {

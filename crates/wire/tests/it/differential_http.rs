@@ -9,13 +9,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use aquatic_http_protocol::common as theirs;
 use aquatic_http_protocol::request as their_request;
 use aquatic_http_protocol::response as their_response;
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds};
+use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, PeerId, Seconds, UnixTime};
 use proptest::prelude::*;
 use wire::bencode;
 use wire::http::{
-    AnnounceQuery, AnnounceReply, Failure, MAX_SCRAPE_HASHES, RetryIn, Route, ScrapeEntry, ScrapeQuery,
-    parse_target, write_scrape_reply,
+    AnnounceReply, Failure, MAX_SCRAPE_HASHES, Received, RetryIn, Route, ScrapeEntry, ScrapeQuery,
+    parse_announce, parse_target, write_scrape_reply,
 };
+
+const FROM: Received =
+    Received { ip: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), trusts_ip: true, now: UnixTime(1_700_000_000) };
 
 /// The target of the request that they write.
 fn target_written_by_them(request: &their_request::Request, suffix: &[u8]) -> String {
@@ -48,8 +51,8 @@ fn any_announce() -> impl Strategy<Value = their_request::AnnounceRequest> {
 }
 
 /// Their announce, converted to our type.
-fn to_our_query(request: &their_request::AnnounceRequest) -> AnnounceQuery {
-    AnnounceQuery {
+fn to_our_query(request: &their_request::AnnounceRequest) -> Announce {
+    Announce {
         info_hash: InfoHash(request.info_hash.0),
         peer_id: PeerId(request.peer_id.0),
         port: request.port,
@@ -64,8 +67,10 @@ fn to_our_query(request: &their_request::AnnounceRequest) -> AnnounceQuery {
         },
         numwant: request.numwant.map(|numwant| u32::try_from(numwant).unwrap_or(u32::MAX)),
         key: request.key.as_ref().map_or(ClientKey::NONE, |key| ClientKey::from_http(key.as_bytes())),
-        ip: None,
+        ip: FROM.ip,
         passkey: None,
+        families: Families::Both,
+        now: FROM.now,
     }
 }
 
@@ -85,7 +90,7 @@ proptest! {
         let target = target_written_by_them(&their_request::Request::Announce(request.clone()), b"/0123456789abcdef");
         let parsed = parse_target(target.as_bytes()).unwrap();
         prop_assert_eq!((parsed.route, parsed.passkey), (Route::Announce, Some(&b"0123456789abcdef"[..])));
-        prop_assert_eq!(AnnounceQuery::parse(parsed.query).unwrap(), to_our_query(&request));
+        prop_assert_eq!(parse_announce(parsed.query, FROM).unwrap(), to_our_query(&request));
     }
 
     #[test]
@@ -104,7 +109,7 @@ proptest! {
         ];
         let query = order.iter().map(|part| parts[*part].as_str()).collect::<Vec<_>>().join("&");
         let theirs = their_request::AnnounceRequest::parse_query_string(&query).unwrap();
-        prop_assert_eq!(AnnounceQuery::parse(query.as_bytes()).unwrap(), to_our_query(&theirs));
+        prop_assert_eq!(parse_announce(query.as_bytes(), FROM).unwrap(), to_our_query(&theirs));
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! Deliberate differences, which the inputs leave out: ports of zero and unknown events, which it refuses and we
 //! accept; more hashes than a scrape may contain; and options after an announce, which it ignores.
 
+use std::net::Ipv4Addr;
 use std::num::NonZeroU16;
 
 use aquatic_udp_protocol as aquatic;
-use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds};
+use domain::{AnnounceEvent, ClientKey, InfoHash, PeerId, Seconds, UnixTime};
 use proptest::prelude::*;
 use wire::udp::{
     AnnounceRequest, ConnectionId, MAX_SCRAPE_HASHES, Request, ScrapeEntry, TransactionId, parse_request,
@@ -51,21 +52,22 @@ fn assert_same_announce(ours: &AnnounceRequest<'_>, theirs: &aquatic::AnnounceRe
     let transaction = theirs.transaction_id.0.get().cast_unsigned();
     assert_eq!(ours.connection, ConnectionId(connection));
     assert_eq!(ours.transaction, TransactionId(transaction));
-    assert_eq!(ours.info_hash, InfoHash(theirs.info_hash.0));
-    assert_eq!(ours.peer_id, PeerId(theirs.peer_id.0));
-    assert_eq!(ours.downloaded, theirs.bytes_downloaded.0.get().cast_unsigned());
-    assert_eq!(ours.left, theirs.bytes_left.0.get().cast_unsigned());
-    assert_eq!(ours.uploaded, theirs.bytes_uploaded.0.get().cast_unsigned());
+    let announce = ours.announce(Ipv4Addr::LOCALHOST.into(), UnixTime(0));
+    assert_eq!(announce.info_hash, InfoHash(theirs.info_hash.0));
+    assert_eq!(announce.peer_id, PeerId(theirs.peer_id.0));
+    assert_eq!(announce.downloaded, theirs.bytes_downloaded.0.get().cast_unsigned());
+    assert_eq!(announce.left, Some(theirs.bytes_left.0.get().cast_unsigned()));
+    assert_eq!(announce.uploaded, theirs.bytes_uploaded.0.get().cast_unsigned());
     let event = match aquatic::AnnounceEvent::from(theirs.event) {
         aquatic::AnnounceEvent::None => AnnounceEvent::None,
         aquatic::AnnounceEvent::Started => AnnounceEvent::Started,
         aquatic::AnnounceEvent::Completed => AnnounceEvent::Completed,
         aquatic::AnnounceEvent::Stopped => AnnounceEvent::Stopped,
     };
-    assert_eq!(ours.event, event);
-    assert_eq!(ours.key, ClientKey(theirs.key.0.get().cast_unsigned()));
-    assert_eq!(ours.numwant, u32::try_from(theirs.peers_wanted.0.get()).ok());
-    assert_eq!(ours.port, theirs.port.0.get());
+    assert_eq!(announce.event, event);
+    assert_eq!(announce.key, ClientKey(theirs.key.0.get().cast_unsigned()));
+    assert_eq!(announce.numwant, u32::try_from(theirs.peers_wanted.0.get()).ok());
+    assert_eq!(announce.port, theirs.port.0.get());
     assert!(ours.url_data().is_empty());
 }
 

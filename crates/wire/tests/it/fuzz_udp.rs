@@ -1,5 +1,8 @@
 //! Any bytes as a UDP packet: no panic, bounded results, errors with their transaction.
 
+use std::net::Ipv4Addr;
+
+use domain::UnixTime;
 use wire::udp::{MAX_SCRAPE_HASHES, MAX_URL_DATA_BYTES, Request, parse_request};
 
 fn check_packet(packet: &[u8]) {
@@ -10,6 +13,7 @@ fn check_packet(packet: &[u8]) {
             let url = announce.url_data();
             assert!(url.len() <= MAX_URL_DATA_BYTES && url.len() <= packet.len() - 98);
             let _ = announce.passkey();
+            let _ = announce.announce(Ipv4Addr::LOCALHOST.into(), UnixTime(0));
         }
         Ok(Request::Scrape(scrape)) => {
             assert!((1..=MAX_SCRAPE_HASHES).contains(&scrape.info_hashes().count()));

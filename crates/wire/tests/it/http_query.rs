@@ -1,26 +1,34 @@
 //! HTTP targets and queries.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId};
+use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, UnixTime};
 use proptest::prelude::*;
-use wire::http::{AnnounceQuery, MAX_SCRAPE_HASHES, QueryError, Route, ScrapeQuery, parse_target};
+use wire::http::{MAX_SCRAPE_HASHES, QueryError, Received, Route, ScrapeQuery, parse_announce, parse_target};
 
 const HASH: &str = "info_hash=%00%01%02%03%04%05%06%07%08%09%0a%0b%0c%0d%0e%0f%10%11%12%13";
 const HASH_BYTES: [u8; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
 const PEER: &str = "peer_id=-TR4000-abcdefghijkl";
 
+/// Where queries come from: `ip` is used.
+const FROM: Received =
+    Received { ip: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), trusts_ip: true, now: UnixTime(1_700_000_000) };
+
+fn parse(query: &[u8]) -> Result<Announce, QueryError> {
+    parse_announce(query, FROM)
+}
+
 /// A complete announce with `extra`.
-fn announce(extra: &str) -> Result<AnnounceQuery, QueryError> {
-    AnnounceQuery::parse(format!("{HASH}&{PEER}&port=6881&{extra}").as_bytes())
+fn announce(extra: &str) -> Result<Announce, QueryError> {
+    parse(format!("{HASH}&{PEER}&port=6881&{extra}").as_bytes())
 }
 
 /// An announce whose info hash is given raw.
-fn announce_with_hash(hash: &[u8]) -> Result<AnnounceQuery, QueryError> {
+fn announce_with_hash(hash: &[u8]) -> Result<Announce, QueryError> {
     let mut query = b"info_hash=".to_vec();
     query.extend_from_slice(hash);
     query.extend_from_slice(format!("&{PEER}&port=6881").as_bytes());
-    AnnounceQuery::parse(&query)
+    parse(&query)
 }
 
 #[test]
@@ -28,7 +36,7 @@ fn t1_a_transmission_announce_is_read_whole() {
     let query = b"info_hash=%9a%1a%f4t%fd%dd%d4%9f%90%86%fd%ab%3b%8c%b8%92%d4%e0%ab%ea\
         &peer_id=-TR4060-8j0h4fhz2x5g&port=51413&uploaded=1&downloaded=22&left=333&numwant=80\
         &key=2A72E0C0&compact=1&supportcrypto=1&event=started&ipv6=2001%3Adb8%3A%3A1";
-    let expected = AnnounceQuery {
+    let expected = Announce {
         info_hash: "9a1af474fdddd49f9086fdab3b8cb892d4e0abea".parse().unwrap(),
         peer_id: PeerId(*b"-TR4060-8j0h4fhz2x5g"),
         port: 51413,
@@ -38,10 +46,12 @@ fn t1_a_transmission_announce_is_read_whole() {
         event: AnnounceEvent::Started,
         numwant: Some(80),
         key: ClientKey(0x2a72_e0c0),
-        ip: None,
+        ip: FROM.ip,
         passkey: None,
+        families: Families::Both,
+        now: FROM.now,
     };
-    assert_eq!(AnnounceQuery::parse(query), Ok(expected));
+    assert_eq!(parse(query), Ok(expected));
 }
 
 #[test]
@@ -49,8 +59,8 @@ fn missing_parameters_have_a_default_or_are_reported() {
     let query = announce("").unwrap();
     assert_eq!((query.uploaded, query.downloaded, query.left), (0, 0, None));
     assert_eq!((query.event, query.numwant, query.key), (AnnounceEvent::None, None, ClientKey::NONE));
-    assert_eq!((query.ip, query.passkey), (None, None));
-    let without = |text: &str| AnnounceQuery::parse(text.as_bytes()).unwrap_err().to_string();
+    assert_eq!((query.ip, query.passkey), (FROM.ip, None));
+    let without = |text: &str| parse(text.as_bytes()).unwrap_err().to_string();
     assert_eq!(without(""), "info_hash is missing");
     assert_eq!(without("&&&=&=x&x"), "info_hash is missing");
     assert_eq!(without(HASH), "peer_id is missing");
@@ -71,13 +81,13 @@ fn ids_may_mix_raw_bytes_and_escapes_of_either_case() {
 #[test]
 fn a_plus_in_an_id_is_a_plus() {
     let query = format!("{HASH}&peer_id=-UT3530-+++%2b++++++++&port=1");
-    assert_eq!(AnnounceQuery::parse(query.as_bytes()).unwrap().peer_id, PeerId(*b"-UT3530-++++++++++++"));
+    assert_eq!(parse(query.as_bytes()).unwrap().peer_id, PeerId(*b"-UT3530-++++++++++++"));
 }
 
 #[test]
 fn values_may_hold_equals_signs_and_names_may_stand_alone() {
     let query = format!("supportcrypto&{HASH}&no_peer_id&peer_id=-XX0000-==========%3d=&port=1&compact&&");
-    let parsed = AnnounceQuery::parse(query.as_bytes()).unwrap();
+    let parsed = parse(query.as_bytes()).unwrap();
     assert_eq!(parsed.peer_id, PeerId(*b"-XX0000-============"));
 }
 
@@ -88,7 +98,7 @@ fn a_bad_escape_in_an_id_is_an_error_that_names_it() {
         assert_eq!(announce_with_hash(text), Err(bad_hash), "{}", text.escape_ascii());
     }
     let query = format!("{HASH}&peer_id=-XX0000-abcdefghijk%zz&port=1");
-    let error = AnnounceQuery::parse(query.as_bytes()).unwrap_err();
+    let error = parse(query.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), "peer_id has a bad %-escape");
     assert_eq!(error.label(), "bad_escape");
 }
@@ -102,7 +112,7 @@ fn ids_are_exactly_twenty_bytes() {
     }
     for length in [0, 19, 21, 32] {
         let query = format!("{HASH}&peer_id={}&port=1", "a".repeat(length));
-        let error = AnnounceQuery::parse(query.as_bytes()).unwrap_err();
+        let error = parse(query.as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), "peer_id must be 20 bytes");
     }
 }
@@ -175,8 +185,7 @@ fn counters_that_cannot_be_right_are_refused_by_name() {
 
 #[test]
 fn ports_are_sixteen_bits_and_may_be_zero() {
-    let port =
-        |text: &str| AnnounceQuery::parse(format!("{HASH}&{PEER}&port={text}").as_bytes()).map(|q| q.port);
+    let port = |text: &str| parse(format!("{HASH}&{PEER}&port={text}").as_bytes()).map(|q| q.port);
     assert_eq!(port("0"), Ok(0));
     assert_eq!(port("65535"), Ok(65535));
     assert_eq!(port("65536"), Err(QueryError::TooLarge { parameter: "port" }));
@@ -200,15 +209,19 @@ fn names_are_compared_whole() {
 }
 
 #[test]
-fn an_address_that_is_none_is_none() {
+fn the_claimed_address_counts_only_from_a_trusted_proxy() {
     let ip = |text: &str| announce(&format!("ip={text}")).unwrap().ip;
-    assert_eq!(ip("192.0.2.7"), Some(IpAddr::from([192, 0, 2, 7])));
-    let v6 = Some("2001:db8::7".parse().unwrap());
+    assert_eq!(ip("192.0.2.7"), IpAddr::from([192, 0, 2, 7]));
+    assert_eq!(ip("::ffff:192.0.2.7"), IpAddr::from([192, 0, 2, 7]));
+    let v6: IpAddr = "2001:db8::7".parse().unwrap();
     assert_eq!(ip("2001:db8::7"), v6);
     assert_eq!(ip("2001%3Adb8%3a%3A7"), v6);
     for text in ["", "example.org", "192.0.2", "%zz", "[::1]", &"1".repeat(100)] {
-        assert_eq!(ip(text), None, "{text}");
+        assert_eq!(ip(text), FROM.ip, "{text}");
     }
+    let query = format!("{HASH}&{PEER}&port=6881&ip=192.0.2.7");
+    let untrusted = parse_announce(query.as_bytes(), Received { trusts_ip: false, ..FROM });
+    assert_eq!(untrusted.unwrap().ip, FROM.ip);
 }
 
 #[test]
@@ -353,10 +366,11 @@ proptest! {
             ip.map_or(vec![], |ip| [b"ip=".to_vec(), encode(ip.to_string().as_bytes(), &choices)].concat()),
         ];
         let query: Vec<Vec<u8>> = order.iter().map(|part| parts[*part].clone()).collect();
-        let parsed = AnnounceQuery::parse(&query.join(&b'&'));
-        prop_assert_eq!(parsed, Ok(AnnounceQuery {
+        let parsed = parse(&query.join(&b'&'));
+        prop_assert_eq!(parsed, Ok(Announce {
             info_hash: InfoHash(hash), peer_id: PeerId(peer), port, uploaded, downloaded, left, event: events[event],
-            numwant, key: ClientKey(key), ip, passkey: None,
+            numwant, key: ClientKey(key), ip: ip.map_or(FROM.ip, |ip| ip.to_canonical()), passkey: None,
+            families: Families::Both, now: FROM.now,
         }));
     }
 }

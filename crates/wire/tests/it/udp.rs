@@ -1,8 +1,9 @@
 //! UDP packets, byte by byte.
 
 use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr};
 
-use domain::{AnnounceEvent, ClientKey, InfoHash, Passkey, PeerId, Seconds};
+use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, Seconds, UnixTime};
 use proptest::prelude::*;
 use wire::http::QueryError;
 use wire::udp::{
@@ -44,6 +45,9 @@ fn parse_announce(packet: &[u8]) -> AnnounceRequest<'_> {
     }
 }
 
+const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+const NOW: UnixTime = UnixTime(1_700_000_000);
+
 fn url_option(content: &[u8]) -> Vec<u8> {
     [&[2, u8::try_from(content.len()).expect("at most 255 bytes")], content].concat()
 }
@@ -66,12 +70,23 @@ fn t1_announce_fields_stand_where_bep_15_puts_them() {
     assert_eq!(packet.len(), 98);
     let request = parse_announce(&packet);
     assert_eq!((request.connection, request.transaction), (HEADER.connection, HEADER.transaction));
-    assert_eq!(request.info_hash, InfoHash(*b"abcdefghijklmnopqrst"));
-    assert_eq!(request.peer_id, PeerId(*b"-TR4000-abcdefghijkl"));
-    assert_eq!((request.downloaded, request.left, request.uploaded), (1, 2, 3));
-    assert_eq!(request.event, AnnounceEvent::Started);
-    assert_eq!(request.key, ClientKey(0xcafe_f00d));
-    assert_eq!((request.numwant, request.port), (Some(50), 6881));
+    let expected = Announce {
+        passkey: None,
+        info_hash: InfoHash(*b"abcdefghijklmnopqrst"),
+        peer_id: PeerId(*b"-TR4000-abcdefghijkl"),
+        key: ClientKey(0xcafe_f00d),
+        ip: FROM,
+        port: 6881,
+        uploaded: 3,
+        downloaded: 1,
+        left: Some(2),
+        event: AnnounceEvent::Started,
+        numwant: Some(50),
+        families: Families::V4,
+        now: NOW,
+    };
+    assert_eq!(request.announce(FROM, NOW), expected);
+    assert_eq!(request.announce(IpAddr::from([0x2001; 8]), NOW).families, Families::V6);
     assert_eq!(request.url_data(), Cow::Borrowed(&b""[..]));
     assert_eq!(request.passkey(), Ok(None));
 }
@@ -86,14 +101,14 @@ fn events_are_numbers_and_unknown_ones_plain_announces() {
         (4, AnnounceEvent::None),
         (u32::MAX, AnnounceEvent::None),
     ] {
-        assert_eq!(parse_announce(&announce(number, -1, &[])).event, event);
+        assert_eq!(parse_announce(&announce(number, -1, &[])).announce(FROM, NOW).event, event);
     }
 }
 
 #[test]
 fn a_negative_numwant_is_none() {
     for (numwant, expected) in [(-1, None), (i32::MIN, None), (0, Some(0)), (i32::MAX, Some(0x7fff_ffff))] {
-        assert_eq!(parse_announce(&announce(0, numwant, &[])).numwant, expected);
+        assert_eq!(parse_announce(&announce(0, numwant, &[])).announce(FROM, NOW).numwant, expected);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use access::verification::{EndpointSettings, RequestOutcome, VerifierParts, VerifyEndpoint};
 use access::{
-    Denied, Gate, OnVerifyFailure, PasskeyFeed, Passkeys, RedisWhitelist, Refusal, SqlWhitelist, Store,
+    Gate, OnVerifyFailure, PasskeyFeed, Passkeys, RedisWhitelist, Refusal, SqlWhitelist, Store,
     UnknownPasskeys, VerificationCounters, VerificationSettings, Verifier, Whitelist,
 };
 use domain::clock::{Clock, ManualClock};
@@ -114,8 +114,7 @@ impl Harness {
         };
         let verifier = Verifier::new(parts, options.settings);
         tokio::spawn(async move {
-            let follow =
-                follower.poll_every(Duration::from_millis(20)).run(|_| (), std::future::pending::<()>());
+            let follow = follower.run(|_| (), std::future::pending::<()>());
             tokio::select! {
                 () = verifier.run(on_revoked, stopped) => {}
                 () = follow => {}
@@ -134,14 +133,14 @@ impl Harness {
         for _ in 0..2 {
             match self.gate.admit_user(&passkey, self.clock.now()) {
                 Ok(user) => return Ok(user),
-                Err(Denied::Refused(refusal)) => return Err(refusal),
-                Err(Denied::NotVerified) => self.verify(passkey, from).await,
+                Err(refusal) if refusal != Refusal::NotVerified => return Err(refusal),
+                Err(_) => self.verify(passkey, from).await,
             }
         }
         match self.gate.admit_user(&passkey, self.clock.now()) {
             Ok(user) => Ok(user),
-            Err(Denied::Refused(refusal)) => Err(refusal),
-            Err(Denied::NotVerified) => Err(Refusal::CannotCheck),
+            Err(Refusal::NotVerified) => Err(Refusal::CannotCheck),
+            Err(refusal) => Err(refusal),
         }
     }
 

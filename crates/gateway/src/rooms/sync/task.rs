@@ -1,6 +1,6 @@
 //! The task that writes this gateway's entries of rooms, notifies other gateways, and reads theirs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ impl Rooms {
         if own.node.as_ref() != Some(&node) {
             // After a rejoin all entries are written under the new name.
             *own = OwnEntries { node: Some(node.clone()), next: own.next, ..OwnEntries::default() };
-            self.queue_all_users(waiting);
+            self.names().iter().for_each(|name| self.queue_room(waiting, name));
         }
         if std::mem::take(&mut waiting.todo.lock().compare) {
             let compared = self.compare(waiting, sync, own, &node).await;
@@ -108,21 +108,13 @@ impl Rooms {
         }
     }
 
-    fn queue_all_users(&self, waiting: &RoomSyncQueue) {
-        for name in self.names() {
-            let users =
-                self.shard(&name).lock().get(&name).map(|room| room.local_users()).unwrap_or_default();
-            waiting.put_back(name, users);
-        }
-    }
-
     /// Writes changed members, notifies the other gateways, and queues the entries to read.
     async fn put(
         &self,
         waiting: &RoomSyncQueue,
         sync: &RoomSync,
         own: &mut OwnEntries,
-        changed: Vec<(RoomName, std::collections::HashSet<UserId>)>,
+        changed: Vec<(RoomName, HashSet<UserId>)>,
     ) -> Result<(), RedisError> {
         let Some(node) = own.node.clone() else { return Ok(()) };
         let mut pipeline = Pipeline::new();
@@ -157,12 +149,8 @@ impl Rooms {
             if !is_whole && is_here && before.is_some() {
                 self.queue_room(waiting, &name);
             }
-            let listed = (is_whole && changes.len() <= CHANGES_MAX).then(|| {
-                changes
-                    .iter()
-                    .map(|(user, remote_member)| (user.get(), remote_member.clone()))
-                    .collect::<Vec<_>>()
-            });
+            let listed = (is_whole && changes.len() <= CHANGES_MAX)
+                .then(|| changes.into_iter().map(|(user, member)| (user.get(), member)).collect());
             let text =
                 RoomMessage::Members { n: node.to_string(), p: before.unwrap_or(0), v: version, u: listed }
                     .to_text();
@@ -184,21 +172,14 @@ impl Rooms {
     }
 
     fn queue_room(&self, waiting: &RoomSyncQueue, name: &RoomName) {
-        let users = self.shard(name).lock().get(name).map(|room| room.local_users()).unwrap_or_default();
-        waiting.put_back(name.clone(), users);
+        waiting.put_back(name.clone(), self.with(name, |room| room.local_users()));
     }
 
     /// The entries of these users in a room, and whether it has local members.
-    fn changes(
-        &self,
-        name: &RoomName,
-        users: &std::collections::HashSet<UserId>,
-    ) -> (Vec<(UserId, Option<String>)>, bool) {
+    fn changes(&self, name: &RoomName, users: &HashSet<UserId>) -> (Vec<(UserId, Option<String>)>, bool) {
         let shard = self.shard(name).lock();
         let room = shard.get(name);
-        let text = |user: &UserId| {
-            room.and_then(|room| room.remote_member(*user)).map(|remote_member| remote_member.to_text())
-        };
+        let text = |user: &UserId| Some(room?.remote_member(*user)?.to_text());
         let changes = users.iter().map(|user| (*user, text(user))).collect();
         (changes, room.is_some_and(|room| !room.has_no_local_clients()))
     }

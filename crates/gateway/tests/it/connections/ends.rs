@@ -3,6 +3,7 @@
 use database::Database;
 use std::time::Duration;
 
+use database::Database;
 use domain::{Seconds, UserId};
 use futures_util::{SinkExt, StreamExt};
 use gateway::counters::Ending;
@@ -60,7 +61,7 @@ async fn a_user_who_is_disabled_while_connecting_gets_no_connection() {
     client.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;
     fixture.disabled.lock().unwrap().insert(user);
     // In either order: it was refused, or it is open and is closed.
-    fixture.gateway.hub.disconnect_disabled(user);
+    fixture.gateway.hub.users.disconnect_disabled(user);
     assert_eq!(client.closed().await, (3507, "permission denied".to_owned()));
     let mut again = fixture.open().await;
     again.send(&json!({"id": 1, "connect": {"token": token(1)}})).await;

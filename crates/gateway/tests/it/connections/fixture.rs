@@ -125,7 +125,7 @@ impl Fixture {
 
     /// Connections in the hub.
     pub fn connections(&self) -> u64 {
-        u64::from(self.gateway.hub.online_count().tally.connections)
+        u64::from(self.gateway.hub.users.online_count().tally.connections)
     }
 
     /// Waits for a condition.

@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use domain::{ClientKey, NodeId, PeerId, RunId};
-use swarm::{Announce, Families, PeerLists, SlotLimits, Swarms};
+use domain::{Announce, ClientKey, Families, NodeId, PeerId, RunId};
+use swarm::{PeerLists, Swarms};
 
 use super::several_nodes::{self, written};
 use super::simulator::info_hash;
@@ -37,7 +37,7 @@ impl Site {
     fn announce(&mut self, announce: &Announce) {
         let outcome = self
             .swarms
-            .announce(announce, &super::several_nodes::rules(), &mut PeerLists::default())
+            .announce(announce, &super::several_nodes::terms(), &mut PeerLists::default())
             .unwrap();
         let number = (1..=3).find(|number| info_hash(*number) == announce.info_hash).unwrap();
         let entry = TrafficEntry {
@@ -65,7 +65,7 @@ impl Site {
 fn seeder(client: u8, at: u32, uploaded: u64) -> Announce {
     Announce {
         info_hash: info_hash(1),
-        user: user(1),
+        passkey: None,
         peer_id: PeerId([client; 20]),
         key: ClientKey::NONE,
         ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -74,9 +74,8 @@ fn seeder(client: u8, at: u32, uploaded: u64) -> Announce {
         downloaded: 0,
         left: Some(0),
         event: AnnounceEvent::None,
-        wanted: 0,
+        numwant: None,
         families: Families::V4,
-        slots: SlotLimits::default(),
         now: UnixTime(BEGIN + at),
     }
 }

@@ -5,8 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use domain::{ClientKey, NodeId, RunId};
-use swarm::{Announce, Families, Outcome, PeerLists, RemoteAnnounce, RemoteTotals, SlotLimits, Swarms};
+use domain::{Announce, ClientKey, Families, NodeId, RunId};
+use swarm::{Outcome, PeerLists, RemoteAnnounce, RemoteTotals, SlotLimits, Swarms, Terms};
 
 use super::simulator::info_hash;
 use super::*;
@@ -45,7 +45,7 @@ impl Site {
 
     pub(super) fn receive(&mut self, node: usize, announce: &Announce) {
         let Node { id, swarms, .. } = &self.nodes[node];
-        let outcome = swarms.announce(announce, &rules(), &mut PeerLists::default()).unwrap();
+        let outcome = swarms.announce(announce, &terms(), &mut PeerLists::default()).unwrap();
         self.log.push(written(*id, announce, &outcome));
     }
 
@@ -69,13 +69,18 @@ impl Site {
         *read = until.max(*read);
     }
 
-    pub(super) fn arrivals(&self) -> Vec<Arrival> {
+    pub(super) fn arrivals(&self) -> Vec<DeliveredEntry> {
         let numbered = self.log.iter().enumerate();
         numbered.map(|(position, entry)| arrival(*entry, position as u64)).collect()
     }
 }
 
-pub(super) fn rules() -> swarm::Rules {
+/// No peers, no limits on leeching.
+pub(super) fn terms() -> Terms {
+    Terms { user: user(1), wanted: 0, slots: SlotLimits::default(), rules: rules() }
+}
+
+fn rules() -> swarm::Rules {
     swarm::Rules {
         silence_max: Seconds(SPAN_MAX),
         min_interval: Seconds(0),
@@ -269,7 +274,7 @@ impl Life {
     fn announce(&self, event: AnnounceEvent) -> Announce {
         Announce {
             info_hash: info_hash(1),
-            user: user(1),
+            passkey: None,
             peer_id: PEER,
             key: ClientKey(77),
             ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -278,9 +283,8 @@ impl Life {
             downloaded: self.downloaded,
             left: Some(if self.is_complete { 0 } else { SIZE }),
             event,
-            wanted: 0,
+            numwant: None,
             families: Families::V4,
-            slots: SlotLimits::default(),
             now: UnixTime(self.at),
         }
     }
@@ -298,7 +302,7 @@ pub(super) fn multiplier(percents: (u32, u32), span: (u32, Option<u32>)) -> Mult
     Multiplier { id: 1, terms }
 }
 
-fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, Arrival>) -> AccountState {
+fn state_of(multipliers: &Multipliers, batches: std::slice::Chunks<'_, DeliveredEntry>) -> AccountState {
     let mut state = AccountState::default();
     for batch in batches {
         assert_eq!(post_under(multipliers, &mut state, batch).rejected, []);

@@ -13,7 +13,7 @@ use domain::{
     AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, PeerId, RunId, Seconds, SessionId,
     TorrentId, UnixTime, UserId,
 };
-use journal::{Arrival, EntryId, Totals, TrafficEntry};
+use journal::{DeliveredEntry, EntryId, Totals, TrafficEntry};
 
 /// Start of every history.
 pub const BEGIN: u32 = 1_794_000_000;
@@ -34,7 +34,7 @@ pub struct Size {
 #[derive(Debug)]
 pub struct World {
     /// In the order of their ids.
-    pub arrivals: Vec<Arrival>,
+    pub arrivals: Vec<DeliveredEntry>,
     /// Bytes uploaded and downloaded, for each user on each torrent.
     pub credited: BTreeMap<(u64, u64), (u128, u128)>,
 }
@@ -62,11 +62,11 @@ pub fn info_hash(torrent: u64) -> InfoHash {
 }
 
 /// Numbers entries as a journal would: a few in each millisecond.
-pub fn arrivals_of(mut entries: Vec<TrafficEntry>) -> Vec<Arrival> {
+pub fn arrivals_of(mut entries: Vec<TrafficEntry>) -> Vec<DeliveredEntry> {
     entries.sort_by_key(|entry| entry.at);
     let numbered = entries.into_iter().enumerate().map(|(position, entry)| {
         let id = EntryId { ms: u64::from(entry.at.0) * 1000, seq: position as u64 };
-        Arrival { id, origin: id, entry }
+        DeliveredEntry { id, origin: id, entry }
     });
     numbered.collect()
 }

@@ -5,11 +5,11 @@ use access::{ApiKeys, Scope as KeyScope, Store};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{NewMultiplier, Percent, Scope};
-use simulate::catalogue::Progress;
 use simulate::{Plan, catalogue};
 
 use crate::command::CommandContext;
 use crate::command::audited::record;
+use crate::demo_data::{self, Progress};
 use crate::wiring::stores;
 
 /// Duration of the double upload.
@@ -28,7 +28,7 @@ pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Resul
     let now = SystemClock.now();
     let store = Store::open(&context.config.database_url(&context.data)).await?;
     let friends = stores::open_friends(&context.config, &store).await?;
-    catalogue::insert(plan, &store, &friends, now, print_progress).await?;
+    demo_data::insert(plan, &store, &friends, now, print_progress).await?;
     add_multipliers(context, plan, now).await?;
     let keys = ApiKeys::on(&store);
     let creating = keys.create("demo", KeyScope::Admin.into(), now);

@@ -39,7 +39,7 @@ fn malformed_entry(plan: &Plan, random: &mut Rng) -> Fields {
             [random.usize(..4)];
     let values = [
         ("passkey", catalogue::passkey_of(plan.seed, user).to_string()),
-        ("infohash", catalogue::torrent_of(plan.seed, torrent).info_hash.to_string()),
+        ("infohash", catalogue::info_hash_of(plan.seed, torrent).to_string()),
         ("peer_id", "2d5243303030312d6f6464206f6e652020202020".to_owned()),
         ("port", "51413".to_owned()),
         ("ip", "127.0.0.9".to_owned()),

@@ -100,7 +100,7 @@ async fn look(findings: &mut Findings, target: &Target, journal: &dyn Journal) -
 
 fn is_ours(target: &Target, group: &str) -> bool {
     let config = &target.config;
-    [config.ledger.group.as_str(), views::activity::GROUP, views::mirror::GROUP].contains(&group)
+    [config.ledger.group.as_str(), views::activity::GROUP, views::redis_mirror::GROUP].contains(&group)
 }
 
 fn check_lag(findings: &mut Findings, target: &Target, group: &GroupStatus, oldest: Option<EntryId>) {

@@ -55,7 +55,7 @@ fn p5_churn_leaves_nothing_behind() {
 
 /// A client that aborts at a random point of connecting.
 fn half_a_visit(site: &Site, random: &mut Rng) {
-    let request = bench::websocket_clients::protocol::upgrade_request("rollcall");
+    let request = simulate::websocket::protocol::upgrade_request("rollcall");
     let mut stream = TcpStream::connect(site.server.site_addr()).unwrap();
     let some = random.usize(..=request.len());
     // The program may well have had enough of it.

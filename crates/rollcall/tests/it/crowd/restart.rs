@@ -1,7 +1,7 @@
 //! The program is killed or stopped while all users are online (P11).
 
-use bench::websocket_clients::{ClientId, CloseReason};
 use domain::clock::{Clock, SystemClock};
+use simulate::websocket::{ClientId, CloseReason};
 
 use crate::crowd::site::{FIRST_PERSON, Site, WATCHERS, builder, people_count};
 

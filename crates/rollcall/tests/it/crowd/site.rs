@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use bench::websocket_clients::protocol::{Protocol, TokenKey};
-use bench::websocket_clients::{
-    ClientId, CloseReason, Event, WebSocketClients, WebSocketClientsPlan, friends,
-};
+use bench::friends;
 use domain::clock::Stopwatch;
+use simulate::websocket::protocol::{Protocol, tokens_signed_with};
+use simulate::websocket::{ClientId, CloseReason, Event, WebSocketClients, WebSocketClientsPlan};
 use testkit::{Server, ServerBuilder, eventually, http};
 
 use crate::crowd::watcher::Watcher;
@@ -71,7 +70,7 @@ impl Site {
             pairs.extend(watched.map(|position| (watcher as u64 + 1, ids(position))));
         }
         friends::write(&server.data_folder(), &pairs).unwrap();
-        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let speech = Protocol::Centrifuge(tokens_signed_with(SECRET));
         let plan =
             WebSocketClientsPlan { server: server.site_addr(), protocol: speech, opening_max: OPENING_MAX };
         let mut crowd = WebSocketClients::new(plan).unwrap();

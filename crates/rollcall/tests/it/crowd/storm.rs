@@ -10,8 +10,8 @@
 
 use std::time::Duration;
 
-use bench::websocket_clients::ClientId;
 use domain::clock::Stopwatch;
+use simulate::websocket::ClientId;
 
 use crate::crowd::site::{Site, builder};
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bench::websocket_clients::protocol::{Protocol, TokenKey};
-use bench::websocket_clients::{ClientId, Event, WebSocketClients, WebSocketClientsPlan};
+use simulate::websocket::protocol::{Protocol, tokens_signed_with};
+use simulate::websocket::{ClientId, Event, WebSocketClients, WebSocketClientsPlan};
 
 use crate::many_gateways::feed::Feed;
 use crate::many_gateways::gateways::{Gateways, PATIENCE, SECRET};
@@ -25,7 +25,7 @@ pub struct Clients {
 impl Clients {
     /// Empty.
     pub fn new(gateways: &Gateways) -> Clients {
-        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let speech = Protocol::Centrifuge(tokens_signed_with(SECRET));
         let plan = WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100 };
         Clients {
             crowd: WebSocketClients::new(plan).unwrap(),

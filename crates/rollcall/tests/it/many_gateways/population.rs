@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench::websocket_clients::protocol::{Protocol, TokenKey};
-use bench::websocket_clients::{ClientId, Event, WebSocketClients, WebSocketClientsPlan, friends};
+use bench::friends;
 use fastrand::Rng;
+use simulate::websocket::protocol::{Protocol, tokens_signed_with};
+use simulate::websocket::{ClientId, Event, WebSocketClients, WebSocketClientsPlan};
 
 use crate::many_gateways::feed::Feed;
 use crate::many_gateways::gateways::{BOUNDS, COUNT, Gateways, SECRET};
@@ -83,7 +84,7 @@ impl Population {
         let ring = ring.map(|(one, other)| (one + FIRST_PERSON - 1, other + FIRST_PERSON - 1));
         let watched = (1..=WATCHERS as u64).flat_map(|watcher| ids().map(move |id| (watcher, id)));
         friends::write_to(&gateways.database, &ring.chain(watched).collect::<Vec<_>>()).unwrap();
-        let speech = Protocol::Centrifuge(TokenKey::new(SECRET));
+        let speech = Protocol::Centrifuge(tokens_signed_with(SECRET));
         let plan =
             WebSocketClientsPlan { server: gateways.address(0), protocol: speech, opening_max: 100_000 };
         let mut crowd = WebSocketClients::new(plan).unwrap();

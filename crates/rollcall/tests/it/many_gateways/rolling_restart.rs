@@ -1,7 +1,7 @@
 //! Three gateways are restarted one after the other, with users on all of them and the published SDKs connected
 //! through a simulated load balancer: no online user is shown offline.
 
-use bench::websocket_clients::friends;
+use bench::friends;
 use serde_json::json;
 use testkit::{Proxy, eventually};
 

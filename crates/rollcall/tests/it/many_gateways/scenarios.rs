@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use bench::websocket_clients::friends;
+use bench::friends;
 use domain::clock::{Clock, SystemClock};
 
 use crate::many_gateways::clients::Clients;

@@ -104,7 +104,7 @@ async fn heartbeat(
         hub.http_goodbye(identity.user, hello.device);
         return Ok(Json(HeartbeatReply { next_s: None }));
     }
-    let next_s = next_s(&hub.policy(), hello.app);
+    let next_s = next_s(hub.users.policy(), hello.app);
     hub.http_heartbeat(identity.user, hello).await?;
     Ok(Json(HeartbeatReply { next_s: Some(next_s) }))
 }

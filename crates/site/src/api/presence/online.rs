@@ -138,7 +138,7 @@ async fn online(
         one_of("platform", asked.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
     let after = asked.cursor.as_deref().map(place).transpose()?;
     let asked = OnlineFilter { status, platform, with_hidden: is_admin, after };
-    let page = gateway_of(&site)?.hub.online_page(&asked, limit);
+    let page = gateway_of(&site)?.hub.admin.online_page(&asked, limit);
     Ok(Json(Page {
         items: page.users.iter().map(ListedOnlineUser::of).collect(),
         next: page.next.map(|user| user.to_string()),
@@ -232,7 +232,7 @@ async fn events(
         return Err(Problem::bad_request(format!("limit is {limit}: it must be from 1 to {KEPT_MAX}")));
     }
     let is_admin = caller.scopes.allow(Scope::Admin);
-    let recent_events = gateway_of(&site)?.hub.recent_events(limit as usize, is_admin);
+    let recent_events = gateway_of(&site)?.hub.admin.recent_events(limit as usize, is_admin);
     let items = recent_events.iter().map(RecentPresenceEvent::of).collect();
     Ok(Json(Page { items, next: None }))
 }

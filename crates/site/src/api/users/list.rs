@@ -295,7 +295,7 @@ async fn from_ranking(
     let with_state = match state {
         Some(UserState::Online) => {
             let with_hidden = caller.scopes.allow(Scope::Admin);
-            Some(gateway_of(site)?.hub.online_users(with_hidden).into_iter().collect())
+            Some(gateway_of(site)?.hub.admin.online_users(with_hidden).into_iter().collect())
         }
         Some(UserState::HitAndRun) => {
             Some(site.hit_and_run_list().await?.counts_by_user.keys().copied().collect())

@@ -11,7 +11,7 @@ use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
 use journal::RedisJournal;
 use keyspace::PubSubCounters;
-use keyspace::{BaseNames, KeyNames, Lease, MirrorNames, Redis, RedisSettings};
+use keyspace::{BaseNames, KeyNames, Lease, Redis, RedisMirrorNames, RedisSettings};
 use net::{Certificate, TlsFiles};
 use serde_json::Value;
 use site::SiteCounters;
@@ -19,13 +19,14 @@ use site::SiteLimits;
 use site::auth::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
-    Allocator, CertificateMetrics, ClusterMetrics, MirrorMetrics, PresenceMetrics, RedisSourceFigures, Source,
+    Allocator, CertificateMetrics, ClusterMetrics, PresenceMetrics, RedisMirrorMetrics, RedisSourceFigures,
+    Source,
 };
 use site::ranking::Rankings;
-use site::rate_limit::RateLimit;
+use site::rate_limit::CallerRateLimit;
 use testkit::RedisServer;
-use views::mirror::Directory;
-use views::{Mirror, MirrorParts, MirrorSettings};
+use views::redis_mirror::Directory;
+use views::{RedisMirror, RedisMirrorParts, RedisMirrorSettings};
 
 use crate::metrics::promtool::{self, deploy_folder};
 use crate::metrics::server::{number, on_redis};
@@ -94,10 +95,10 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
         &CertificateMetrics(vec![("site", a_certificate(server.folder.path()))]),
         &SiteCounters::default(),
         &Callers {
-            by_key: RateLimit::new(1),
-            by_address: RateLimit::new(1),
-            by_user: RateLimit::new(1),
-            wrong_keys: RateLimit::per_minute(1),
+            by_key: CallerRateLimit::per_s(1),
+            by_address: CallerRateLimit::per_s(1),
+            by_user: CallerRateLimit::per_s(1),
+            wrong_keys: CallerRateLimit::per_minute(1),
         },
         &Sessions::on(&store),
         &Rankings::new(site::ranking::RankingSource::of(Arc::default(), None, None)),
@@ -127,7 +128,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
 }
 
 /// An idle mirror.
-fn a_mirror(server: &RedisServer) -> MirrorMetrics {
+fn a_mirror(server: &RedisServer) -> RedisMirrorMetrics {
     struct Empty;
     impl Directory for Empty {
         fn user_of(&self, _: &Passkey) -> Option<UserId> {
@@ -138,9 +139,9 @@ fn a_mirror(server: &RedisServer) -> MirrorMetrics {
         }
     }
     let redis = Redis::new(RedisSettings::from_url(&server.url()).unwrap()).unwrap();
-    let names = MirrorNames::new(redis.mode());
+    let names = RedisMirrorNames::new(redis.mode());
     let keys = KeyNames::new(&BaseNames::default(), redis.mode()).unwrap();
-    let parts = MirrorParts {
+    let parts = RedisMirrorParts {
         journal: Arc::new(RedisJournal::new(redis.clone(), keys)),
         lease: Arc::new(Lease::new(
             redis.clone(),
@@ -153,9 +154,9 @@ fn a_mirror(server: &RedisServer) -> MirrorMetrics {
         directory: Arc::new(Empty),
         clock: Arc::new(SystemClock),
     };
-    let mirror = Arc::new(Mirror::new(parts, MirrorSettings::default(), "test.reaper".to_owned()));
+    let mirror = Arc::new(RedisMirror::new(parts, RedisMirrorSettings::default(), "test.reaper".to_owned()));
     let listening = Arc::new(OnceLock::from(Arc::new(PubSubCounters::default())));
-    MirrorMetrics { mirror, listening }
+    RedisMirrorMetrics { mirror, listening }
 }
 
 /// Keys that are both believed and copied, which no one process does.

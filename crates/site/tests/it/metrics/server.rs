@@ -20,10 +20,8 @@ use tempfile::TempDir;
 use testkit::{Announce, AnnounceReply, RedisServer, eventually_async};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracker::pipeline::Tracker;
-use tracker::secrets::Secrets;
 use tracker::settings::{LiveSettings, Settings};
-use tracker::{Running, server};
+use tracker::{BoundSockets, Prepared, Running, Secrets, Tracker};
 use views::{Activity, ActivitySettings};
 
 pub const TORRENT: InfoHash = InfoHash([0x11; 20]);
@@ -244,9 +242,10 @@ fn start_tracker(gate: &Arc<Gate>, queue: &Arc<Queue>, clock: &Arc<dyn Clock>) -
     let tracker = Tracker::new(
         Arc::clone(gate),
         Arc::clone(clock),
-        Arc::clone(queue) as Arc<dyn tracker::traffic::TrafficSink>,
+        Arc::clone(queue) as Arc<dyn tracker::TrafficSink>,
         settings.live.clone(),
         &secrets,
     );
-    server::start(&settings, Arc::new(tracker), &secrets).unwrap()
+    let sockets = BoundSockets::open(&settings).unwrap();
+    Prepared::new(&settings, Arc::new(tracker)).unwrap().start(sockets, secrets.connection_ids()).unwrap()
 }

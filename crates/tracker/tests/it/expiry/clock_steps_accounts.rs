@@ -7,15 +7,13 @@ use std::sync::Arc;
 use access::Gate;
 use database::Database;
 use domain::clock::{Clock, ManualClock};
-use domain::{ClientKey, InfoHash, Passkey, UnixTime};
+use domain::{Announce, ClientKey, Families, InfoHash, Passkey, UnixTime};
 use fastrand::Rng;
-use journal::{Arrival, Batch, EntryId, Lane, TrafficEntry, View};
+use journal::{Batch, DeliveredEntry, EntryId, Lane, TrafficEntry, View};
 use ledger::{AccountKey, Directory, Ledger, LedgerSettings, RiskSink};
-use swarm::{Families, PeerLists};
-use tracker::pipeline::{Request, Tracker};
-use tracker::secrets::Secrets;
+use swarm::PeerLists;
 use tracker::snapshot;
-use tracker::traffic::TrafficSink;
+use tracker::{Secrets, Tracker, TrafficSink};
 
 use super::*;
 
@@ -61,8 +59,9 @@ impl Node {
         events.iter().map(|event| TrafficEntry::parse(&TrafficEntry::fields_of(event)).unwrap()).collect()
     }
 
-    fn announce(&self, request: &Request) {
-        let accepted = self.tracker.announce(request, &mut PeerLists::default());
+    fn announce(&self, announce: &Announce) {
+        let announce = Announce { now: self.clock.steady(), ..*announce };
+        let accepted = self.tracker.announce(&announce, &mut PeerLists::default());
         let Ok(accepted) = accepted else { panic!("the announce was refused") };
         accepted.unrecorded.unwrap().record(None);
     }
@@ -81,7 +80,7 @@ fn new_tracker(gate: &Arc<Gate>, clock: &ManualClock, recorder: &Arc<Recorder>) 
 /// A client with its transferred and its announced totals.
 struct Client {
     owner: u64,
-    request: Request,
+    announce: Announce,
     told_at: UnixTime,
 }
 
@@ -91,8 +90,8 @@ const BYTES_PER_S: u64 = 10_000_000;
 impl Client {
     fn new(owner: u64, number: u8) -> Client {
         let peer_id = PeerId([b'a' + number; 20]);
-        let request = Request {
-            passkey: passkey(owner),
+        let announce = Announce {
+            passkey: Some(passkey(owner)),
             info_hash: TORRENT,
             peer_id,
             key: ClientKey(u32::from(number) + 1),
@@ -104,15 +103,16 @@ impl Client {
             event: AnnounceEvent::Started,
             numwant: None,
             families: Families::Both,
+            now: UnixTime(0),
         };
-        Client { owner, request, told_at: UnixTime(0) }
+        Client { owner, announce, told_at: UnixTime(0) }
     }
 
     /// Starts with counters at zero. Unannounced traffic is lost.
     fn restart(&mut self, node: &Node) {
-        (self.request.uploaded, self.request.downloaded) = (0, 0);
-        self.request.event = AnnounceEvent::Started;
-        node.announce(&self.request);
+        (self.announce.uploaded, self.announce.downloaded) = (0, 0);
+        self.announce.event = AnnounceEvent::Started;
+        node.announce(&self.announce);
         self.told_at = node.clock.steady();
     }
 
@@ -120,9 +120,9 @@ impl Client {
     fn announce(&mut self, node: &Node, random: &mut Rng, truth: &mut BTreeMap<u64, u128>) {
         let elapsed_s = u64::from(node.clock.steady().since(self.told_at).0);
         let moved = random.u64(0..=elapsed_s * BYTES_PER_S);
-        self.request.uploaded += moved;
-        self.request.event = AnnounceEvent::None;
-        node.announce(&self.request);
+        self.announce.uploaded += moved;
+        self.announce.event = AnnounceEvent::None;
+        node.announce(&self.announce);
         self.told_at = node.clock.steady();
         *truth.entry(self.owner).or_default() += u128::from(moved);
     }
@@ -180,9 +180,13 @@ async fn credited(entries: &[TrafficEntry], clock: ManualClock) -> BTreeMap<u64,
     let ledger = Ledger::open(database, settings, Arc::clone(&all_users) as _, Arc::new(clock), all_users)
         .await
         .unwrap();
-    let arrivals: Vec<Arrival> = (1..)
+    let arrivals: Vec<DeliveredEntry> = (1..)
         .zip(entries)
-        .map(|(ms, entry)| Arrival { id: EntryId::at_ms(ms), origin: EntryId::at_ms(ms), entry: *entry })
+        .map(|(ms, entry)| DeliveredEntry {
+            id: EntryId::at_ms(ms),
+            origin: EntryId::at_ms(ms),
+            entry: *entry,
+        })
         .collect();
     for some in arrivals.chunks(100) {
         let batch =

@@ -7,7 +7,9 @@ use domain::clock::ManualClock;
 use domain::{
     AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
 };
-use journal::{Arrival, Batch, EntryId, Fields, Lane, Rejected, Totals, TrafficEntry, View, ViewError};
+use journal::{
+    Batch, DeliveredEntry, EntryId, Fields, Lane, Rejected, Totals, TrafficEntry, View, ViewError,
+};
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
 use tempfile::TempDir;
 use testkit::{RedisCluster, RedisServer};
@@ -137,7 +139,7 @@ impl Fixture {
 }
 
 pub async fn apply(activity: &Activity, announces: &[Announce]) -> Result<Vec<Rejected>, ViewError> {
-    let arrivals: Vec<Arrival> = announces.iter().map(Announce::arrival).collect();
+    let arrivals: Vec<DeliveredEntry> = announces.iter().map(Announce::arrival).collect();
     let batch =
         Batch { lane: Lane::Traffic, consumer: "c1", taken_from: None, is_retry: false, arrivals: &arrivals };
     activity.apply(&batch).await
@@ -233,13 +235,13 @@ impl Announce {
         UnixTime(u32::try_from(i64::from(NOW.0) + self.at).unwrap())
     }
 
-    pub fn arrival(&self) -> Arrival {
+    pub fn arrival(&self) -> DeliveredEntry {
         let origin = EntryId { ms: u64::from(self.time().0) * 1000, seq: self.seq };
         let entry = match self.has_fourteen_fields {
             true => TrafficEntry::parse(&self.fourteen_fields()).unwrap(),
             false => self.entry(),
         };
-        Arrival { id: origin, origin, entry }
+        DeliveredEntry { id: origin, origin, entry }
     }
 
     /// The entry as another producer writes it (J3).

@@ -17,7 +17,7 @@ pub async fn entries_without_a_passkey_are_skipped_and_counted(backend: Backend)
     assert_eq!(fixture.activity.apply(&batch).await.unwrap(), []);
     assert_eq!(fixture.seeding(1).await, [(2, shown(-10))]);
     let counters = fixture.activity.counters();
-    assert_eq!((counters.entries, counters.without_passkey), (1, 1));
+    assert_eq!((counters.entries.get(), counters.without_passkey.get()), (1, 1));
 }
 
 pub async fn expired_entries_change_nothing_and_are_counted(backend: Backend) {
@@ -26,7 +26,7 @@ pub async fn expired_entries_change_nothing_and_are_counted(backend: Backend) {
     fixture.apply(&[seeds(1, 1, -threshold), seeds(1, 2, 1 - threshold), stops(1, 3, -threshold)]).await;
     assert_eq!(fixture.seeding(1).await, [(2, shown(1 - threshold))]);
     let counters = fixture.activity.counters();
-    assert_eq!((counters.entries, counters.too_old), (1, 2));
+    assert_eq!((counters.entries.get(), counters.too_old.get()), (1, 2));
 }
 
 pub async fn entries_from_the_future_are_rejected_until_their_time(backend: Backend) {
@@ -37,7 +37,7 @@ pub async fn entries_from_the_future_are_rejected_until_their_time(backend: Back
     assert_eq!(rejected[0].index, 1);
     assert!(rejected[0].reason.starts_with("ts: "), "{}", rejected[0].reason);
     assert_eq!(fixture.seeding(1).await, [(3, shown(60)), (1, shown(0))]);
-    assert_eq!(fixture.activity.counters().rejected, 1);
+    assert_eq!(fixture.activity.counters().rejected.get(), 1);
     fixture.wait(1);
     fixture.apply(&announces).await;
     assert_eq!(fixture.counts(1).await, (3, 0));
@@ -62,13 +62,13 @@ pub async fn clients_beyond_the_maximum_are_evicted(backend: Backend) {
     for client in 0..clients_count {
         fixture.apply(&[leeches(1, 1, -100 + i64::from(client)).by(client)]).await;
     }
-    assert_eq!(fixture.activity.counters().clients_evicted, 5);
+    assert_eq!(fixture.activity.counters().clients_evicted.get(), 5);
     assert_eq!(fixture.leeching(1).await, [(1, shown(-100 + i64::from(clients_count) - 1))]);
     // The same in one batch.
     let clients: Vec<_> =
         (0..clients_count).map(|client| leeches(1, 2, -50).by(client).seq(client.into())).collect();
     fixture.apply(&clients).await;
-    assert_eq!(fixture.activity.counters().clients_evicted, 10);
+    assert_eq!(fixture.activity.counters().clients_evicted.get(), 10);
     let stopped: Vec<_> = (5..clients_count).map(|client| stops(1, 2, -40).by(client)).collect();
     fixture.apply(&stopped).await;
     assert_eq!(fixture.leeching(1).await.len(), 1, "only the first torrent is left");

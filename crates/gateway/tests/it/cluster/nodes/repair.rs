@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use domain::{Seconds, UnixTime};
 use gateway::cluster::shards::{owner_of, shard_of};
-use gateway::cluster::{EntryChange, NodeName, PublishOutcome};
-use keyspace::{read_reply, scripts};
+use gateway::cluster::{ClusterStore, EntryChange, NodeName, PublishOutcome};
+use keyspace::{Redis, RedisSettings, read_reply, scripts};
 use presence::Status;
 use presence::remote::NodeEntry;
+use testkit::{NetworkState, Proxy};
 
 use super::{due_count, members, mortal};
 
@@ -179,4 +180,55 @@ pub async fn p15_a_clock_of_redis_that_is_set_forward_kills_no_node(fixture: &Fi
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(a.renew("{}").await.unwrap().is_member);
+}
+
+/// Seed 85709 of the random history of many gateways: Redis was killed while the users of a frozen gateway were being
+/// reaped, and returned without data. Users that could not be reaped were put off, in a deadline set of a node that no
+/// list mentioned any more: it stayed for two days.
+#[tokio::test(flavor = "multi_thread")]
+async fn p15_a_failed_reap_creates_no_deadline_set_that_redis_has_lost() {
+    let fixture = Fixture::single();
+    let Kind::Single(server) = &fixture.kind else { unreachable!("one server") };
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into());
+    let slow = Redis::new(RedisSettings::from_url(&format!("redis://{}", proxy.address())).unwrap()).unwrap();
+    let a = fixture.join_with("gw-a", mortal()).await;
+    let b = ClusterStore::join(slow, "gw-b", mortal()).await.unwrap();
+    let shard = shard_of(user(7));
+    let (due, pending) = (fixture.keys.due(shard, a.node().as_str()), fixture.keys.due_pending(shard));
+    change(&a, put(7, &["phone"])).await;
+    a.leave().await.unwrap();
+    b.renew("{}").await.unwrap();
+    assert_eq!(fixture.ask::<u64>(&["EXISTS", &due]).await, 1);
+    proxy.set(NetworkState::Slow(Duration::from_millis(200)));
+    let reaping = tokio::spawn(async move { b.reap(100).await });
+    // The user was found, and is reaped next. Another value in place of the record makes that fail.
+    while fixture.ask::<Option<f64>>(&["ZSCORE", &pending, "7"]).await.is_none() && !reaping.is_finished() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let _: String = fixture.ask(&["FLUSHALL"]).await;
+    let _: String = fixture.ask(&["SET", &fixture.user_keys(7).record, "x"]).await;
+    assert_eq!(reaping.await.unwrap().unwrap(), []);
+    assert_eq!(fixture.ask::<u64>(&["EXISTS", &due]).await, 0);
+}
+
+/// Likewise for a gateway that was publishing under its former name.
+#[tokio::test(flavor = "multi_thread")]
+async fn p15_what_is_written_under_a_former_name_is_reaped_although_redis_lost_the_list_of_dead_nodes() {
+    let fixture = Fixture::single();
+    let a = fixture.join_with("gw-a", mortal()).await;
+    let former = a.node();
+    change(&a, put(7, &["phone"])).await;
+    let shard = shard_of(user(7));
+    a.rejoin().await.unwrap();
+    fixture.lose_all().await;
+    a.renew("{}").await.unwrap();
+    // It was on its way when the gateway rejoined.
+    let due = fixture.keys.due(shard, former.as_str());
+    let _: u64 = fixture.ask(&["ZADD", &due, "1", "7"]).await;
+    a.reap(100).await.unwrap();
+    assert_eq!(fixture.ask::<u64>(&["EXISTS", &due]).await, 1, "nothing mentions the former name");
+    a.declare_dead(&former).await;
+    a.renew("{}").await.unwrap();
+    a.reap(100).await.unwrap();
+    assert_eq!(fixture.ask::<u64>(&["EXISTS", &due]).await, 0);
 }

@@ -1,0 +1,199 @@
+//! The HTTP client: keep-alive connections on one thread, a fixed number of requests in flight on each.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::{HttpRequests, LoadClient, LoadResult, SILENCE_S_MAX, Schedule, Until, WARNING_SAMPLE, Waiting};
+use crate::error::SimulationError;
+use crate::reply::HttpReply;
+
+/// Larger than any reply to `numwant=50`.
+const REPLY_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub struct HttpShape {
+    pub connections: usize,
+    /// Requests in flight on each.
+    pub pipeline: usize,
+    pub waiting: Waiting,
+}
+
+/// A client with its connections open.
+pub struct HttpClient {
+    requests: Arc<HttpRequests>,
+    poll: Poll,
+    events: Events,
+    connections: Vec<Connection>,
+    shape: HttpShape,
+}
+
+struct Connection {
+    stream: TcpStream,
+    received: Box<[u8]>,
+    filled: usize,
+    outgoing: Vec<u8>,
+    in_flight: usize,
+}
+
+impl HttpClient {
+    pub fn connect(
+        address: SocketAddr,
+        requests: Arc<HttpRequests>,
+        shape: HttpShape,
+    ) -> Result<Self, SimulationError> {
+        let poll = Poll::new().map_err(SimulationError::io("opening epoll"))?;
+        let connect = |number| {
+            // Connecting in blocking mode keeps half-open connections out of the loop below.
+            let stream = std::net::TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            let mut stream = TcpStream::from_std(stream);
+            poll.registry().register(&mut stream, Token(number), Interest::READABLE | Interest::WRITABLE)?;
+            let (received, outgoing) = (vec![0; REPLY_BYTES_MAX].into(), Vec::new());
+            Ok(Connection { stream, received, filled: 0, outgoing, in_flight: 0 })
+        };
+        let connections = (0..shape.connections).map(connect).collect::<std::io::Result<_>>();
+        let connections = connections.map_err(SimulationError::io(format!("connecting to {address}")))?;
+        let events = Events::with_capacity(shape.connections.max(1));
+        Ok(HttpClient { requests, poll, events, connections, shape })
+    }
+
+    fn wait(&mut self, watch: &Stopwatch, in_flight: usize) -> Result<(), SimulationError> {
+        let silence_max = Duration::from_secs(SILENCE_S_MAX);
+        let timeout = match self.shape.waiting {
+            Waiting::Spin => Duration::ZERO,
+            Waiting::Sleep => silence_max,
+        };
+        let began = watch.elapsed();
+        loop {
+            match self.poll.poll(&mut self.events, Some(timeout)) {
+                Ok(()) if !self.events.is_empty() => return Ok(()),
+                Ok(()) if watch.elapsed() - began >= silence_max => {
+                    return Err(SimulationError::Timeout { waited_s: SILENCE_S_MAX, in_flight });
+                }
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(SimulationError::io("waiting for replies")(error)),
+            }
+        }
+    }
+}
+
+impl LoadClient for HttpClient {
+    fn run(
+        &mut self,
+        schedule: &mut Schedule,
+        until: Until,
+        tick: &mut dyn FnMut(u64),
+    ) -> Result<LoadResult, SimulationError> {
+        let mut tally = LoadResult::default();
+        let watch = Stopwatch::start();
+        let mut sent = 0;
+        for connection in &mut self.connections {
+            for _ in 0..self.shape.pipeline {
+                if until.may_send(sent) {
+                    connection.queue(&self.requests, schedule);
+                    sent += 1;
+                }
+            }
+            connection.flush(&tally)?;
+        }
+        while tally.replies < sent {
+            let enough = until.reached(sent, &watch);
+            self.wait(&watch, (sent - tally.replies) as usize)?;
+            for event in &self.events {
+                let connection = &mut self.connections[event.token().0];
+                for _ in 0..connection.receive(&mut tally)? {
+                    if !enough && until.may_send(sent) {
+                        connection.queue(&self.requests, schedule);
+                        sent += 1;
+                    }
+                }
+                connection.flush(&tally)?;
+            }
+            tick(tally.replies);
+        }
+        tally.elapsed = watch.elapsed();
+        Ok(tally)
+    }
+}
+
+impl Connection {
+    fn queue(&mut self, requests: &HttpRequests, schedule: &mut Schedule) {
+        requests.write(schedule.next_announce(), &mut self.outgoing);
+        self.in_flight += 1;
+    }
+
+    /// Sends queued bytes as far as the kernel accepts them; the rest when the socket is writable again.
+    fn flush(&mut self, tally: &LoadResult) -> Result<(), SimulationError> {
+        while !self.outgoing.is_empty() {
+            match self.stream.write(&self.outgoing) {
+                Ok(0) => return Err(SimulationError::Closed { replies: tally.replies }),
+                Ok(written) if written == self.outgoing.len() => self.outgoing.clear(),
+                Ok(written) => drop(self.outgoing.drain(..written)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(SimulationError::io("sending an announce")(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads available bytes and counts the replies in them.
+    fn receive(&mut self, tally: &mut LoadResult) -> Result<usize, SimulationError> {
+        let mut answered = 0;
+        while self.in_flight > 0 {
+            let room = self.received.len() - self.filled;
+            let count = match self.stream.read(&mut self.received[self.filled..]) {
+                Ok(0) => return Err(SimulationError::Closed { replies: tally.replies }),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(SimulationError::io("receiving a reply")(error)),
+            };
+            self.filled += count;
+            answered += self.take_replies(tally)?;
+            // A short read has emptied the socket: another call would only return `WouldBlock`.
+            if count < room {
+                break;
+            }
+        }
+        Ok(answered)
+    }
+
+    fn take_replies(&mut self, tally: &mut LoadResult) -> Result<usize, SimulationError> {
+        let (mut start, mut answered) = (0, 0);
+        while let Some(reply) = HttpReply::find(&self.received[start..self.filled])? {
+            let bytes = &self.received[start..start + reply.length];
+            let body = &bytes[reply.body_start..];
+            if body.starts_with(b"d14:failure") || !bytes.starts_with(b"HTTP/1.1 200") {
+                tally.add_failure(bytes);
+            }
+            if tally.replies.is_multiple_of(WARNING_SAMPLE)
+                && memchr::memmem::find(body, b"15:warning message").is_some()
+            {
+                tally.warnings_sampled += 1;
+            }
+            tally.replies += 1;
+            tally.reply_bytes += reply.length as u64;
+            start += reply.length;
+            answered += 1;
+        }
+        self.received.copy_within(start..self.filled, 0);
+        self.filled -= start;
+        if self.filled == self.received.len() {
+            return Err(SimulationError::NotAReply(format!("longer than {REPLY_BYTES_MAX} bytes")));
+        }
+        self.in_flight = self
+            .in_flight
+            .checked_sub(answered)
+            .ok_or_else(|| SimulationError::NotAReply("more replies than requests".to_owned()))?;
+        Ok(answered)
+    }
+}
