@@ -8,7 +8,9 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::SqliteDatabase;
 use crate::error::{DatabaseError, code};

@@ -8,7 +8,7 @@
 //! - Any number of processes may have the file open. Writers of this process queue in order; others wait for up to five
 //!   seconds.
 //! - Ids rise, also when the clock steps back and when everything was deleted.
-//! - A read wakes up at once when this handle appends, within 150 ms when another process does.
+//! - A read wakes up at once when this handle appends, within 200 ms when another process does.
 //! - A failed call has changed nothing, or returns [`JournalError::Unanswered`].
 //!
 //! A read that is cancelled may have delivered entries: they are pending, as after a crash of the consumer.

@@ -116,8 +116,8 @@ impl RawConnection {
         let text = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         match self {
             RawConnection::Sqlite(connection) => lock(connection).execute_batch(sql)?,
-            RawConnection::Postgres(connection) => drop(text.execute(connection).await?),
-            RawConnection::MariaDb(connection) => drop(text.execute(connection).await?),
+            RawConnection::Postgres(connection) => text.execute(connection).await.map(|_| ())?,
+            RawConnection::MariaDb(connection) => text.execute(connection).await.map(|_| ())?,
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ enum TaskResult {
     Accounts(Vec<VerifiedPasskey>, Result<Vec<Result<ExternalUser, AccessError>>, AccessError>),
     Write(Result<(), AccessError>),
     Recheck(RecheckBatch, Result<Vec<bool>, AccessError>),
-    Feed(PasskeyFeed, Result<Vec<PasskeyChange>, AccessError>),
+    Feed(Box<PasskeyFeed>, Result<Vec<PasskeyChange>, AccessError>),
 }
 
 #[derive(Debug, Default)]
@@ -184,7 +184,7 @@ impl Verifier {
             TaskResult::Accounts(verified, outcome) => self.on_accounts(verified, outcome),
             TaskResult::Write(outcome) => self.on_write(outcome),
             TaskResult::Recheck(batch, found) => self.on_recheck(batch, found),
-            TaskResult::Feed(feed, changes) => self.on_feed(feed, changes),
+            TaskResult::Feed(feed, changes) => self.on_feed(*feed, changes),
         }
     }
 

@@ -255,8 +255,8 @@ impl SqliteLease {
 
     pub(crate) async fn write_all(&self, writes: Vec<(Statement<'static>, Rows)>) -> Result<(), SqlError> {
         let work = move |session: &SqliteSession| {
-            let some = writes.iter().filter(|(_, rows)| !rows.is_empty());
-            some.map(|(statement, rows)| session.write_rows(*statement, rows).map(drop)).collect()
+            let mut some = writes.iter().filter(|(_, rows)| !rows.is_empty());
+            some.try_for_each(|(statement, rows)| session.write_rows(*statement, rows).map(drop))
         };
         self.call(work).await?
     }

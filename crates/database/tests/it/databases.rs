@@ -276,7 +276,7 @@ async fn values_and_lists_are_the_same_in_each_kind() {
         let ignored =
             "{insert or ignore} notes (id, text) SELECT k.c0, 'x' FROM {rows 2} WHERE true {or ignore}";
         let keys = Value::Rows(Rows::new([[Value::Integer(4), 0.into()], [5.into(), 0.into()]]));
-        transaction.execute(ignored, &[keys.clone()]).await.unwrap();
+        transaction.execute(ignored, std::slice::from_ref(&keys)).await.unwrap();
         transaction.commit().await.unwrap();
         let found: Vec<String> =
             database.query("SELECT text FROM notes WHERE id < ? ORDER BY id", &[5.into()]).await.unwrap();

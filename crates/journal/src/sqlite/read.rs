@@ -89,11 +89,11 @@ impl SqliteJournal {
         }
     }
 
-    /// The count of commits of all processes, at most half a [`POLL_PERIOD`] old.
+    /// The count of commits of all processes, at most a [`POLL_PERIOD`] old.
     async fn commits(&self) -> Result<i64, JournalError> {
         let mut known = self.commits.lock().await;
         match *known {
-            Some((at, commits)) if at.elapsed() < POLL_PERIOD / 2 => Ok(commits),
+            Some((at, commits)) if at.elapsed() < POLL_PERIOD => Ok(commits),
             _ => {
                 let read = self.database.data_version().await;
                 let commits = read.map_err(|error| self.explain(error.into()))?;

@@ -71,7 +71,7 @@ impl Verifier {
         self.feed_due = now + self.settings.feed_every;
         self.tasks.spawn(async move {
             let changes = feed.next_changes().await;
-            TaskResult::Feed(feed, changes)
+            TaskResult::Feed(Box::new(feed), changes)
         });
     }
 

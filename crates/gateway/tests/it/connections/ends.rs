@@ -1,5 +1,6 @@
 //! How connections end, and what keeps them alive.
 
+use database::Database;
 use std::time::Duration;
 
 use database::Database;
