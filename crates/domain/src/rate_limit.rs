@@ -245,7 +245,7 @@ mod tests {
     fn memory_is_bounded_and_displaced_busy_keys_are_counted() {
         let limiter = RateLimiter::new(1000);
         assert_eq!(limiter.capacity(), 1024);
-        let take = |number: u64, now| limiter.take(number << 48 | number % 256, LIMIT(), now).is_ok();
+        let take = |number: u64, now| limiter.take((number << 48) | (number % 256), LIMIT(), now).is_ok();
         assert!((1..=1024).all(|number| take(number, NOW)));
         assert_eq!(limiter.displaced(), 0);
         assert!((2001..=2256).all(|number| take(number, NOW)));

@@ -168,7 +168,7 @@ mod tests {
             (read.info_hash, read.peer_id, read.event),
             (announce.info_hash, announce.peer_id, announce.event)
         );
-        assert_eq!((read.uploaded, read.downloaded, read.left, read.port), (11, 22, 33, 51_413));
+        assert_eq!((read.uploaded, read.downloaded, read.left, read.port), (11, 22, Some(33), 51_413));
         assert_eq!((read.key.0, read.numwant), (0xbeef, Some(80)));
     }
 }

@@ -59,12 +59,12 @@ impl Callers {
     }
 
     pub fn check_address(&self, ip: IpAddr, now_ms: u64) -> Result<(), Problem> {
-        let counted = self.by_address.check(&net::proxy::network_of(ip), now_ms);
+        let counted = self.by_address.check(net::proxy::network_of(ip), now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "from this address"))
     }
 
     pub fn check_user(&self, user: UserId, now_ms: u64) -> Result<(), Problem> {
-        let counted = self.by_user.check(&user, now_ms);
+        let counted = self.by_user.check(user, now_ms);
         counted.map_err(|wait_s| Problem::too_many_requests(wait_s, "of this user"))
     }
 

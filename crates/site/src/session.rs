@@ -108,7 +108,7 @@ async fn begin(
         return Err(cross_site());
     }
     let (address, now_ms) = (network_of(from), site.parts.clock.now_ms());
-    site.callers.wrong_keys.check(&address, now_ms).map_err(|wait_s| {
+    site.callers.wrong_keys.check(address, now_ms).map_err(|wait_s| {
         refused("too_many");
         too_many(wait_s)
     })?;
@@ -118,7 +118,7 @@ async fn begin(
         return Err(wrong_key());
     };
     // Only wrong keys count, so that operators behind one address do not block each other.
-    site.callers.wrong_keys.refund(&address);
+    site.callers.wrong_keys.refund(address);
     // Each sign-in writes to the database and the audit trail.
     site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {

@@ -194,11 +194,10 @@ async fn after(seconds: Option<u32>) {
     }
 }
 
+type SimulationEnd = oneshot::Receiver<Result<SimulationCounters, SimulationError>>;
+
 /// On its own thread, so that server and simulation do not delay each other. It stops when the sender is dropped.
-fn start_simulation(
-    plan: Plan,
-    target: Target,
-) -> anyhow::Result<(oneshot::Sender<()>, oneshot::Receiver<Result<SimulationCounters, SimulationError>>)> {
+fn start_simulation(plan: Plan, target: Target) -> anyhow::Result<(oneshot::Sender<()>, SimulationEnd)> {
     let (stop, stopped) = oneshot::channel::<()>();
     let (end, ended) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
