@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_secret_is_found_among_other_cookies_and_different_values_are_refused() {
-        let (one, two) = ("a".repeat(43), "b".repeat(43));
+        let (one, two) = ("A".repeat(43), "E".repeat(43));
         assert_eq!(read_from(&[&format!("x=1; rollcall_session={one};y=2")]).as_ref(), Some(&one));
         assert_eq!(read_from(&["x=1", &format!("rollcall_session={one}")]).as_ref(), Some(&one));
         let twice = format!("rollcall_session={one}; rollcall_session={one}");
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn the_cookie_is_http_only_and_same_site_and_secure_over_https() {
-        let secret = SessionSecret::read(&"a".repeat(43)).unwrap();
+        let secret = SessionSecret::read(&"A".repeat(43)).unwrap();
         let plain = set(&secret, Seconds(60), false);
         let expected =
-            format!("rollcall_session={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=60", "a".repeat(43));
+            format!("rollcall_session={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=60", "A".repeat(43));
         assert_eq!(plain, expected.as_str());
         assert_eq!(set(&secret, Seconds(60), true), format!("__Host-{expected}; Secure").as_str());
         let removal = "rollcall_session=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0";

@@ -174,9 +174,8 @@ fn connections_that_cannot_be_accepted_are_logged_once_a_minute() {
         (counted.iter().all(|count| *count >= 5)).then_some(())
     });
     let log = server.log();
-    for line in ["tracker", "site"]
-        .map(|listener| format!("accept failed; logged once a minute listener=\"{listener}\""))
-    {
+    for listener in ["tracker", "site"] {
+        let line = format!("\"accept failed; logged once a minute\",\"listener\":\"{listener}\"");
         assert_eq!(log.matches(&line).count(), 1, "{log}");
     }
 }
