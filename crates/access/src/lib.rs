@@ -18,8 +18,8 @@
 //!
 //! # From the database to the gate
 //!
-//! Triggers number every change in `access_changes`, whether a command or the site's SQL made it. The follower polls it five
-//! times a second. It reads the current rows of what changed, so a repeated entry is harmless. If the log was trimmed past
+//! Triggers number every change in `access_changes`, whether a command or the site's SQL made it. The follower waits
+//! for changes (`database::change_log`): PostgreSQL notifies it, SQLite and MariaDB are polled. It reads the current rows of what changed, so a repeated entry is harmless. If the log was trimmed past
 //! its position, it reads everything again; the gate is never empty meanwhile. The gate adds new entries before it removes
 //! old ones.
 //!
@@ -42,7 +42,7 @@
 //! - A negative answer is cached only if every source answered. A failure is never cached as a negative answer. A whitelist
 //!   that is missing in Redis, but existed within the last hour, counts as a failure.
 //! - An answer that was in flight while the whitelist changed is discarded. A removal by command or API drops the cached
-//!   answer and evicts the peers in every process, one poll later.
+//!   answer and evicts the peers in every process, within a second.
 //! - With `known-only`, a positive answer is used past its expiry only while its source is unavailable.
 //! - An external user who gets another passkey from the site under the same `user_id` keeps account and ban.
 //!

@@ -10,7 +10,8 @@
 //! - `sockets`, `swarms`, `journal`, `ledger`, `views`, `nodes`, `gateway`, `presence`, `idle`: the benchmarks
 //! - [`run`]: runs them; [`sizes`]: how much of everything; [`report`]: the table and the JSON
 //! - `measure`: rounds of both sides, medians, percentiles; [`process`]: servers on their own core, processor time
-//! - [`baseline`]: fixed-response servers; `raw_redis`: one connection to Redis; `testbed`: gateways with clients
+//! - [`baseline`]: fixed-response servers; `raw_redis`: one connection to Redis; `testbed`: gateways with clients, [`friends`]:
+//!   their friendships; `progress`: progress on the terminal
 //! - [`load`]: peers as the swarms receive them, and journal entries as a tracker would write them
 //!
 //! All load goes to 127.0.0.1, is bounded in count or time, and ends by itself.

@@ -1,4 +1,4 @@
-//! The change feed: what has changed in the tables of a crate since a position, whoever changed it.
+//! The change feed: what has changed in the tables of a crate since a position, by commands, the API or the site's SQL.
 //!
 //! Triggers insert a row into a table of changes, the log. A reader has a position in it and a connection of its own; it
 //! reads the rows since its position, and trims the log.

@@ -1,4 +1,4 @@
-//! Connections to SQLite, PostgreSQL and MariaDB.
+//! One layer for SQLite (a thread per connection), PostgreSQL and MariaDB.
 //!
 //! # Layout
 //!
@@ -15,12 +15,12 @@
 //!
 //! # Full disks
 //!
-//! SQLite rolls back a transaction by itself when the disk is full. Whether one is open is therefore asked of SQLite when
-//! a connection is returned.
+//! SQLite rolls back a transaction by itself when the disk is full. So when a connection returns to the
+//! pool, SQLite is asked whether a transaction is still open.
 //!
 //! # Migrations
 //!
-//! Each crate has a folder of migrations per kind of database. Released ones are never changed. MariaDB commits at
+//! A migration has one file per kind of database, or one for all. Released ones are never changed. MariaDB commits at
 //! each DDL statement, so migrations for it must be repeatable.
 
 pub mod address;

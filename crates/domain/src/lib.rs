@@ -12,6 +12,7 @@
 //! - [`wheel`]: timing wheel for deadlines that heartbeats extend
 //! - [`counter`], [`histogram`]: counters and latency histograms
 //! - [`backoff`], [`circuit_breaker`], [`rate_limit`]: delays between retries, pauses of calls that fail, limits of requests
+//! - `counted`: a number with its noun
 //! - [`log_throttle`]: limits log lines that clients can cause
 //!
 //! Nothing here does I/O. Only [`clock`] reads the time.

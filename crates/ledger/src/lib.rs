@@ -19,7 +19,7 @@
 //! Around it is the I/O:
 //!
 //! - [`mod@ledger`]: the view of the journal: one transaction per batch
-//! - `load`, `rows`, `run_encoding`, `varint`, `sql`: the data in SQLite, PostgreSQL and MariaDB
+//! - `load`, `rows`, `run_encoding`, `varint`: rows to values and back; `table`: tables and their statements
 //! - `consumers`, [`applied`], `dead_letters`: which consumer applied which entries and dead letters
 //! - `multiplier_store`: multipliers in the database
 //! - [`prune`]: deletes clients after their retention time

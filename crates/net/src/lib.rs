@@ -21,7 +21,7 @@
 //!
 //! Calls to other servers:
 //!
-//! - [`https_client`]: the site's verification endpoint, webhooks
+//! - [`https_client`]: the site's verify endpoint, webhooks
 //!
 //! # Guarantees
 //!

@@ -9,7 +9,7 @@
 //! - [`device`]: device ids, platforms, app states
 //! - [`privacy`]: privacy settings, and what a viewer may see
 //! - [`policy`]: timeouts and limits
-//! - [`state_machine`]: the state machine of a session, as the founding document defines it
+//! - [`state_machine`]: the state machine of a session (P9)
 //! - [`remote`]: the same user's sessions at other gateways
 //! - [`input`], [`view`]: inputs, effects, and what can be read
 //! - [`table`]: the users of a shard; `user_presence` aggregates `session`s, each with its `heartbeat_state`, stored in

@@ -13,6 +13,7 @@
 //! - [`openapi`]: `/openapi.json` and `/docs`
 //! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `monitoring`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`alerts`]: one table of alerts, for the dashboard and for Prometheus
 //! - [`overview`]: the state of the server, computed once a second
 //! - [`ranking`]: torrents sorted by peer counts; `user_ranking`: users sorted by traffic
 //! - `hit_and_run_list`: all hit-and-runs; `cached_value`: values that are expensive to read

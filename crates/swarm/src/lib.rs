@@ -45,7 +45,7 @@
 //! bytes; so a shard holds four million torrents and a swarm sixteen million peers. The index is by (swarm, user), not
 //! by peer id: one short walk finds the client by peer id or key, counts the user's clients, and yields the peers that
 //! this user must not receive. Slabs grow in chunks of 128 without moving a record. Hashes are seeded per process. The
-//! budget is 120 bytes per peer (docs/benchmarks.md).
+//! budget is 96 bytes per peer; docs/benchmarks.md has what is measured.
 //!
 //! # Deltas
 //!

@@ -17,6 +17,8 @@
 //! - [`hook_receiver`]: a site's webhook endpoint
 //! - `journal_fields`: the fields of an entry
 //! - [`process`], [`ports`], [`wait`]: child processes that end with their test, free ports, waiting with a timeout
+//! - [`api`]: a client of the site's API; [`certificates`]: a certificate authority and a TLS client
+//! - [`wall_clock`]: sets a process's clock by libfaketime
 //! - [`bencode`]: an independent parser
 //!
 //! A failure here is a failed test, so most functions panic with a message that says what was expected. Results that a

@@ -12,10 +12,11 @@
 //! - `udp`: batches of packets, connection ids without state
 //! - `eviction`: peers to remove because they are no longer admitted
 //! - `limits`: rate limits per address and user, recent addresses, addresses shared by users
+//! - `waiting_packets`: bounds the UDP packets that wait for verification
 //! - `risks`: risk events that only the tracker can detect
 //! - `replication`: entries of other nodes, read from the journal into the swarms
 //! - [`snapshot`]: the swarms in a file, for the next start
-//! - `housekeeping`: five times a second: expiry, evictions, certificates, a log line
+//! - `housekeeping`: expiry and evictions every 200 ms, certificates, a log line
 //! - `traffic`: the sink of traffic events and its guarantees
 //! - `counters`: counters for metrics
 //! - `secrets`: keys of hashes, drawn at the start

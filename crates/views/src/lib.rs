@@ -22,7 +22,7 @@
 //! The mirror counts events, so it needs the journal's order and a watermark. One process at a time holds a lease of
 //! ten seconds; it first takes over the group's unacknowledged entries, then reads new ones.
 //!
-//! 1. Per torrent of a batch, one script (`redis_mirror_torrent.lua`) applies its entries in one slot: counts, peers,
+//! 1. Per torrent of a batch, one script (`keyspace/src/lua/redis_mirror_torrent.lua`) applies its entries in one slot: counts, peers,
 //!    timeouts and a private state hash with watermark and peers. It returns the state of everything that changed.
 //! 2. That state is written to keys in other slots: users' and peers' sets, and by `redis_mirror_index.lua` the indexes and,
 //!    by the difference to the previous score, the statistics. A crash between the phases repeats the entries; the

@@ -90,7 +90,7 @@ config_section! {
         /// Which announces are answered only after they are stored: "events" (started, completed, stopped), "all" or "none". A
         /// regular announce repeats the totals of the one before.
         ack: Acknowledge = Acknowledge::Events,
-        /// How long such an announce waits before the client is told to retry.
+        /// How long an announce waits for the journal (see ack) before the client is told to retry.
         ack_timeout_ms: u32 [10..=600_000] = 5000,
         /// Redis replicas that must have an entry before it counts as stored (WAIT). With 0, a failover may lose what the old
         /// master had just confirmed; the bytes are credited with the next announce of each client. With 1 or more, entries
