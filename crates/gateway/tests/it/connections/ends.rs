@@ -1,6 +1,5 @@
 //! How connections end, and what keeps them alive.
 
-use database::Database;
 use std::time::Duration;
 
 use database::Database;
