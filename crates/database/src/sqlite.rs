@@ -35,6 +35,7 @@ use crate::error::DatabaseError;
 use crate::sql::SqlError;
 use pool::Pool;
 pub use pool::SqliteLease;
+use session::Opening;
 pub use session::SqliteSession;
 
 /// How long a writer waits for one of another process, and a reader for a connection.
@@ -103,9 +104,10 @@ impl SqliteDatabase {
         let is_new = create_private(path);
         let path: Arc<Path> = path.into();
         let readers = options.connections_max.saturating_sub(1).max(1);
+        let opening = Opening { durability: options.durability, create: true, is_writer: false };
         let database = SqliteDatabase {
-            writer: Pool::new(&path, options.durability, 1, WRITER_TIMEOUT),
-            readers: Pool::new(&path, options.durability, readers, BUSY_TIMEOUT),
+            writer: Pool::new(&path, Opening { is_writer: true, ..opening }, 1, WRITER_TIMEOUT),
+            readers: Pool::new(&path, opening, readers, BUSY_TIMEOUT),
             watcher: Arc::default(),
             durability: options.durability,
             path,

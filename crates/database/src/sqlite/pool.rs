@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::{Durability, SqliteSession};
+use super::Durability;
+use super::session::{Opening, SqliteSession};
 use crate::PoolUsage;
 use crate::sql::value::{Row, Rows, Value};
 use crate::sql::{SqlError, Statement};
@@ -23,18 +24,18 @@ struct SqliteThread {
 }
 
 impl SqliteThread {
-    async fn start(path: Arc<Path>, durability: Durability, create: bool) -> Result<SqliteThread, SqlError> {
+    async fn start(path: Arc<Path>, opening: Opening) -> Result<SqliteThread, SqlError> {
         let (jobs, work) = channel::<Job>();
-        let (opening, opened) = oneshot::channel();
+        let (open, opened) = oneshot::channel();
         let (closing, closed) = oneshot::channel();
         let run = move || {
-            match SqliteSession::open(&path, durability, create) {
+            match SqliteSession::open(&path, opening) {
                 Ok(session) => {
-                    if opening.send(Ok(())).is_ok() {
+                    if open.send(Ok(())).is_ok() {
                         run_jobs(&session, &work);
                     }
                 }
-                Err(error) => drop(opening.send(Err(error))),
+                Err(error) => drop(open.send(Err(error))),
             }
             drop(closing);
         };
@@ -71,7 +72,7 @@ fn run_jobs(session: &SqliteSession, work: &Receiver<Job>) {
 /// Connections that are lent one caller at a time, in the order in which they asked.
 pub(super) struct Pool {
     path: Arc<Path>,
-    durability: Durability,
+    opening: Opening,
     max: u32,
     wait: Duration,
     permits: Arc<Semaphore>,
@@ -87,10 +88,10 @@ impl fmt::Debug for Pool {
 
 impl Pool {
     /// `wait` is how long a caller waits for a connection.
-    pub(super) fn new(path: &Arc<Path>, durability: Durability, max: u32, wait: Duration) -> Arc<Pool> {
+    pub(super) fn new(path: &Arc<Path>, opening: Opening, max: u32, wait: Duration) -> Arc<Pool> {
         Arc::new(Pool {
             path: Arc::clone(path),
-            durability,
+            opening,
             max,
             wait,
             permits: Arc::new(Semaphore::new(max as usize)),
@@ -106,7 +107,7 @@ impl Pool {
         let thread = match idle {
             Some(thread) => thread,
             None => {
-                let thread = SqliteThread::start(Arc::clone(&self.path), self.durability, true).await?;
+                let thread = SqliteThread::start(Arc::clone(&self.path), self.opening).await?;
                 self.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 thread
             }
@@ -167,13 +168,16 @@ impl Drop for SqliteLease {
 impl SqliteLease {
     /// A connection outside of a pool.
     pub(super) async fn open(path: &Arc<Path>, durability: Durability) -> Result<SqliteLease, SqlError> {
-        let thread = SqliteThread::start(Arc::clone(path), durability, true).await?;
+        let thread =
+            SqliteThread::start(Arc::clone(path), Opening { durability, create: true, is_writer: false })
+                .await?;
         Ok(SqliteLease { thread: Some(thread), home: None })
     }
 
     /// A connection to a file that exists.
     pub(crate) async fn open_existing(path: &Path) -> Result<SqliteLease, SqlError> {
-        let thread = SqliteThread::start(path.into(), Durability::PowerLoss, false).await?;
+        let opening = Opening { durability: Durability::PowerLoss, create: false, is_writer: false };
+        let thread = SqliteThread::start(path.into(), opening).await?;
         Ok(SqliteLease { thread: Some(thread), home: None })
     }
 

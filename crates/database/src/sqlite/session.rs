@@ -12,23 +12,34 @@ use crate::sql::{SqlError, Statement};
 
 /// Prepared statements that a connection keeps: more than there are in the program.
 const STATEMENTS_MAX: usize = 256;
-/// Pages that a connection keeps, in KiB: enough for the inner pages of large tables, which are read for every row.
-const CACHE_KIB: i64 = 16 << 10;
+/// Pages that the writer keeps, in KiB: enough for the inner pages of large tables, which are read for every row.
+const WRITER_CACHE_KIB: i64 = 16 << 10;
+/// SQLite's default.
+const CACHE_KIB: i64 = 2_000;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    pub(super) durability: Durability,
+    /// Whether to create a missing file.
+    pub(super) create: bool,
+    pub(super) is_writer: bool,
+}
 
 /// A connection; its statements are prepared once. Only its thread has it.
 #[derive(Debug)]
 pub struct SqliteSession(pub(super) rusqlite::Connection);
 
 impl SqliteSession {
-    pub(super) fn open(path: &Path, durability: Durability, create: bool) -> Result<SqliteSession, SqlError> {
+    pub(super) fn open(path: &Path, opening: Opening) -> Result<SqliteSession, SqlError> {
+        let cache_kib = if opening.is_writer { WRITER_CACHE_KIB } else { CACHE_KIB };
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, opening.create);
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-        connection.execute_batch(&format!("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{CACHE_KIB}"))?;
+        connection.execute_batch(&format!("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{cache_kib}"))?;
         let session = SqliteSession(connection);
-        session.set_durability(durability)?;
+        session.set_durability(opening.durability)?;
         Ok(session)
     }
 
