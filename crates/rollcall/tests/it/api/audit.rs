@@ -122,7 +122,7 @@ fn w7_the_trail_is_verified_over_the_api() {
     });
     assert_eq!((&broken["broken_at"], &broken["records"]), (&json!(line), &json!(line - 1)));
     let reason = broken["reason"].as_str().unwrap();
-    assert!(reason.starts_with(&format!("line {line} of audit.log: ")), "{reason}");
+    assert!(reason.starts_with(&format!("line {line}: ")), "{reason}");
 }
 
 #[test]
