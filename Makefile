@@ -29,7 +29,7 @@ run: compiler ## build for speed and start the server (DATA=./data, ARGS="--conf
 	cargo build --release --package rollcall
 	./target/release/rollcall serve --data "$(DATA)" $(ARGS)
 
-demo: compiler ## build for speed and start a server with simulated peers and users (ARGS="--people 200 --pace 2")
+demo: compiler ## build for speed and start a server with simulated peers and users (ARGS="--members 200 --pace 2")
 	./scripts/web.sh --optional
 	cargo build --release --package rollcall
 	./target/release/rollcall demo $(ARGS)

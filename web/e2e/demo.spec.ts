@@ -12,7 +12,7 @@ interface DemoOutput {
 }
 
 test("the links of the demo open a dashboard and a member's page with live data", async ({ page, atEnd }) => {
-  const args = ["demo", "--json", "--port", String(await freePort()), "--tracker-port", String(await freePort()), "--people", "20", "--torrents", "40", "--peers", "200", "--pace", "4"];
+  const args = ["demo", "--json", "--port", String(await freePort()), "--tracker-port", String(await freePort()), "--members", "20", "--torrents", "40", "--peers", "200", "--pace", "4"];
   const child = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"], env: cleanEnvironment() });
   atEnd(() => end(child));
   let text = "";

@@ -46,7 +46,7 @@ async function startDemo() {
     "presence.background_away_s=86400",
     "presence.background_gone_s=86400",
   ];
-  const size = ["--torrents", TORRENTS, "--peers", PEERS, "--people", CONNECTED].map(String);
+  const size = ["--torrents", TORRENTS, "--peers", PEERS, "--members", CONNECTED].map(String);
   const args = ["demo", "--json", "--port", "0", "--tracker-port", "0", ...size, ...settings.flatMap((one) => ["--set", one])];
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
   let said = "";
@@ -154,8 +154,8 @@ try {
   await connectUsers(demo.site);
   await waitForPeers(ask);
   const { torrent } = (await ask("/api/v1/swarms?sort=leechers&limit=1")).items[0];
-  const { people, tracker } = await ask("/api/v1/overview");
-  console.log(`online: ${people.online}, torrents: ${TORRENTS}, peers: ${tracker.peers}\n`);
+  const { presence, tracker } = await ask("/api/v1/overview");
+  console.log(`online: ${presence.online}, torrents: ${TORRENTS}, peers: ${tracker.peers}\n`);
 
   const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });

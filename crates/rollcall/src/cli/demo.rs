@@ -10,7 +10,7 @@ environment of your servers (ROLLCALL_…) is ignored; --set is used, except for
 
 Examples:
   rollcall demo
-  rollcall demo --people 200 --peers 10000 --pace 2
+  rollcall demo --members 200 --peers 10000 --pace 2
   rollcall demo --for 60 --json";
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -21,9 +21,9 @@ pub struct DemoArgs {
     /// Port for announces, HTTP and UDP; another one if it is taken
     #[arg(long, value_name = "PORT", default_value_t = 6969)]
     pub tracker_port: u16,
-    /// Simulated users, with one to three devices each
+    /// Simulated members, with one to three devices each
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(0..=5_000))]
-    pub people: u32,
+    pub members: u32,
     /// Torrents
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub torrents: u32,

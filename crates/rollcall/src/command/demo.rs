@@ -120,7 +120,7 @@ fn plan_of(args: &DemoArgs) -> Plan {
     Plan {
         torrents: args.torrents,
         peers: args.peers,
-        members: args.people,
+        members: args.members,
         pace: args.pace,
         seed: args.seed,
         misbehaviour: true,

@@ -43,7 +43,7 @@ impl Demo {
         let mut args =
             vec!["-c", script, home.path().to_str().unwrap(), env!("CARGO_BIN_EXE_rollcall"), "demo"];
         args.extend(["--json", "--port", &port, "--tracker-port", &tracker_port]);
-        args.extend(["--people", "10", "--peers", "100"]);
+        args.extend(["--members", "10", "--peers", "100"]);
         if !more.contains(&"--torrents") {
             args.extend(["--torrents", "20"]);
         }

@@ -46,7 +46,7 @@ impl StartupMessage<'_> {
             "udp": self.ports.tracker_addresses().iter().map(ToString::to_string).collect::<Vec<_>>(),
             "data": self.folder.path(),
             "is_kept": self.folder.is_kept(),
-            "people": self.plan.members,
+            "members": self.plan.members,
             "torrents": self.plan.torrents,
             "peers": self.plan.peers,
             "users": self.plan.users(),

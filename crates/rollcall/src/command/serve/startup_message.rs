@@ -84,7 +84,7 @@ impl StartupMessage<'_> {
             "https": texts(&self.addresses.https),
             "udp": texts(&self.addresses.udp),
             "site": self.site.map(ServingSite::urls).unwrap_or_default(),
-            "people": self.site.map(ServingSite::websocket_urls).unwrap_or_default(),
+            "presence": self.site.map(ServingSite::websocket_urls).unwrap_or_default(),
             "gateways": self.site.and_then(ServingSite::gateways),
             "first_key": first_key,
             "first_key_file": first_key_file,
