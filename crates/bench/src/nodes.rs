@@ -53,7 +53,7 @@ pub fn delay(run: &mut Run<'_>) -> anyhow::Result<()> {
     stage.end(&format!("p50 {:.1} ms, p99 {:.1} ms", delay.p50_ms, delay.p99_ms));
     let note = format!(
         "{} announces at {ANNOUNCES_PER_S}/s through one node's queue and Redis, until they are in the swarms of the \
-         other; the reader sleeps 25 ms once it has read everything; the longest {:.1} ms; both nodes on one core, Redis \
+         other; the reader sleeps 25 ms at least once it has read everything; the longest {:.1} ms; both nodes on one core, Redis \
          on another",
         delay.count, delay.max_ms
     );

@@ -219,10 +219,14 @@ impl Queue {
                 self.is_idle.store(false, Ordering::SeqCst);
                 return Some(taken);
             }
-            if self.is_closed.load(Ordering::Acquire) && self.occupied() == 0 {
+            if !self.is_closed.load(Ordering::Acquire) {
+                self.filled.notified().await;
+                continue;
+            }
+            if self.occupied() == 0 {
                 return None;
             }
-            // A closed queue may still receive events with a reserved slot.
+            // A closed queue may still receive events with a reserved slot, and reserved slots may be given back.
             let _ = tokio::time::timeout(Duration::from_millis(100), self.filled.notified()).await;
         }
     }

@@ -34,8 +34,9 @@ pub use counters::ReplicationCounters;
 use crate::pipeline::Tracker;
 
 const BATCH: usize = 1_000;
-/// Sleep at the end of the journal.
+/// Sleep at the end of the journal; it doubles while nothing is added, up to the second value.
 const POLL: Duration = Duration::from_millis(25);
+const POLL_MAX: Duration = Duration::from_millis(200);
 /// Longest wait of a start for an unreachable journal. Afterwards the node serves what it has and catches up.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest read of a start, so that a long journal does not delay serving.
@@ -132,6 +133,7 @@ impl Replication {
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
         let (mut is_unreachable, mut was_unreachable) = (false, self.is_behind);
+        let mut poll = POLL;
         loop {
             let pause = match self.step().await {
                 Ok(step) => {
@@ -144,7 +146,8 @@ impl Replication {
                     if is_all && std::mem::take(&mut was_unreachable) {
                         self.tracker.swarms().hold_remote_peers(false);
                     }
-                    if is_all { POLL } else { Duration::ZERO }
+                    poll = if matches!(step, Step::Read(0)) { (2 * poll).min(POLL_MAX) } else { POLL };
+                    if is_all { poll } else { Duration::ZERO }
                 }
                 Err(reason) => {
                     self.counters().failures.increment();

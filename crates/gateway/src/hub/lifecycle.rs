@@ -39,6 +39,8 @@ const PAGE: u32 = 5_000;
 const TICK: Duration = Duration::from_millis(250);
 /// Spread over this many steps.
 const TICK_STEPS: usize = 8;
+/// Users that are checked in one step.
+const USERS_AT_ONCE: usize = 1_000;
 /// Poll interval of the change feed of friendships and privacy.
 const FOLLOW: Duration = Duration::from_millis(200);
 /// How often the last write is tried when the server stops.
@@ -291,14 +293,16 @@ impl Hub {
 }
 
 async fn tick_all(users: Arc<Users>) {
-    let mut interval = tokio::time::interval(TICK / TICK_STEPS as u32);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut steps = 1;
     loop {
-        for step in 0..TICK_STEPS {
-            interval.tick().await;
-            (step..SHARDS).step_by(TICK_STEPS).for_each(|shard| users.tick_shard(shard));
+        let mut count = 0;
+        for step in 0..steps {
+            tokio::time::sleep(TICK / steps as u32).await;
+            count += (step..SHARDS).step_by(steps).map(|shard| users.tick_shard(shard)).sum::<usize>();
         }
         users.typing.expire(users.now());
+        // With few users one wake-up does for all shards.
+        steps = if count < USERS_AT_ONCE { 1 } else { TICK_STEPS };
     }
 }
 

@@ -110,14 +110,17 @@ impl Users {
         let _ = self.change(user, |shard, now| shard.input(now, user, input));
     }
 
-    pub(super) fn tick_shard(&self, shard: usize) {
+    /// Returns the number of users in the shard.
+    pub(super) fn tick_shard(&self, shard: usize) -> usize {
         if self.is_stopping() {
-            return;
+            return 0;
         }
         let now = self.now();
         let mut shard = self.shards[shard].lock();
         shard.tick(now);
+        let users = shard.users.len();
         self.release(shard);
+        users
     }
 
     /// A connection ended.
