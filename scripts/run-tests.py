@@ -54,13 +54,11 @@ def build(lint):
                 progress.add(message)
     if cargo.returncode != 0:
         sys.exit(cargo.returncode)
-    progress.show()
+    print(f"built: {len(progress.programs)} test programs, {time.monotonic() - progress.began:.0f} s", flush=True)
     groups = []
     for message in progress.programs:
         folder = Path(message["manifest_path"]).parent
         target = message["target"]
-        if target["kind"][0] == "bench":
-            continue
         program = message["executable"]
         if target["name"] == "it":
             groups += [(f"{folder.name} it {module}", command, folder) for module, command in modules(program, folder)]
@@ -90,7 +88,7 @@ class BuildProgress:
 
     def add(self, artifact):
         self.packages.add(artifact["package_id"])
-        if artifact.get("executable") and artifact["profile"]["test"]:
+        if artifact.get("executable") and artifact["profile"]["test"] and artifact["target"]["kind"][0] != "bench":
             self.programs.append(artifact)
         if time.monotonic() - self.shown >= self.PERIOD_S and not sys.stderr.isatty():
             self.show()
