@@ -9,7 +9,6 @@ use friends::{ChangeFeed, FriendStore, FriendsError};
 use keyspace::Redis;
 use parking_lot::{Mutex, RwLock};
 use presence::{Moment, PresenceTable, StoredPresence};
-use tokio::time::MissedTickBehavior;
 
 use super::admin::Admin;
 use super::connection_table::ConnectionTable;
@@ -247,7 +246,9 @@ impl Hub {
 
     /// Ticks all shards.
     pub fn tick(&self) {
-        (0..SHARDS).for_each(|shard| self.users.tick_shard(shard));
+        (0..SHARDS).for_each(|shard| {
+            self.users.tick_shard(shard);
+        });
         self.users.typing.expire(self.users.now());
     }
 
