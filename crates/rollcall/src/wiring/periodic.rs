@@ -110,15 +110,15 @@ pub async fn summarise_periodically(
         let is_stopped = sleep_or_stop(SUMMARY_INTERVAL, &mut stopped).await;
         let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         let applied = count(&counters.applied);
-        let (buried, failed) = (count(&counters.moved_to_dead_letters), count(&counters.failed));
-        if applied + buried + failed != logged {
-            logged = applied + buried + failed;
+        let (dead_letters, failed) = (count(&counters.moved_to_dead_letters), count(&counters.failed));
+        if applied + dead_letters + failed != logged {
+            logged = applied + dead_letters + failed;
             info!(
                 view,
                 applied,
-                buried,
+                dead_letters,
                 skipped = count(&counters.skipped),
-                revived = count(&counters.restored),
+                restored = count(&counters.restored),
                 failed,
                 taken_over = count(&counters.taken_over),
                 waits = count(&counters.transient_failures),
