@@ -41,6 +41,8 @@ const POLL_MAX: Duration = Duration::from_millis(200);
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest read of a start, so that a long journal does not delay serving.
 const CATCH_UP_MAX: Duration = Duration::from_secs(10);
+/// How often a window is extended over a step of the wall clock, so that odd entries do not make a start read all.
+const CLOCK_STEPS_MAX: usize = 64;
 /// Entries per progress log line.
 const PROGRESS_EVERY: u64 = 500_000;
 
@@ -101,7 +103,13 @@ impl Replication {
             return caught_up;
         };
         self.replay_until = newest.unwrap_or_default();
-        self.start_window_before(newest);
+        if !self.has_snapshot {
+            let Some(start) = with_retries(|| self.window_start(newest)).await else {
+                return caught_up;
+            };
+            self.cursor = start;
+            self.counters().set_cursor(start);
+        }
         while self.cursor < self.replay_until {
             if reading.elapsed() > CATCH_UP_MAX {
                 return caught_up;
@@ -121,13 +129,24 @@ impl Replication {
         CaughtUp { is_all: true, ..caught_up }
     }
 
-    /// Without a snapshot the window is counted back from the newest entry, not from this node's wall clock: entry
-    /// ids use the clock of the journal.
-    fn start_window_before(&mut self, newest: Option<EntryId>) {
-        if let Some(newest) = newest.filter(|_| !self.has_snapshot) {
-            self.cursor = window_of(&self.tracker, newest.ms);
-            self.counters().set_cursor(self.cursor);
+    /// Where to read from so that every live peer is found. Counted back from the newest entry, not from this node's
+    /// wall clock: entry ids use the clock of the journal. If that clock was set forward, entries before the step may
+    /// be recent although their ids are not: the start moves back until the entry before it is old in steady time.
+    async fn window_start(&self, newest: Option<EntryId>) -> Result<EntryId, JournalError> {
+        let now = self.tracker.now();
+        let oldest_live = now - self.tracker.expiry_rules(now).silence_max;
+        let mut start = window_of(&self.tracker, newest.map_or(self.tracker.wall_ms(), |newest| newest.ms));
+        for _ in 0..CLOCK_STEPS_MAX {
+            let before = self.journal.list_newest(Lane::Traffic, start, 1).await?;
+            let Some(stored) = before.first() else { break };
+            let is_recent = TrafficEntry::parse(&stored.fields)
+                .is_ok_and(|entry| self.tracker.steady_time_of(&entry, now) >= oldest_live);
+            if !is_recent {
+                break;
+            }
+            start = window_of(&self.tracker, stored.id.ms);
         }
+        Ok(start)
     }
 
     pub async fn run(mut self, mut stopped: watch::Receiver<bool>) {
@@ -200,7 +219,7 @@ impl Replication {
         let newest = self.newest().await?;
         self.replay_until = newest.unwrap_or_default();
         let missing_behind = self.cursor;
-        self.cursor = window_of(&self.tracker, newest.map_or(self.tracker.wall_ms(), |newest| newest.ms));
+        self.cursor = self.window_start(newest).await?;
         self.is_anchored = false;
         self.counters().set_cursor(self.cursor);
         self.counters().resyncs.increment();

@@ -60,7 +60,7 @@ impl Tracker {
     /// This node's earlier processes shared its steady time. Another node's steady time started at its wall clock, as
     /// ours did, so both agree unless one of those clocks was wrong then; the wall clocks agree unless one is wrong
     /// now. Of both readings, the later one that is plausible: an entry taken for too old would remove a live peer.
-    fn steady_time_of(&self, entry: &TrafficEntry, now: UnixTime) -> UnixTime {
+    pub(super) fn steady_time_of(&self, entry: &TrafficEntry, now: UnixTime) -> UnixTime {
         let node = self.node();
         let is_own = entry.node.is_some_and(|writer| writer == node || node.is_restart_of(writer));
         if is_own {
