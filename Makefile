@@ -12,13 +12,13 @@ TEST_JOBS ?= $(shell nproc)
 # Sessions under `make load`. Each is an open file, of the server and of the test.
 LOAD_SESSIONS ?= 15000
 # Users under `make gateways`, and for how many seconds failures are injected.
-GATEWAYS_PEOPLE ?= 3000
+GATEWAYS_USERS ?= 3000
 GATEWAYS_S ?= 300
 # Seconds per fuzz target under `make fuzz`.
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo web test docs chaos load gateways promises lint bench fuzz deb screenshots scale toolchain compiler
+.PHONY: help run demo web test docs chaos load gateways deadlines lint bench fuzz deb screenshots scale toolchain compiler
 
 help: ## list the targets
 	@echo "make TARGET"
@@ -61,11 +61,11 @@ load: compiler ## many sessions at once: reconnect storm, churn, kill and restar
 	LOAD_SESSIONS=$(LOAD_SESSIONS) cargo test --release --package rollcall --test it crowd:: -- --nocapture --test-threads=1
 
 gateways: compiler ## three gateways, thousands of users, injected failures: check every status shown (GATEWAYS_S=300, ROLLCALL_SEED=N)
-	LOAD_SESSIONS=$(GATEWAYS_PEOPLE) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test it many_gateways::random_history:: -- --nocapture --test-threads=1
+	LOAD_SESSIONS=$(GATEWAYS_USERS) GATEWAYS_S=$(GATEWAYS_S) cargo test --release --package rollcall --test it many_gateways::random_history:: -- --nocapture --test-threads=1
 
-promises: toolchain ## check what is promised within a second, to the second, on an idle machine
-	ROLLCALL_PROMISES=1 cargo test --package access --test it follow:: -- --test-threads=1
-	ROLLCALL_PROMISES=1 cargo test --package rollcall --test it presence_clients:: -- --test-threads=1
+deadlines: toolchain ## check the requirements that name a second, with exact deadlines, on an idle machine
+	ROLLCALL_DEADLINES=1 cargo test --package access --test it follow:: -- --test-threads=1
+	ROLLCALL_DEADLINES=1 cargo test --package rollcall --test it presence_clients:: -- --test-threads=1
 
 lint: compiler ## check format, lints, words and links of the documents
 	./scripts/check-docs.py

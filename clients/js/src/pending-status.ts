@@ -41,7 +41,7 @@ export class PendingStatus {
     if (number === this.#number) this.#settle((waiter) => waiter.resolve());
   }
 
-  /** The server refused, or the connection was closed for good. */
+  /** The server refused, or the connection was closed permanently. */
   refuse(number: number, error: unknown): void {
     if (number === this.#number) this.#settle((waiter) => waiter.reject(error));
   }

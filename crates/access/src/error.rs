@@ -128,7 +128,7 @@ impl AccessError {
         match self {
             AccessError::Database(error) => error.is_retryable(),
             AccessError::ExternalUsersContended | AccessError::WhitelistMissing => true,
-            AccessError::Redis(trouble) => trouble.is_retryable(),
+            AccessError::Redis(error) => error.is_retryable(),
             AccessError::Unpublished(error) => error.is_retryable(),
             _ => false,
         }

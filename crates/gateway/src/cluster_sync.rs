@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use presence::Moment;
+use presence::WallTime;
 use tokio::sync::Notify;
 
 use crate::cluster::{ClusterStore, InboxEvent, NodeName, Record};
@@ -64,7 +64,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Intervals of publishing and reading. The defaults are those of the requirements (P13).
 #[derive(Clone, Copy, Debug)]
 pub struct SyncSettings {
-    /// Refresh interval of users with a sign of life within the last minute, if there was a new one.
+    /// Refresh interval of users active within the last minute, if there was new activity.
     pub refresh_active: Duration,
     /// Refresh interval of other users, and of users with background devices only.
     pub refresh_quiet: Duration,
@@ -102,7 +102,7 @@ pub(crate) struct SyncContext {
     dirty_added: Notify,
     /// Names under which this process has written. Entries under them are not remote.
     own_names: RwLock<Vec<NodeName>>,
-    /// Only sessions that gave a sign of life since are published; zero for all. Milliseconds.
+    /// Only sessions active since then are published; zero for all. Milliseconds.
     signs_since_ms: AtomicU64,
 }
 
@@ -125,7 +125,7 @@ impl SyncContext {
         store: Arc<ClusterStore>,
         settings: SyncSettings,
         counters: Arc<GatewayCounters>,
-        now: Moment,
+        now: WallTime,
     ) -> Arc<SyncContext> {
         Arc::new(SyncContext {
             own_names: RwLock::new(vec![store.node()]),
@@ -144,8 +144,8 @@ impl SyncContext {
         self.own_names.read().contains(node) || *node == self.store.node()
     }
 
-    fn signs_since(&self) -> Option<Moment> {
-        Some(Moment(self.signs_since_ms.load(Ordering::Acquire))).filter(|since| since.0 > 0)
+    fn signs_since(&self) -> Option<WallTime> {
+        Some(WallTime(self.signs_since_ms.load(Ordering::Acquire))).filter(|since| since.0 > 0)
     }
 
     /// The clock stepped back by `by_ms`.

@@ -245,11 +245,11 @@ pub struct HubCounters {
     /// Rows of history that were dropped because too many waited.
     pub writer_dropped: Counter,
     /// Users whose seeding and leeching counts were read.
-    pub traffic_asked: Counter,
+    pub torrent_counts_requested: Counter,
     /// Such reads that failed; the counts stay unchanged.
-    pub traffic_failures: Counter,
+    pub torrent_count_failures: Counter,
     /// Change notices dropped because the queue was full; the periodic pass makes up for them.
-    pub traffic_dropped: Counter,
+    pub torrent_counts_dropped: Counter,
     /// Counters of the change feed of friendships and privacy, once it is open.
     pub following: OnceLock<Arc<ChangeFeedCounters>>,
     /// Counters of the friends database, once it is open.
@@ -302,7 +302,7 @@ pub struct SyncCounters {
     /// Those that were not published as a whole; the rest is published again.
     pub flush_failures: Counter,
     pub flush_seconds: Histogram,
-    /// Updates with only a new sign of life.
+    /// Record updates that change only the time of the last activity.
     pub refreshes: Counter,
     /// Users whose records were read again, periodically.
     pub rechecked: Counter,
@@ -331,7 +331,7 @@ pub struct WebhookCounters {
     /// Attempts, by outcome.
     pub attempts: ByKind<WebhookOutcome>,
     pub attempt_seconds: Histogram,
-    /// Deliveries that failed for good, after a day of retries.
+    /// Deliveries that failed permanently, after a day of retries.
     pub given_up: Counter,
     /// Messages in memory that are not delivered yet.
     pub waiting: Level,

@@ -20,7 +20,7 @@ use crate::hub::{Hub, HubError, HubParts, HubSettings, IsDisabled};
 use crate::leader_lease::LeaderLease;
 use crate::settings::GatewaySettings;
 use crate::token::{TokenError, Tokens};
-use crate::traffic::TrafficCounts;
+use crate::torrent_counts::TorrentCountSource;
 use crate::webhooks::{WebhookError, Webhooks};
 
 /// Time limit of the shutdown after connections are closed, in case the database does not answer.
@@ -36,7 +36,7 @@ pub struct GatewayParts {
     pub friend_store: FriendStore,
     pub clock: Arc<dyn Clock>,
     /// Seeding and leeching counts.
-    pub traffic: Arc<dyn TrafficCounts>,
+    pub torrent_counts: Arc<dyn TorrentCountSource>,
     /// Which users the tracker has disabled.
     pub is_disabled: IsDisabled,
     /// Times after which a silent device is away, and offline.
@@ -111,8 +111,16 @@ impl Gateway {
     /// Opens connections and files. It notifies and writes nothing before it begins: another process may still serve
     /// the users.
     pub async fn open(parts: GatewayParts) -> Result<Arc<Gateway>, GatewayError> {
-        let GatewayParts { friend_store, clock, traffic, is_disabled, policy, settings, seed, cluster } =
-            parts;
+        let GatewayParts {
+            friend_store,
+            clock,
+            torrent_counts,
+            is_disabled,
+            policy,
+            settings,
+            seed,
+            cluster,
+        } = parts;
         let counters = Arc::new(GatewayCounters::default());
         let tokens = Arc::new(Tokens::load(settings.tokens.clone(), Arc::clone(&clock))?);
         let lease_length = cluster.as_ref().map(|cluster| cluster.lease);
@@ -142,7 +150,7 @@ impl Gateway {
             clock: Arc::clone(&clock),
             settings: hub_settings,
             counters: Arc::clone(&counters),
-            traffic,
+            torrent_counts,
             is_disabled,
             seed,
             pruning,

@@ -13,7 +13,7 @@
 //! - `watch`: the task that reads friends and privacy, and maintains the watchers
 //! - [`feed`]: the JSON of a user in a feed
 //! - `rooms`: members of rooms; `typing`: typing notifications
-//! - [`traffic`]: seeding and leeching counts beside the status
+//! - [`torrent_counts`]: seeding and leeching counts beside the status
 //! - [`cluster`]: records of users in Redis: publish, watch, inbox, lease, reap
 //! - [`cluster_sync`]: keeps the users and the cluster in sync
 //! - `gateway_messages`: messages between gateways that are not records
@@ -29,7 +29,7 @@
 //! |---|---|---|
 //! | [`hub::Users`] | 64 shards: presence table, connections, watchers and visibility of each user | one per shard |
 //! | `cluster_sync::ShardSync` | what is to be published of a user, and what is known of other gateways | its shard's |
-//! | `ShardContext` | connection numbers, queues of the presence writer and of traffic, recent events | one each |
+//! | `ShardContext` | connection numbers, queues of the presence writer and of torrent counts, recent events | one each |
 //! | `rooms::Rooms` | members of rooms | 16 shards |
 //! | `typing::Typing` | typing users with their targets, and until when | one |
 //! | [`outbox::Outbox`] | what waits for one connection | one per connection |
@@ -75,7 +75,7 @@ mod rooms;
 pub mod session;
 pub mod settings;
 pub mod token;
-pub mod traffic;
+pub mod torrent_counts;
 mod typing;
 mod watch;
 pub mod webhooks;
@@ -92,4 +92,4 @@ pub use outbox::{FeedUser, Outbox};
 pub use recent_events::RecentEvent;
 pub use settings::{GatewaySettings, RoomAccess};
 pub use token::Tokens;
-pub use traffic::{NoTraffic, TrafficCount, TrafficCounts, TrafficUnknown};
+pub use torrent_counts::{NoTorrentCounts, TorrentCount, TorrentCountError, TorrentCountSource};

@@ -21,7 +21,7 @@ use std::task::{Context, Waker};
 
 use domain::UserId;
 use parking_lot::Mutex;
-use presence::Moment;
+use presence::WallTime;
 use wire::websocket::{write_close, write_ping, write_text};
 
 use crate::counters::GatewayCounters;
@@ -132,7 +132,7 @@ impl Outbox {
 
     /// The user's state since `at` (P18). Replaces a waiting older one. Urgent changes are written at once; others
     /// wait for up to `batch_ms`.
-    pub fn change(&self, user: FeedUser, urgent: bool, at: Moment) {
+    pub fn change(&self, user: FeedUser, urgent: bool, at: WallTime) {
         self.add(|waiting| {
             let before = waiting.feed.urgency();
             if !waiting.feed.change(user, urgent, at) {
@@ -143,7 +143,7 @@ impl Outbox {
     }
 
     /// The user is no longer in the feed since `at`.
-    pub fn remove(&self, user: UserId, at: Moment) {
+    pub fn remove(&self, user: UserId, at: WallTime) {
         self.add(|waiting| {
             let before = waiting.feed.urgency();
             waiting.feed.remove(user, at);

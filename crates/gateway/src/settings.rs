@@ -148,6 +148,6 @@ pub struct WebhookSettings {
     pub ca_file: Option<PathBuf>,
     /// The secret with which messages are signed; empty signs none.
     pub secret: Secret,
-    /// How long a delivery is retried before it fails for good.
+    /// How long a delivery is retried before it fails permanently.
     pub give_up: Duration,
 }

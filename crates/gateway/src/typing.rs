@@ -19,7 +19,7 @@ use crate::cluster::{GatewayMessage, NodeName};
 use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use presence::Moment;
+use presence::WallTime;
 
 use crate::counters::GatewayCounters;
 use crate::feed;
@@ -45,8 +45,8 @@ pub(crate) enum Target {
 struct Active {
     number: u64,
     target: Target,
-    until: Moment,
-    delivered: Moment,
+    until: WallTime,
+    delivered: WallTime,
     notified: Vec<(UserId, Weak<Outbox>)>,
     /// Other gateways of the room that were notified; none if it was received from another gateway.
     nodes: Option<Vec<NodeName>>,
@@ -56,7 +56,7 @@ struct Active {
 struct State {
     by_user: HashMap<UserId, Vec<Active>, foldhash::fast::RandomState>,
     /// By end time and number.
-    deadlines: BTreeMap<(Moment, u64), UserId>,
+    deadlines: BTreeMap<(WallTime, u64), UserId>,
     next_number: u64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Typing {
 pub(crate) struct TypingStarted {
     pub(crate) from: UserId,
     pub(crate) target: Target,
-    pub(crate) now: Moment,
+    pub(crate) now: WallTime,
     /// Duration unless repeated.
     pub(crate) lasts: Duration,
     /// Other gateways with members in the room; none if it was received from another gateway.
@@ -93,14 +93,14 @@ impl Typing {
     }
 
     /// Whether to send it, with [`Typing::begin`].
-    pub(crate) fn admit(&self, from: UserId, target: &Target, now: Moment, lasts: Duration) -> Admission {
+    pub(crate) fn admit(&self, from: UserId, target: &Target, now: WallTime, lasts: Duration) -> Admission {
         let mut state = self.state.lock();
         let State { by_user, deadlines, .. } = &mut *state;
         let active = by_user.get_mut(&from).and_then(|all| all.iter_mut().find(|one| one.target == *target));
         match active {
             Some(active) if now.0.saturating_sub(active.delivered.0) < millis(lasts) / 2 => {
                 deadlines.remove(&(active.until, active.number));
-                active.until = Moment(now.0 + millis(lasts));
+                active.until = WallTime(now.0 + millis(lasts));
                 deadlines.insert((active.until, active.number), from);
                 self.counters.hub.typing_throttled.increment();
                 Admission::TooSoon
@@ -116,7 +116,7 @@ impl Typing {
             sender.send(typing_message(from, &target, nodes, true));
         }
         let mut state = self.state.lock();
-        let until = Moment(now.0 + millis(lasts));
+        let until = WallTime(now.0 + millis(lasts));
         let before = state.take(from, |one| one.target == target);
         for one in before {
             let is_told_again = |notified: &Weak<Outbox>| {
@@ -137,16 +137,16 @@ impl Typing {
         state.by_user.entry(from).or_default().push(active);
     }
 
-    pub(crate) fn end(&self, from: UserId, target: &Target, now: Moment) {
+    pub(crate) fn end(&self, from: UserId, target: &Target, now: WallTime) {
         self.end_matching(from, now, |one| one.target == *target);
     }
 
     /// Ends typing to all targets.
-    pub(crate) fn end_all(&self, from: UserId, now: Moment) {
+    pub(crate) fn end_all(&self, from: UserId, now: WallTime) {
         self.end_matching(from, now, |_| true);
     }
 
-    pub(crate) fn expire(&self, now: Moment) {
+    pub(crate) fn expire(&self, now: WallTime) {
         loop {
             let from = match self.state.lock().deadlines.first_entry() {
                 Some(first) if first.key().0 <= now => first.remove(),
@@ -156,7 +156,7 @@ impl Typing {
         }
     }
 
-    fn end_matching(&self, from: UserId, now: Moment, which: impl Fn(&Active) -> bool) {
+    fn end_matching(&self, from: UserId, now: WallTime, which: impl Fn(&Active) -> bool) {
         let mut state = self.state.lock();
         for ended in state.take(from, which) {
             self.push(ended.notified.iter(), &typing_json(from, &ended.target, false, now));
@@ -193,7 +193,7 @@ fn typing_message(from: UserId, target: &Target, nodes: &[NodeName], on: bool) -
 }
 
 /// Encoded once for all recipients.
-fn typing_json(from: UserId, target: &Target, on: bool, at: Moment) -> String {
+fn typing_json(from: UserId, target: &Target, on: bool, at: WallTime) -> String {
     let room = match target {
         Target::User(_) => String::new(),
         Target::Room(channel) => {

@@ -5,7 +5,7 @@
 //! # Layout
 //!
 //! - this file: reads, sends, saves the cursor
-//! - `delivery_queue`: order, retries, and when a delivery fails for good
+//! - `delivery_queue`: order, retries, and when a delivery fails permanently
 //! - `delivery`: the request and its signature
 //!
 //! # Guarantees
@@ -16,7 +16,7 @@
 //!   cursor.
 //! - In order for each user: a later delivery waits for an earlier one. Other users do not wait.
 //! - Bounded: deliveries in memory and in flight. The rest waits in the database.
-//! - A delivery that is too old fails for good, and is counted and logged; until then it is retried with growing
+//! - A delivery that is too old fails permanently, and is counted and logged; until then it is retried with growing
 //!   delays.
 //! - Neither the secret nor the URL is in any log line.
 //!
@@ -265,7 +265,7 @@ impl Webhooks {
         }
         for delivery in failed_deliveries {
             counters.given_up.increment();
-            warn!(user = %delivery.user, delivery = delivery.delivery_id(), reason = %failure, "webhook delivery failed for good: no retries left");
+            warn!(user = %delivery.user, delivery = delivery.delivery_id(), reason = %failure, "webhook delivery failed permanently: no retries left");
         }
     }
 

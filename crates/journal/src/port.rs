@@ -1,4 +1,4 @@
-//! The port: what every adapter of the journal owes its callers.
+//! The port: the duties of every adapter of the journal.
 //!
 //! # Duties
 //!
@@ -10,7 +10,7 @@
 //!   What was delivered and not acknowledged stays pending, across restarts.
 //! - **Safe trimming.** Trimming never removes what any group has yet to acknowledge.
 //! - **Atomic moves.** A moved entry is never in both lanes, nor in neither, nor acknowledged without being moved.
-//! - **Honest errors.** [`JournalError::is_retryable`] is true only if a retry can succeed.
+//! - **Error classes.** [`JournalError::is_retryable`] is true only if a retry can succeed.
 //!
 //! The suite in `tests/it/conformance` runs on every adapter.
 

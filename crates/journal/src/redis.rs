@@ -339,7 +339,7 @@ impl RedisJournal {
     fn args_of_dead_letter<'a>(&self, fields: &'a Fields) -> Vec<&'a [u8]> {
         let mut args: Vec<&[u8]> = reply::args_of(fields).collect();
         if args.len() > ARGS_PER_DEAD_LETTER_MAX {
-            tracing::warn!(fields = args.len() / 2, "dead letter has too many fields to be moved whole");
+            tracing::warn!(fields = args.len() / 2, "dead letter truncated: it has too many fields");
             self.dead_letters_truncated.fetch_add(1, Ordering::Relaxed);
             let last = args.split_off(args.len() - 20);
             args.truncate(ARGS_PER_DEAD_LETTER_MAX - last.len());

@@ -55,7 +55,7 @@
 //!
 //! Of a client with more than 64 runs, those that continued each other become one, then the oldest are settled behind
 //! one run that stands for their end; neither changes the credit. Clients that were not seen for
-//! `session_retention_days` are deleted; amounts stay. An entry older than that is rejected.
+//! `LedgerSettings::session_retention` (30 days) are deleted; amounts stay. An entry older than that is rejected.
 //!
 //! # Transactions
 //!

@@ -45,7 +45,7 @@ pub struct ClientSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// There are no trusted authorities.
-    #[error("this system has no certificates of authorities: install the package ca-certificates")]
+    #[error("this system has no CA certificates: install the package ca-certificates")]
     NoAuthorities,
     /// The file of authorities cannot be used.
     #[error("{}: {reason}", .path.display())]

@@ -42,7 +42,7 @@ pub enum TlsError {
     Read { path: PathBuf, source: io::Error },
     #[error("{path} is not usable: {reason}", path = .path.display())]
     Unusable { path: PathBuf, reason: String },
-    #[error("the certificate and the key do not belong together or cannot be used: {0}")]
+    #[error("the certificate and the private key do not match, or are not usable: {0}")]
     Mismatch(#[from] rustls::Error),
 }
 

@@ -21,9 +21,9 @@
 //! - A connection in the foreground is probed before it ends, also after a leap of time (the clock was set, the machine
 //!   was suspended).
 
-use crate::moment::MonotonicTime;
 use crate::policy::{Policy, Rule};
 use crate::state_machine::{ProbeOutcome, SessionState, SessionStateMachine, step};
+use crate::wall_time::MonotonicTime;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeartbeatState {

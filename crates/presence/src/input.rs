@@ -75,7 +75,7 @@ pub enum Input {
         device: DeviceId,
     },
     /// The user's torrent activity.
-    Traffic {
+    TorrentCounts {
         /// Torrents the user seeds.
         seeding: u32,
         /// Torrents the user leeches.
@@ -208,13 +208,13 @@ pub enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The user has the maximum number of devices.
-    #[error("no more than {} at a time: sign one out", counted(*max, "device"))]
+    #[error("at most {} per user: sign one out", counted(*max, "device"))]
     TooManyDevices {
         /// How many one may have.
         max: u32,
     },
     /// The user has the maximum number of sessions.
-    #[error("no more than {} of one person at a time: close one", counted(*max, "connection"))]
+    #[error("at most {} per user: close one", counted(*max, "connection"))]
     TooManySessions {
         /// How many one may have.
         max: u32,

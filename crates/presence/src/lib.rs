@@ -14,7 +14,7 @@
 //! - [`input`], [`view`]: inputs, effects, and what can be read
 //! - [`table`]: the users of a shard; `user_presence` aggregates `session`s, each with its `heartbeat_state`, stored in
 //!   `slab`
-//! - [`moment`]: wall-clock time and monotonic time
+//! - [`wall_time`]: wall-clock time and monotonic time
 //!
 //! # Deliberately absent
 //!
@@ -23,7 +23,6 @@
 pub mod device;
 mod heartbeat_state;
 pub mod input;
-pub mod moment;
 pub mod policy;
 pub mod privacy;
 pub mod remote;
@@ -34,13 +33,14 @@ pub mod status;
 pub mod table;
 mod user_presence;
 pub mod view;
+pub mod wall_time;
 
 pub use device::{AppState, DeviceId, Platform};
 pub use input::{Cause, CloseCause, CloseKind, ConnId, Effect, Hello, Input, Refused};
-pub use moment::Moment;
 pub use policy::Policy;
 pub use privacy::{Audience, Privacy, Visibility};
 pub use remote::{NodeDevice, NodeEntry, RemoteSessions};
 pub use status::{Declaration, Declared, Status};
 pub use table::PresenceTable;
 pub use view::{DeviceView, LastKnown, SessionView, StoredPresence, TableSize, UserCounts, View};
+pub use wall_time::WallTime;

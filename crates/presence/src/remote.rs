@@ -15,8 +15,8 @@
 use domain::{Seconds, UnixTime, UserId};
 
 use crate::device::{AppState, DeviceId, Platform};
-use crate::moment::Moment;
 use crate::status::{Declaration, Declared};
+use crate::wall_time::WallTime;
 
 /// One device as one gateway reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ pub struct RemoteSessions {
     /// The latest activity of any device.
     pub last_activity: Option<UnixTime>,
     /// After a gateway died: until when the user may reconnect.
-    pub pending_until: Option<Moment>,
+    pub pending_until: Option<WallTime>,
     pub declaration: Option<Declaration>,
     /// The last activity that other users could see.
     pub last_seen: Option<UnixTime>,
@@ -77,7 +77,7 @@ impl RemoteSessions {
 
     /// After a gateway's entry expired, before the cluster has decided what became of the user: without other devices,
     /// the user is pending until then.
-    pub fn wait_for_lost(&mut self, until: Moment) {
+    pub fn wait_for_lost(&mut self, until: WallTime) {
         if self.devices.is_empty() {
             self.pending_until.get_or_insert(until);
         }

@@ -7,11 +7,11 @@ use domain::UnixTime;
 use crate::device::{AppState, DeviceId, Platform};
 use crate::heartbeat_state::HeartbeatState;
 use crate::input::{ConnId, Hello};
-use crate::moment::{MonotonicClock, MonotonicTime};
 use crate::policy::{Policy, Rule};
 use crate::state_machine::SessionState;
 use crate::status::{Declared, Status};
 use crate::view::SessionView;
+use crate::wall_time::{MonotonicClock, MonotonicTime};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -100,7 +100,7 @@ impl Session {
             app: self.app,
             status: self.status(),
             since: self.since,
-            heartbeats: self.heartbeat.heartbeats().map(|at| clock.moment(at)).collect(),
+            heartbeats: self.heartbeat.heartbeats().map(|at| clock.wall_time(at)).collect(),
         }
     }
 }
@@ -108,21 +108,22 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moment::Moment;
+    use crate::wall_time::WallTime;
 
     #[test]
     fn p10_the_last_ten_heartbeats_are_kept() {
         let device = DeviceId::new("phone").unwrap();
         let hello = Hello { device, platform: Platform::Phone, app: AppState::Foreground, declared: None };
-        let mut clock = MonotonicClock::new(Moment(1_000_000));
+        let mut clock = MonotonicClock::new(WallTime(1_000_000));
         let mut session = Session::new(0, None, hello, MonotonicTime(1_000_000), UnixTime(1000));
-        assert_eq!(session.view(&clock).heartbeats, [Moment(1_000_000)]);
+        assert_eq!(session.view(&clock).heartbeats, [WallTime(1_000_000)]);
         for beat in 1..=12 {
-            session.heartbeat.record(clock.at(Moment(1_000_000 + beat * 25_001)));
+            session.heartbeat.record(clock.at(WallTime(1_000_000 + beat * 25_001)));
         }
-        let expected: Vec<Moment> = (3..=12).rev().map(|beat| Moment(1_000_000 + beat * 25_001)).collect();
+        let expected: Vec<WallTime> =
+            (3..=12).rev().map(|beat| WallTime(1_000_000 + beat * 25_001)).collect();
         assert_eq!(session.view(&clock).heartbeats, expected);
-        session.heartbeat.record(clock.at(Moment(1_000_000_000)));
+        session.heartbeat.record(clock.at(WallTime(1_000_000_000)));
         assert_eq!(session.view(&clock).heartbeats.len(), 10);
     }
 }

@@ -1,21 +1,11 @@
-//! The state machine of a session (P9), as the founding document defines it.
+//! The state machine of a session (P9).
 //!
 //! It has three states. Its inputs are what is known of a connection: whether it is open, whether its heartbeat is in
 //! time, and the outcome of the latest probe. It has no clock: `heartbeat_state` decides when to step it.
 //!
-//! # Two limits, reconciled
-//!
-//! The document ends a session that is away after three failed checks ("状态机设计", `checkCount > 3`) and after six probes
-//! ("网络突然断开", `probeCount > 6`). They limit different things. A probe without an answer, while more will follow, is not
-//! a failed check: [`ProbeOutcome::Unanswered`] makes the session away and is counted, but never makes it offline. A
-//! check has failed when a probe could not be written, or when the six are used up: [`ProbeOutcome::Failed`], the
-//! document's `!probeOK`. So the six probes of a silent connection run first, all of them counted, and the failure
-//! after the last one exceeds three; a connection that cannot be written to ends with the fourth failure.
-//!
-//! # One correction
-//!
-//! The document resets its count only on the way back from offline. Failures before a heartbeat would then count for
-//! the rest of the connection, so a heartbeat resets the count too.
+//! A probe without an answer, while more follow, makes the session away and is counted
+//! ([`ProbeOutcome::Unanswered`]); it never ends it. A probe that cannot be written, or the last one without an answer,
+//! is a failed check ([`ProbeOutcome::Failed`]): too many checks end the session. A heartbeat resets the count.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SessionState {
@@ -30,11 +20,10 @@ pub enum SessionState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProbeOutcome {
-    /// The document's `probeOK`.
     Answered,
     /// No answer yet, and more probes will follow.
     Unanswered,
-    /// Could not be written, or was the last one: the document's `!probeOK`.
+    /// Could not be written, or was the last one.
     Failed,
 }
 

@@ -37,13 +37,13 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use crate::input::{Effect, Input, Refused};
-use crate::moment::{Moment, MonotonicClock, MonotonicTime};
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::slab::Slab;
 use crate::status::Status;
 use crate::user_presence::UserPresence;
 use crate::view::{LastKnown, StoredPresence, TableSize, UserCounts};
+use crate::wall_time::{MonotonicClock, MonotonicTime, WallTime};
 
 #[derive(Debug)]
 pub struct PresenceTable {
@@ -58,7 +58,7 @@ struct Core {
     policy: Policy,
     clock: MonotonicClock,
     /// The lowest version of a view that changes here.
-    start: Moment,
+    start: WallTime,
     /// Slots in `users`, by user id.
     index: HashTable<u32>,
     hasher: RandomState,
@@ -76,7 +76,7 @@ struct Core {
 
 impl PresenceTable {
     /// The seed spreads the first pings.
-    pub fn new(policy: Policy, now: Moment, seed: u64) -> PresenceTable {
+    pub fn new(policy: Policy, now: WallTime, seed: u64) -> PresenceTable {
         let clock = MonotonicClock::new(now);
         let wheel = TimingWheel::new(UnixTime(clock.latest().seconds()), policy.check_interval().0 + 1);
         let core = Core {
@@ -99,7 +99,7 @@ impl PresenceTable {
     /// Applies an input of `user`. A refused input changes nothing.
     pub fn handle(
         &mut self,
-        now: Moment,
+        now: WallTime,
         user: UserId,
         input: Input,
         effects: &mut Vec<Effect>,
@@ -112,7 +112,7 @@ impl PresenceTable {
     }
 
     /// Runs what is due. To be called about once a second.
-    pub fn tick(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+    pub fn tick(&mut self, now: WallTime, effects: &mut Vec<Effect>) {
         // The wheel advances by whole seconds, so checks and probes happen on whole seconds.
         let now = self.core.clock.at(now).floor();
         let core = &mut self.core;
@@ -124,7 +124,7 @@ impl PresenceTable {
     }
 
     /// At start: a user that was online before is pending until they reconnect or their time is over (P11).
-    pub fn restore(&mut self, now: Moment, stored: StoredPresence) {
+    pub fn restore(&mut self, now: WallTime, stored: StoredPresence) {
         let now = self.core.clock.at(now);
         // There are no connections yet, so effects have no recipients.
         self.core.restore(now, stored, &mut Vec::new());
@@ -132,13 +132,18 @@ impl PresenceTable {
 
     /// After a handover from a previous process: its last stored presence applies to users that have not connected here
     /// yet. Users that were online there are pending.
-    pub fn restore_after_handover(&mut self, now: Moment, stored: StoredPresence, effects: &mut Vec<Effect>) {
+    pub fn restore_after_handover(
+        &mut self,
+        now: WallTime,
+        stored: StoredPresence,
+        effects: &mut Vec<Effect>,
+    ) {
         let now = self.core.clock.at(now);
         self.core.restore_after_handover(now, stored, effects);
     }
 
     /// The user has a watcher: keep an entry, online or not. Presence known already is not replaced.
-    pub fn watch(&mut self, now: Moment, user: UserId, last: LastKnown) {
+    pub fn watch(&mut self, now: WallTime, user: UserId, last: LastKnown) {
         let now = self.core.clock.at(now);
         let entry = self.core.preload(now, user, last);
         self.core.users[entry].flags.watched = true;
@@ -147,7 +152,7 @@ impl PresenceTable {
 
     /// Loads the last known presence of a user that is about to connect, so that versions continue and declarations
     /// hold. As [`PresenceTable::watch`], but the entry expires if the user does not connect.
-    pub fn preload(&mut self, now: Moment, user: UserId, last: LastKnown) {
+    pub fn preload(&mut self, now: WallTime, user: UserId, last: LastKnown) {
         let now = self.core.clock.at(now);
         let entry = self.core.preload(now, user, last);
         self.core.schedule(entry);
@@ -211,6 +216,6 @@ impl Core {
     }
 
     fn unix(&self, at: MonotonicTime) -> UnixTime {
-        self.clock.moment(at).seconds()
+        self.clock.wall_time(at).seconds()
     }
 }

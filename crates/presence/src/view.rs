@@ -4,8 +4,8 @@ use domain::{UnixTime, UserId};
 
 use crate::device::{AppState, DeviceId, Platform};
 use crate::input::ConnId;
-use crate::moment::Moment;
 use crate::status::{Declaration, Status};
+use crate::wall_time::WallTime;
 
 /// What other users, or the user's own devices, see of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct SessionView {
     pub status: Status,
     pub since: UnixTime,
     /// At most ten, newest first (P10). The first one is the connect.
-    pub heartbeats: Vec<Moment>,
+    pub heartbeats: Vec<WallTime>,
 }
 
 /// What survives a crash.

@@ -18,7 +18,7 @@
 //! - [`transfer`]: backup, restore, migration to another database
 //! - [`redis_cli`]: `redis-cli` command lines
 //! - [`announce_url`]: announce URLs of a user
-//! - [`moment`]: dates and durations on the command line
+//! - [`time_argument`]: dates and durations on the command line
 //! - [`first_key`]: delivers the first API key
 //! - [`gateway_secret`]: the secret of gateway tokens
 //! - `steady_time`: steady time across restarts
@@ -66,7 +66,6 @@ pub mod demo_data;
 mod first_key;
 pub mod gateway_secret;
 mod logging;
-mod moment;
 mod node;
 mod output;
 mod recorded_settings;
@@ -75,6 +74,7 @@ mod roles;
 mod service_manager;
 mod steady_time;
 mod take_over;
+mod time_argument;
 mod transfer;
 mod wiring;
 

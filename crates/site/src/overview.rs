@@ -175,7 +175,7 @@ impl OverviewCollector {
             let overview = self.overview(&mut state);
             match Published::new(overview) {
                 Ok(published) => drop(self.latest.send_replace(Some(published))),
-                Err(reason) => error!(%reason, "overview not serialised"),
+                Err(reason) => error!(%reason, "cannot serialise the overview"),
             }
         }
     }

@@ -76,7 +76,7 @@ pub struct ViewGroup {
     pub view: &'static str,
     /// Consumer group.
     pub group: String,
-    /// A consumer without a sign of life for this long is dead.
+    /// A consumer without activity for this long is dead.
     pub dead_after: Duration,
 }
 

@@ -10,7 +10,7 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// Likewise where checks are cheap: they read memory, or ask over a connection that is open.
 const ASYNC_POLL_PERIOD: Duration = Duration::from_millis(10);
 
-/// The bound of a documented time. `make promises` asserts the documented value on an otherwise idle machine; beside
+/// The bound of a documented time. `make deadlines` asserts the documented value on an otherwise idle machine; beside
 /// other tests, which may keep the machine busy for seconds, it is relaxed.
 pub fn promised(written: Duration, with_room: Duration) -> Duration {
     if is_held_to_promises() { written } else { with_room }
@@ -18,7 +18,7 @@ pub fn promised(written: Duration, with_room: Duration) -> Duration {
 
 /// Whether the machine is otherwise idle, so that documented times can be asserted.
 pub fn is_held_to_promises() -> bool {
-    std::env::var_os("ROLLCALL_PROMISES").is_some()
+    std::env::var_os("ROLLCALL_DEADLINES").is_some()
 }
 
 /// Tries until there is a value, and panics after `limit` with what was expected.

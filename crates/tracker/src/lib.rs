@@ -50,10 +50,10 @@
 //!
 //! # Several nodes
 //!
-//! `replication` reads the journal behind a cursor, sleeps 25 to 200 ms at its end, and applies entries of other nodes, one
+//! `replication` reads the journal after a cursor, sleeps 25 to 200 ms at its end, and applies entries of other nodes, one
 //! shard lock per entry. A peer last received elsewhere expires five seconds later than one received here, so that
 //! usually the node that received it records the timeout. While the journal cannot be read, such peers do not expire.
-//! If entries are missing behind the cursor, the last interval + grace is read again.
+//! If entries are missing after the cursor, the last interval + grace is read again.
 //!
 //! The snapshot has a head with the journal's cursor, the shards, and a checksum; it is written under another name,
 //! flushed and renamed. A damaged, foreign or outdated one is renamed. A start reads snapshot, journal, then

@@ -7,14 +7,14 @@
 //! # Guarantees
 //!
 //! - An announce never waits for replication: one task reads, and each entry locks one shard.
-//! - Repetition and order do not matter (see [`swarm::Swarms::learn`]).
-//! - If entries are missing behind the cursor (trimmed, or lost in a failover), the last interval + grace seconds are
+//! - Repetition and order do not matter (see [`swarm::Swarms::apply_remote`]).
+//! - If entries are missing after the cursor (trimmed, or lost in a failover), the last interval + grace seconds are
 //!   read again, which is counted and logged.
 //! - While the journal is unreachable, the swarms serve what they have.
 //!
 //! # Deliberately absent
 //!
-//! A consumer group: this reader acknowledges nothing and prevents no trimming, so a node that is removed for good
+//! A consumer group: this reader acknowledges nothing and prevents no trimming, so a node that is removed permanently
 //! leaves nothing behind.
 
 mod counters;

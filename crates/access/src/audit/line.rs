@@ -131,7 +131,7 @@ fn cut(text: &str) -> String {
 pub(super) enum Misfit {
     #[error("it is not a record")]
     NotARecord,
-    #[error("its hash does not fit its content: it was changed")]
+    #[error("its hash does not match its content: it was changed")]
     Changed,
 }
 

@@ -86,7 +86,7 @@ impl SqlError {
         crate::error::database_error(error)
     }
 
-    /// What the database said.
+    /// The message of the database.
     pub(crate) fn message(&self) -> String {
         match self {
             SqlError::Sqlite(rusqlite::Error::SqliteFailure(_, Some(message))) => message.clone(),

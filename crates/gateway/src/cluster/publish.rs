@@ -23,7 +23,7 @@ const NOTIFIED_WITHIN: Duration = Duration::from_secs(30);
 /// Users with an unanswered call.
 const UNANSWERED_MAX: usize = 200_000;
 
-/// One update on its way.
+/// One update in flight.
 struct PendingUpdate<'a> {
     update: &'a EntryUpdate,
     number: u64,
@@ -188,7 +188,7 @@ impl ClusterStore {
             EntryChange::Remove { last_alive } => {
                 push_no_entry(&mut call, "drop", age_ms(*last_alive, now_ms))
             }
-            EntryChange::Abandon => push_no_entry(&mut call, "behind", 0),
+            EntryChange::Abandon => push_no_entry(&mut call, "abandon", 0),
         }
         match &update.declaration {
             None => call.arg("="),

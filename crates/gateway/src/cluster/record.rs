@@ -24,7 +24,7 @@ pub struct Record {
     /// Sorted by node name. The reading node's own entry is included.
     pub entries: Vec<TimedEntry>,
     pub declaration: Option<Declaration>,
-    /// Last sign of life while visible to others; set once the user is not.
+    /// Last activity while visible to others; set once the user is not.
     pub last_seen: Option<UnixTime>,
     /// Set while the user is invisible.
     pub hidden_since: Option<UnixTime>,
@@ -43,7 +43,7 @@ pub enum EntryChange {
     Put(NodeEntry),
     /// The user has no session here any more.
     Remove {
-        /// The last sign of life at this node.
+        /// The last activity at this node.
         last_alive: UnixTime,
     },
     /// Remove the entry; if it was the last one, the user becomes pending.

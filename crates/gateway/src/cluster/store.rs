@@ -102,7 +102,7 @@ impl MembershipState {
         state
     }
 
-    /// Takes in how the nodes stand.
+    /// Updates the known state of the nodes.
     fn update_nodes(&mut self, node_list: NodeList) {
         let mut before = std::mem::take(&mut self.leases_seen);
         let since = |(node, till): &(NodeName, String)| {
@@ -299,7 +299,7 @@ impl ClusterStore {
     fn may_declare_dead(&self) -> bool {
         let mut state = self.membership.lock();
         if state.renewed.elapsed() > self.settings.lease {
-            // It slept, and Redis may have been away meanwhile.
+            // The process was suspended; Redis may have been unreachable meanwhile.
             state.contact = None;
         }
         state.contact.is_some_and(|since| since.elapsed() >= self.settings.lease)

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use presence::Moment;
+use presence::WallTime;
 use tokio::sync::Notify;
 
 const RENEWALS_PER_LEASE: u128 = 5;
@@ -21,7 +21,7 @@ pub(super) struct Contact {
 }
 
 impl Contact {
-    pub(super) fn since(now: Moment) -> Contact {
+    pub(super) fn since(now: WallTime) -> Contact {
         Contact {
             at_ms: AtomicU64::new(now.0),
             outage_at_ms: AtomicU64::new(0),
@@ -31,12 +31,12 @@ impl Contact {
         }
     }
 
-    pub(super) fn at(&self) -> Moment {
-        Moment(self.at_ms.load(Ordering::Relaxed))
+    pub(super) fn at(&self) -> WallTime {
+        WallTime(self.at_ms.load(Ordering::Relaxed))
     }
 
-    pub(super) fn outage_at(&self) -> Moment {
-        Moment(self.outage_at_ms.load(Ordering::Relaxed))
+    pub(super) fn outage_at(&self) -> WallTime {
+        WallTime(self.outage_at_ms.load(Ordering::Relaxed))
     }
 
     /// Whether the store does not answer.
@@ -45,7 +45,7 @@ impl Contact {
     }
 
     /// The store answered. Returns whether it did not before.
-    pub(super) fn regain(&self, at: Moment, renew: Duration) -> bool {
+    pub(super) fn regain(&self, at: WallTime, renew: Duration) -> bool {
         let before_ms = self.at_ms.swap(at.0, Ordering::Relaxed);
         if u128::from(at.0.saturating_sub(before_ms)) > renew.as_millis() * RENEWALS_PER_LEASE {
             self.outage_at_ms.store(before_ms, Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Contact {
     }
 
     /// This gateway has a new incarnation.
-    pub(super) fn rejoined(&self, at: Moment) {
+    pub(super) fn rejoined(&self, at: WallTime) {
         self.is_fenced.store(false, Ordering::Release);
         self.is_lost.store(false, Ordering::Relaxed);
         self.at_ms.store(at.0, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Decides which users are marked dirty, by the input and by the effects of the presence table.
 
 use domain::UserId;
-use presence::{Cause, CloseKind, DeviceId, Effect, Input, Moment, PresenceTable};
+use presence::{Cause, CloseKind, DeviceId, Effect, Input, PresenceTable, WallTime};
 
 use super::ShardSync;
 use super::sync_state::DirtyReason;
@@ -17,10 +17,10 @@ pub(crate) enum MarkDirty {
 }
 
 impl MarkDirty {
-    pub(crate) fn for_input(now: Moment, input: &Input) -> MarkDirty {
+    pub(crate) fn for_input(now: WallTime, input: &Input) -> MarkDirty {
         let (cause, device) = match input {
-            // Every gateway reads traffic itself.
-            Input::Traffic { .. } => return MarkDirty::Never,
+            // Every gateway reads torrent counts itself.
+            Input::TorrentCounts { .. } => return MarkDirty::Never,
             Input::Message { .. } | Input::ProbeAnswered { .. } => return MarkDirty::IfChanged,
             Input::Connected { hello, .. } => (Cause::Connect, Some(hello.device.clone())),
             Input::Heartbeat { hello } => (Cause::Heartbeat, Some(hello.device.clone())),

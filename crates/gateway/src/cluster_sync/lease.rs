@@ -3,12 +3,12 @@
 //! # Guarantees
 //!
 //! - A gateway that was declared dead does not write under its old name. It rejoins, and publishes only sessions with
-//!   a sign of life since it was last known to be alive: the others may have moved to another gateway.
+//!   activity since it was last known to be alive: the others may have moved to another gateway.
 //! - After an outage of Redis all users are published and read again: its records may be old, or lost.
 
 use std::sync::atomic::Ordering;
 
-use presence::Moment;
+use presence::WallTime;
 
 use super::ClusterSync;
 use crate::cluster::RedisError;
@@ -52,9 +52,9 @@ impl ClusterSync {
     }
 
     /// This gateway was declared dead and rejoins.
-    async fn rejoin(&self, lost_at: Moment) {
+    async fn rejoin(&self, lost_at: WallTime) {
         let context = &self.context;
-        // Publishing goes on meanwhile: under the new name only sessions with a sign of life since then.
+        // Publishing goes on meanwhile: under the new name only sessions with activity since then.
         context.signs_since_ms.fetch_max(lost_at.0, Ordering::AcqRel);
         if let Err(error) = context.store.rejoin().await {
             return self.unreachable(&error);

@@ -1,4 +1,4 @@
-//! Publishes dirty users at once, and signs of life periodically (P13).
+//! Publishes dirty users at once, and activity periodically (P13).
 //!
 //! # Guarantees
 //!
@@ -15,7 +15,7 @@ use domain::UserId;
 use domain::clock::Stopwatch;
 use friends::{PresenceEvent, PresenceEventKind};
 use parking_lot::Mutex;
-use presence::{Cause, Moment, NodeEntry, PresenceTable};
+use presence::{Cause, NodeEntry, PresenceTable, WallTime};
 
 use super::record_change::save_change;
 use super::sync_state::{after, is_in_background};
@@ -26,10 +26,10 @@ use crate::hub::users::Users;
 
 /// Updates in one batch (P13).
 const BATCH_MAX: usize = 1_000;
-/// Interval of the check for new signs of life (P13).
+/// Interval of the check for new activity (P13).
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(200);
-/// A user with a sign of life within this time is active.
+/// A user active within this time is active.
 const ACTIVE_MS: u64 = 60_000;
 /// Interval of the check for sessions that are silent since membership was lost.
 const RECHECK_SILENT: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 struct PendingPublish {
     update: EntryUpdate,
-    /// Whether it is only a new sign of life.
+    /// Whether it is only new activity.
     is_refresh: bool,
 }
 
@@ -152,8 +152,8 @@ impl Publisher {
             let (mark, was_published) = (sync.state.finish_publish(user), sync.state.is_published(user));
             match &change {
                 EntryChange::Put(part) => {
-                    let look_at = after(now, sync.context.refresh_in(now, part));
-                    sync.state.set_published(user, Some(part.last_activity), look_at);
+                    let check_at = after(now, sync.context.refresh_in(now, part));
+                    sync.state.set_published(user, Some(part.last_activity), check_at);
                 }
                 EntryChange::Remove { .. } | EntryChange::Abandon => sync.state.forget_published(user),
             }
@@ -184,7 +184,7 @@ impl Publisher {
 
     /// The store has no record of a user that left: they were only restored after a restart, or Redis lost its data
     /// meanwhile. `left` is why, if the user was known to be online.
-    fn save_offline(&self, now: Moment, user: UserId, roster: &PresenceTable, left: Option<Trigger>) {
+    fn save_offline(&self, now: WallTime, user: UserId, roster: &PresenceTable, left: Option<Trigger>) {
         let Some(kept) = roster.stored_presence(user).filter(|kept| !kept.online) else { return };
         let writer = &self.users.context.writer;
         if let Some((cause, device)) = left {
@@ -210,13 +210,13 @@ impl Publisher {
 }
 
 impl ShardSync {
-    fn take_updates(&mut self, now: Moment, roster: &PresenceTable, batch: &mut Vec<PendingPublish>) {
+    fn take_updates(&mut self, now: WallTime, roster: &PresenceTable, batch: &mut Vec<PendingPublish>) {
         let since = self.context.signs_since();
         for user in self.state.take_dirty(BATCH_MAX.saturating_sub(batch.len())) {
             let part = roster.node_entry(user, since);
             if part.is_none() && roster.has_local_session(user) {
-                // No sign of life since: nothing is published until there is one.
-                self.state.await_sign(user);
+                // No activity since: nothing is published until there is one.
+                self.state.wait_for_activity(user);
                 self.state.set_published(user, None, after(now, RECHECK_SILENT));
                 continue;
             }
@@ -249,7 +249,7 @@ impl ShardSync {
 
     fn update(
         &self,
-        now: Moment,
+        now: WallTime,
         user: UserId,
         part: Option<NodeEntry>,
         roster: &PresenceTable,
@@ -273,25 +273,25 @@ impl ShardSync {
 
 impl SyncContext {
     /// Whether the public keys expire before the entry: then the entry is refreshed while it exists, also without a
-    /// new sign of life (P19).
+    /// new activity (P19).
     fn outlives_keys(&self, part: &NodeEntry) -> bool {
         entry_lifetime(part) > self.store.keys_ttl()
     }
 
-    fn refresh_in(&self, now: Moment, part: &NodeEntry) -> Duration {
+    fn refresh_in(&self, now: WallTime, part: &NodeEntry) -> Duration {
         next_refresh(now, part, &self.settings, self.store.keys_ttl())
     }
 }
 
-/// Time until the next check for a sign of life: by activity, and well before the entry or the public keys expire.
-fn next_refresh(now: Moment, part: &NodeEntry, settings: &SyncSettings, keys_ttl: Duration) -> Duration {
+/// Time until the next check for activity: by activity, and well before the entry or the public keys expire.
+fn next_refresh(now: WallTime, part: &NodeEntry, settings: &SyncSettings, keys_ttl: Duration) -> Duration {
     let silent_ms = now.0.saturating_sub(u64::from(part.last_activity.0) * 1000);
     let is_active = !is_in_background(part) && silent_ms <= ACTIVE_MS;
     let tier = if is_active { settings.refresh_active } else { settings.refresh_quiet };
     let lifetime = entry_lifetime(part);
     // With lifetimes of seconds, intervals made for 90 s would let all entries expire.
     let tier = tier.min(lifetime / 4).min(keys_ttl / 3);
-    // A late sign of life must be published before the entry expires, so checks are frequent then.
+    // Late activity must be published before the entry expires, so checks are frequent then.
     let left = lifetime.saturating_sub(Duration::from_millis(silent_ms) + EXPIRY_MARGIN);
     left.clamp(tier.min(CHECK_INTERVAL), tier)
 }
@@ -318,7 +318,7 @@ mod tests {
         };
         let part =
             NodeEntry { devices: vec![device], last_activity: UnixTime(1_000), gone_in: Seconds(gone_in) };
-        let (now, settings) = (Moment((1_000 + silent_s) * 1000), SyncSettings::default());
+        let (now, settings) = (WallTime((1_000 + silent_s) * 1000), SyncSettings::default());
         next_refresh(now, &part, &settings, Duration::from_secs(90)).as_secs_f64()
     }
 
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn p7_a_sign_of_life_at_the_last_moment_is_found_in_time() {
+    fn p7_activity_at_the_last_moment_is_found_in_time() {
         assert_eq!(next_check(35, 90), 10.0);
         assert_eq!(next_check(61, 90), 22.5);
         assert_eq!(next_check(65, 90), 20.0);

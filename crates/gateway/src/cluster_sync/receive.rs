@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cluster::{NodeName, Record, TimedEntry, WatchReply};
 use domain::UserId;
-use presence::{Cause, Effect, Moment, PresenceTable, RemoteSessions};
+use presence::{Cause, Effect, PresenceTable, RemoteSessions, WallTime};
 
 use super::sync_state::{DirtyReason, KnownRecord, RemoteEntry, after};
 use super::{ShardSync, SyncContext};
@@ -17,7 +17,7 @@ impl ShardSync {
     /// Applies a record if the user is watched here and the record is newer than the known one.
     pub(crate) fn apply_record(
         &mut self,
-        now: Moment,
+        now: WallTime,
         record: Record,
         roster: &mut PresenceTable,
         effects: &mut Vec<Effect>,
@@ -66,7 +66,7 @@ impl ShardSync {
     }
 
     /// The store has answered to the local declaration. A record that was overridden meanwhile is read again.
-    pub(crate) fn confirm_declaration(&mut self, now: Moment, user: UserId) {
+    pub(crate) fn confirm_declaration(&mut self, now: WallTime, user: UserId) {
         if !self.state.has_unconfirmed_declaration(user)
             && let Some(known) = self.known_mut(user)
             && std::mem::take(&mut known.is_overridden)
@@ -76,7 +76,7 @@ impl ShardSync {
     }
 
     /// The record lacks this gateway's entry. If the user still has sessions here, they are published again.
-    fn repair_entry(&mut self, now: Moment, user: UserId, roster: &PresenceTable) {
+    fn repair_entry(&mut self, now: WallTime, user: UserId, roster: &PresenceTable) {
         if !self.state.is_published(user) || self.state.is_dirty(user) {
             return;
         }
@@ -91,7 +91,7 @@ impl ShardSync {
 
     pub(super) fn apply_watch_reply(
         &mut self,
-        now: Moment,
+        now: WallTime,
         (user, watched): (UserId, WatchReply),
         roster: &mut PresenceTable,
         effects: &mut Vec<Effect>,
@@ -114,7 +114,7 @@ impl ShardSync {
         self.expire_remotes(now, user, roster, effects);
     }
 
-    fn extend_validity(&mut self, now: Moment, user: UserId, remaining: &[(NodeName, Duration)]) {
+    fn extend_validity(&mut self, now: WallTime, user: UserId, remaining: &[(NodeName, Duration)]) {
         let Some(known) = self.known_mut(user) else { return };
         known.is_loaded = true;
         for remote in &mut known.remotes {
@@ -129,7 +129,7 @@ impl ShardSync {
     /// Removes remote sessions whose entry expired.
     pub(super) fn expire_remotes(
         &mut self,
-        now: Moment,
+        now: WallTime,
         user: UserId,
         roster: &mut PresenceTable,
         effects: &mut Vec<Effect>,
@@ -160,7 +160,7 @@ impl ShardSync {
     }
 
     /// Schedules the next read: before any remote entry expires.
-    fn schedule_check(&mut self, now: Moment, user: UserId) {
+    fn schedule_check(&mut self, now: WallTime, user: UserId) {
         self.state.update_also_remote(user);
         let Some(known) = self.state.known.get(&user) else { return };
         let settings = &self.context.settings;
@@ -169,7 +169,7 @@ impl ShardSync {
             // A quarter of the time is left for checks, and for checks once more.
             Some(until) => {
                 let left_ms = until.0.saturating_sub(now.0);
-                Moment(now.0 + (left_ms - left_ms / 4)).min(after(now, settings.check_present))
+                WallTime(now.0 + (left_ms - left_ms / 4)).min(after(now, settings.check_present))
             }
         };
         // No answer yet: retry in one second.
@@ -183,7 +183,7 @@ const NODE_GRACE: Duration = Duration::from_secs(2);
 
 /// Remote entries of a record. An expired entry keeps its validity from `before`.
 pub(super) fn remotes(
-    now: Moment,
+    now: WallTime,
     record: &Record,
     before: &[RemoteEntry],
     sync: &SyncContext,
@@ -203,7 +203,7 @@ pub(super) fn remotes(
 }
 
 /// True if any was removed.
-pub(super) fn remove_expired(now: Moment, remotes: &mut Vec<RemoteEntry>) -> bool {
+pub(super) fn remove_expired(now: WallTime, remotes: &mut Vec<RemoteEntry>) -> bool {
     let before = remotes.len();
     remotes.retain(|remote| remote.valid_until > now);
     remotes.len() < before
@@ -214,7 +214,7 @@ fn devices(remotes: &[RemoteEntry]) -> Vec<presence::NodeDevice> {
 }
 
 /// The remote sessions of a record, with `remotes` as the valid entries.
-pub(super) fn remote_sessions(now: Moment, record: &Record, remotes: &[RemoteEntry]) -> RemoteSessions {
+pub(super) fn remote_sessions(now: WallTime, record: &Record, remotes: &[RemoteEntry]) -> RemoteSessions {
     RemoteSessions {
         user: record.user,
         devices: devices(remotes),

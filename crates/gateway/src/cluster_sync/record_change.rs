@@ -24,7 +24,7 @@ pub(super) fn save_change(context: &ShardContext, outcome: &RecordChange, (cause
 }
 
 impl ShardSync {
-    /// The state to save with the last sign of life, with the versions of the last known record; none if a later
+    /// The state to save with the last activity, with the versions of the last known record; none if a later
     /// change is saved when the store has answered to it.
     pub(crate) fn last_sign(&self, kept: StoredPresence) -> Option<StoredPresence> {
         let known = self.state.known.get(&kept.user).filter(|known| known.version > 0)?;

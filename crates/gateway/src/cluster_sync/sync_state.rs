@@ -13,7 +13,7 @@ use crate::cluster::NodeName;
 use domain::{UnixTime, UserId};
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
-use presence::{Cause, DeviceId, Moment, NodeDevice, NodeEntry};
+use presence::{Cause, DeviceId, NodeDevice, NodeEntry, WallTime};
 
 pub(super) type Map<T> = HashMap<UserId, T, foldhash::fast::RandomState>;
 
@@ -26,7 +26,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Replaces the user's previous time.
-    pub(super) fn put(&mut self, user: UserId, at: Moment) {
+    pub(super) fn put(&mut self, user: UserId, at: WallTime) {
         if let Some(before) = self.at.insert(user, at.0) {
             self.order.remove(&(before, user));
         }
@@ -34,7 +34,7 @@ impl Schedule {
     }
 
     /// Unless the user is due earlier.
-    pub(super) fn bring_forward(&mut self, user: UserId, at: Moment) {
+    pub(super) fn bring_forward(&mut self, user: UserId, at: WallTime) {
         if self.at.get(&user).is_none_or(|before| at.0 < *before) {
             self.put(user, at);
         }
@@ -52,7 +52,7 @@ impl Schedule {
         self.order = self.at.iter().map(|(user, at)| (*at, *user)).collect();
     }
 
-    pub(super) fn take_due(&mut self, now: Moment) -> Option<UserId> {
+    pub(super) fn take_due(&mut self, now: WallTime) -> Option<UserId> {
         let (at, user) = *self.order.first()?;
         if at > now.0 {
             return None;
@@ -68,7 +68,7 @@ pub(crate) struct DirtyReason {
     pub(crate) cause: Cause,
     pub(crate) device: Option<DeviceId>,
     /// When something was declared or taken back.
-    pub(crate) declared: Option<Moment>,
+    pub(crate) declared: Option<WallTime>,
 }
 
 impl DirtyReason {
@@ -89,7 +89,7 @@ enum Unpublished {
     Dirty(DirtyReason),
     /// It is being published. A later change waits for that.
     InFlight { mark: DirtyReason, newer: Option<DirtyReason> },
-    /// It is published after a sign of life of the user's sessions.
+    /// It is published after activity of the user's sessions.
     AwaitingSign(DirtyReason),
 }
 
@@ -109,7 +109,7 @@ pub(super) struct RemoteEntry {
     pub(super) node: NodeName,
     pub(super) devices: Vec<NodeDevice>,
     pub(super) last_activity: UnixTime,
-    pub(super) valid_until: Moment,
+    pub(super) valid_until: WallTime,
 }
 
 /// What is known of a watched user's record.
@@ -132,7 +132,7 @@ pub(super) struct KnownRecord {
 
 impl KnownRecord {
     /// When the first remote entry expires.
-    pub(super) fn first_expiry(&self) -> Option<Moment> {
+    pub(super) fn first_expiry(&self) -> Option<WallTime> {
         self.remotes.iter().map(|remote| remote.valid_until).min()
     }
 }
@@ -142,9 +142,9 @@ pub(crate) struct SyncState {
     unpublished: Map<Unpublished>,
     /// The users in state [`Unpublished::Dirty`], each once.
     dirty: VecDeque<UserId>,
-    /// Last published sign of life of users with sessions here. None: publish in any case.
+    /// Last published activity of users with sessions here. None: publish in any case.
     pub(super) published: Map<Option<UnixTime>>,
-    /// When to check for a newer sign of life.
+    /// When to check for newer activity.
     pub(super) refresh: Schedule,
     pub(super) known: Map<KnownRecord>,
     /// When to read the record again.
@@ -195,14 +195,14 @@ impl SyncState {
         users
     }
 
-    /// Holds a user in flight back until there is a sign of life.
-    pub(super) fn await_sign(&mut self, user: UserId) {
+    /// Holds a user in flight back until there is activity.
+    pub(super) fn wait_for_activity(&mut self, user: UserId) {
         if let Some((mark, _)) = self.take_in_flight(user) {
             self.unpublished.insert(user, Unpublished::AwaitingSign(mark));
         }
     }
 
-    /// There was a sign of life: the user is published now.
+    /// There was activity: the user is published now.
     pub(super) fn resume(&mut self, user: UserId) {
         if let Some(state) = self.unpublished.get_mut(&user)
             && let Unpublished::AwaitingSign(mark) = state
@@ -212,7 +212,7 @@ impl SyncState {
     }
 
     /// When the change in flight declared something.
-    pub(super) fn declared_in_flight(&self, user: UserId) -> Option<Moment> {
+    pub(super) fn declared_in_flight(&self, user: UserId) -> Option<WallTime> {
         match self.unpublished.get(&user)? {
             Unpublished::InFlight { mark, .. } => mark.declared,
             Unpublished::Dirty(_) | Unpublished::AwaitingSign(_) => None,
@@ -265,13 +265,13 @@ impl SyncState {
     pub(super) fn step_back(&mut self, by_ms: u64) {
         self.refresh.step_back(by_ms);
         self.checks.step_back(by_ms);
-        // Signs of life follow the clock as it is now, and a new one must be later than the last.
+        // Activity times follow the clock as it is now, and a new one must be later than the last.
         let by_s = u32::try_from(by_ms.div_ceil(1000)).unwrap_or(u32::MAX);
         for sign in self.published.values_mut().flatten() {
             *sign = UnixTime(sign.0.saturating_sub(by_s));
         }
         for remote in self.known.values_mut().flat_map(|known| &mut known.remotes) {
-            remote.valid_until = Moment(remote.valid_until.0.saturating_sub(by_ms));
+            remote.valid_until = WallTime(remote.valid_until.0.saturating_sub(by_ms));
         }
     }
 
@@ -280,15 +280,15 @@ impl SyncState {
         self.published.contains_key(&user)
     }
 
-    /// Records the published sign of life, and when to check again.
-    pub(super) fn set_published(&mut self, user: UserId, sign: Option<UnixTime>, look_at: Moment) {
+    /// Records the published activity, and when to check again.
+    pub(super) fn set_published(&mut self, user: UserId, sign: Option<UnixTime>, check_at: WallTime) {
         self.published.insert(user, sign);
-        self.refresh.put(user, look_at);
+        self.refresh.put(user, check_at);
         self.update_also_remote(user);
     }
 
     /// Publishes a user with local sessions in any case, by `at` at the latest.
-    pub(super) fn republish_by(&mut self, user: UserId, at: Moment) {
+    pub(super) fn republish_by(&mut self, user: UserId, at: WallTime) {
         self.published.insert(user, None);
         self.refresh.bring_forward(user, at);
         self.update_also_remote(user);
@@ -326,7 +326,7 @@ impl SyncState {
     }
 
     /// Returns whether the record is still to be read.
-    pub(super) fn start_watching(&mut self, user: UserId, now: Moment) -> bool {
+    pub(super) fn start_watching(&mut self, user: UserId, now: WallTime) -> bool {
         let known = self.known.entry(user).or_default();
         if known.is_loaded {
             return false;
@@ -343,7 +343,7 @@ impl SyncState {
     }
 
     /// Changes may have been missed: every record is read again, at its paced time at the latest.
-    pub(super) fn recheck_all(&mut self, mut turn: impl FnMut() -> Moment) {
+    pub(super) fn recheck_all(&mut self, mut turn: impl FnMut() -> WallTime) {
         for (user, known) in &mut self.known {
             known.may_be_stale = true;
             known.accepts_any_version = true;
@@ -352,7 +352,7 @@ impl SyncState {
     }
 
     /// Schedules the next read.
-    pub(super) fn check_at(&mut self, user: UserId, at: Moment) {
+    pub(super) fn check_at(&mut self, user: UserId, at: WallTime) {
         match self.known.get(&user) {
             Some(known) if known.may_be_stale => self.checks.bring_forward(user, at),
             Some(_) => self.checks.put(user, at),
@@ -366,8 +366,8 @@ impl SyncState {
     }
 }
 
-pub(super) fn after(now: Moment, length: Duration) -> Moment {
-    Moment(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+pub(super) fn after(now: WallTime, length: Duration) -> WallTime {
+    WallTime(now.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
 }
 
 pub(super) fn is_in_background(part: &NodeEntry) -> bool {
@@ -383,7 +383,7 @@ mod tests {
     }
 
     fn mark(cause: Cause, declared: bool) -> DirtyReason {
-        DirtyReason { cause, device: None, declared: declared.then_some(Moment(3)) }
+        DirtyReason { cause, device: None, declared: declared.then_some(WallTime(3)) }
     }
 
     #[test]
@@ -397,21 +397,21 @@ mod tests {
         sync_state.put_back(user(1));
         assert_eq!((sync_state.dirty_count(), sync_state.take_dirty(10)), (1, vec![user(1)]));
         let landed = sync_state.finish_publish(user(1)).unwrap();
-        assert_eq!((landed.cause, landed.declared), (Cause::Close, Some(Moment(3))));
+        assert_eq!((landed.cause, landed.declared), (Cause::Close, Some(WallTime(3))));
         assert_eq!(sync_state.dirty_count(), 0);
     }
 
     #[test]
     fn bringing_a_user_forward_never_postpones_them() {
         let mut schedule = Schedule::default();
-        schedule.put(user(1), Moment(5));
-        schedule.put(user(2), Moment(9));
+        schedule.put(user(1), WallTime(5));
+        schedule.put(user(2), WallTime(9));
         for number in 1..=3 {
-            schedule.bring_forward(user(number), Moment(7));
+            schedule.bring_forward(user(number), WallTime(7));
         }
-        assert_eq!(schedule.take_due(Moment(5)), Some(user(1)));
+        assert_eq!(schedule.take_due(WallTime(5)), Some(user(1)));
         assert_eq!(
-            (schedule.take_due(Moment(7)), schedule.take_due(Moment(7))),
+            (schedule.take_due(WallTime(7)), schedule.take_due(WallTime(7))),
             (Some(user(2)), Some(user(3)))
         );
     }
@@ -419,46 +419,46 @@ mod tests {
     #[test]
     fn remaining_times_stay_the_same_after_the_clock_stepped_back() {
         let mut sync_state = SyncState::default();
-        sync_state.set_published(user(1), Some(UnixTime(3_600)), Moment(3_601_000));
-        sync_state.checks.put(user(2), Moment(3_602_000));
+        sync_state.set_published(user(1), Some(UnixTime(3_600)), WallTime(3_601_000));
+        sync_state.checks.put(user(2), WallTime(3_602_000));
         sync_state.step_back(3_600_000);
         assert_eq!(
             sync_state.published[&user(1)],
             Some(UnixTime(0)),
-            "or no later sign of life would be published"
+            "or no later activity would be published"
         );
-        assert_eq!(sync_state.refresh.take_due(Moment(999)), None);
-        assert_eq!(sync_state.refresh.take_due(Moment(1_000)), Some(user(1)));
-        assert_eq!(sync_state.checks.take_due(Moment(1_999)), None);
-        assert_eq!(sync_state.checks.take_due(Moment(2_000)), Some(user(2)));
+        assert_eq!(sync_state.refresh.take_due(WallTime(999)), None);
+        assert_eq!(sync_state.refresh.take_due(WallTime(1_000)), Some(user(1)));
+        assert_eq!(sync_state.checks.take_due(WallTime(1_999)), None);
+        assert_eq!(sync_state.checks.take_due(WallTime(2_000)), Some(user(2)));
         assert_eq!(
-            (sync_state.refresh.take_due(Moment(u64::MAX)), sync_state.checks.take_due(Moment(u64::MAX))),
+            (sync_state.refresh.take_due(WallTime(u64::MAX)), sync_state.checks.take_due(WallTime(u64::MAX))),
             (None, None)
         );
     }
 
-    /// A gap is published while a question is on its way: the answer may be from before it.
+    /// A gap occurs while a read is in flight: its reply may be older than the gap.
     #[test]
     fn a_reply_from_before_a_gap_does_not_postpone_the_read_after_it() {
         let mut sync_state = SyncState::default();
-        sync_state.start_watching(user(1), Moment(0));
-        sync_state.check_at(user(1), Moment(5_000));
-        sync_state.recheck_all(|| Moment(100));
-        sync_state.check_at(user(1), Moment(60_000));
-        assert_eq!(sync_state.checks.take_due(Moment(100)), Some(user(1)));
+        sync_state.start_watching(user(1), WallTime(0));
+        sync_state.check_at(user(1), WallTime(5_000));
+        sync_state.recheck_all(|| WallTime(100));
+        sync_state.check_at(user(1), WallTime(60_000));
+        assert_eq!(sync_state.checks.take_due(WallTime(100)), Some(user(1)));
         sync_state.known.get_mut(&user(1)).unwrap().may_be_stale = false;
-        sync_state.check_at(user(1), Moment(60_000));
-        assert_eq!(sync_state.checks.take_due(Moment(59_999)), None);
+        sync_state.check_at(user(1), WallTime(60_000));
+        assert_eq!(sync_state.checks.take_due(WallTime(59_999)), None);
     }
 
     #[test]
     fn a_schedule_has_each_user_once() {
         let mut schedule = Schedule::default();
-        schedule.put(user(1), Moment(5));
-        schedule.put(user(2), Moment(6));
-        schedule.put(user(1), Moment(7));
-        assert_eq!(schedule.take_due(Moment(5)), None);
-        assert_eq!(schedule.take_due(Moment(9)), Some(user(2)));
-        assert_eq!((schedule.take_due(Moment(9)), schedule.take_due(Moment(9))), (Some(user(1)), None));
+        schedule.put(user(1), WallTime(5));
+        schedule.put(user(2), WallTime(6));
+        schedule.put(user(1), WallTime(7));
+        assert_eq!(schedule.take_due(WallTime(5)), None);
+        assert_eq!(schedule.take_due(WallTime(9)), Some(user(2)));
+        assert_eq!((schedule.take_due(WallTime(9)), schedule.take_due(WallTime(9))), (Some(user(1)), None));
     }
 }

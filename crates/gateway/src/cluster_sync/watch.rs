@@ -14,7 +14,7 @@ use std::time::Duration;
 use domain::UserId;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use presence::{LastKnown, Moment, PresenceTable, View};
+use presence::{LastKnown, PresenceTable, View, WallTime};
 
 use super::receive::{remote_sessions, remotes, remove_expired};
 use super::sync_state::after;
@@ -35,9 +35,9 @@ const STEP_MS_MIN: u64 = 2_000;
 const PACE: u64 = 5_000;
 
 /// The paced time of the next user.
-pub(super) fn paced(now: Moment, place: &mut u64) -> Moment {
+pub(super) fn paced(now: WallTime, place: &mut u64) -> WallTime {
     *place += 1;
-    Moment(now.0 + *place * 1000 / PACE)
+    WallTime(now.0 + *place * 1000 / PACE)
 }
 
 /// Reads records.
@@ -214,7 +214,7 @@ impl ShardSync {
     /// kept by the shard, nor with sessions here.
     fn take_due_checks(
         &mut self,
-        now: Moment,
+        now: WallTime,
         roster: &mut PresenceTable,
         is_kept: impl Fn(UserId) -> bool,
         due: &mut Vec<(UserId, u64)>,
@@ -238,7 +238,7 @@ impl ShardSync {
     }
 
     /// Returns whether the record is still to be read.
-    pub(crate) fn start_watching(&mut self, now: Moment, user: UserId, is_known: bool) -> bool {
+    pub(crate) fn start_watching(&mut self, now: WallTime, user: UserId, is_known: bool) -> bool {
         // The presence table has dropped the user: so is the known record.
         if !is_known {
             self.state.stop_watching(user);
@@ -256,7 +256,7 @@ impl ShardSync {
         self.state.is_current(user)
     }
 
-    fn retry_check(&mut self, now: Moment, user: UserId) {
+    fn retry_check(&mut self, now: WallTime, user: UserId) {
         let Some(known) = self.state.known.get(&user) else { return };
         let at = known.first_expiry().map_or(after(now, RETRY), |until| until.min(after(now, RETRY)));
         self.state.checks.put(user, at);

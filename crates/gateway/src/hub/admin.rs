@@ -16,8 +16,8 @@ use crate::feed;
 /// Time limit of a read of the cluster store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-fn store_unreachable(trouble: &RedisError) -> HubError {
-    tracing::debug!(%trouble, "cannot read the cluster store");
+fn store_unreachable(error: &RedisError) -> HubError {
+    tracing::debug!(%error, "cannot read the cluster store");
     HubError::Unavailable
 }
 
@@ -102,7 +102,7 @@ impl Admin {
             }
             elsewhere += devices;
             let message = GatewayMessage::Disconnect { user, device: device.cloned(), reconnect };
-            store.send(&entry.node, &[message]).await.map_err(|trouble| store_unreachable(&trouble))?;
+            store.send(&entry.node, &[message]).await.map_err(|error| store_unreachable(&error))?;
         }
         Ok(here + elsewhere)
     }
@@ -130,7 +130,7 @@ impl Admin {
         let users = [user];
         let read = tokio::time::timeout(STORE_TIMEOUT, store.read(&users)).await;
         let record = read.map_err(|_| HubError::Unavailable)?.into_iter().next();
-        record.transpose().map(Option::flatten).map_err(|trouble| store_unreachable(&trouble))
+        record.transpose().map(Option::flatten).map_err(|error| store_unreachable(&error))
     }
 
     fn store(&self) -> Option<&Arc<ClusterStore>> {

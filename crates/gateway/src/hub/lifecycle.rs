@@ -8,7 +8,7 @@ use domain::clock::Clock;
 use friends::{ChangeFeed, FriendStore, FriendsError};
 use keyspace::Redis;
 use parking_lot::{Mutex, RwLock};
-use presence::{Moment, PresenceTable, StoredPresence};
+use presence::{PresenceTable, StoredPresence, WallTime};
 
 use super::admin::Admin;
 use super::connection_table::ConnectionTable;
@@ -28,7 +28,7 @@ use crate::presence_writer::PresenceWriter;
 use crate::recent_events::RecentEvents;
 use crate::rooms::Rooms;
 use crate::rooms::sync::RoomSync;
-use crate::traffic::{TrafficCounts, TrafficQueue, TrafficReader};
+use crate::torrent_counts::{TorrentCountQueue, TorrentCountReader, TorrentCountSource};
 use crate::typing::Typing;
 use crate::watch::{WaitingRequests, WatchRequests, WatchTask};
 
@@ -52,7 +52,7 @@ pub struct HubParts {
     pub settings: HubSettings,
     pub counters: Arc<GatewayCounters>,
     /// Seeding and leeching counts.
-    pub traffic: Arc<dyn TrafficCounts>,
+    pub torrent_counts: Arc<dyn TorrentCountSource>,
     /// Which users the tracker has disabled.
     pub is_disabled: IsDisabled,
     /// None without a cluster.
@@ -84,7 +84,7 @@ pub enum HubError {
 pub(super) struct NotStarted {
     requests: WaitingRequests,
     follower: ChangeFeed,
-    traffic: Arc<dyn TrafficCounts>,
+    torrent_counts: Arc<dyn TorrentCountSource>,
     pruning: LeaderLease,
     redis: Option<Redis>,
 }
@@ -110,8 +110,8 @@ impl Hub {
 
     fn new(parts: HubParts, follower: ChangeFeed) -> Hub {
         let HubParts { friend_store, clock, settings, counters, is_disabled, store, seed, .. } = parts;
-        let HubParts { traffic, pruning, redis, .. } = parts;
-        let now = Moment(clock.now_ms());
+        let HubParts { torrent_counts, pruning, redis, .. } = parts;
+        let now = WallTime(clock.now_ms());
         let sender =
             store.as_ref().map(|store| Arc::new(MessageSender::new(store.clone(), counters.clone())));
         let is_shared = store.is_some() && redis.is_some();
@@ -120,7 +120,7 @@ impl Hub {
             writer: PresenceWriter::new(friend_store.clone(), counters.clone()),
             counters: counters.clone(),
             table: RwLock::new(ConnectionTable::default()),
-            traffic: TrafficQueue::default(),
+            torrent_counts: TorrentCountQueue::default(),
             epochs: AtomicU64::new(1),
             keeps_history: settings.limits.history_days > 0,
             platforms: Default::default(),
@@ -154,13 +154,14 @@ impl Hub {
             sync,
             sender,
             tasks: Tasks::default(),
-            not_started: Mutex::new(Some(NotStarted { requests, follower, traffic, pruning, redis })),
+            not_started: Mutex::new(Some(NotStarted { requests, follower, torrent_counts, pruning, redis })),
         }
     }
 
     /// Starts the tasks on this runtime.
     pub fn begin(&self) {
-        let Some(NotStarted { requests, follower, traffic, pruning, redis }) = self.not_started.lock().take()
+        let Some(NotStarted { requests, follower, torrent_counts, pruning, redis }) =
+            self.not_started.lock().take()
         else {
             return;
         };
@@ -174,7 +175,7 @@ impl Hub {
         tasks.spawn_until(|stop| async move { writing.context.writer.run(stop).await });
         let (rooms, batch) = (users.rooms.clone(), users.settings.batch);
         tasks.spawn_until(move |stop| async move { rooms.run(batch, stop).await });
-        tasks.spawn(TrafficReader { users: users.clone(), source: traffic }.run());
+        tasks.spawn(TorrentCountReader { users: users.clone(), source: torrent_counts }.run());
         let sampler = self.sampler.clone();
         tasks.spawn(async move { sampler.run().await });
         let pruner =

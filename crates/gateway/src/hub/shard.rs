@@ -19,8 +19,8 @@ use friends::{PresenceEvent, PresenceEventKind};
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use presence::{
-    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Moment, Platform, PresenceTable, Privacy,
-    Refused, Status, StoredPresence, Visibility,
+    Cause, CloseCause, ConnId, DeviceId, Effect, Input, LastKnown, Platform, PresenceTable, Privacy, Refused,
+    Status, StoredPresence, Visibility, WallTime,
 };
 
 use super::ConnRef;
@@ -34,14 +34,14 @@ use crate::presence_writer::PresenceWriter;
 use crate::protocol::CloseCode;
 use crate::recent_events::{RecentEvent, RecentEvents};
 use crate::rooms::RoomName;
-use crate::traffic;
+use crate::torrent_counts;
 
 /// What all shards share.
 pub(crate) struct ShardContext {
     pub(crate) writer: PresenceWriter,
     pub(crate) counters: Arc<GatewayCounters>,
     pub(crate) table: RwLock<ConnectionTable>,
-    pub(crate) traffic: traffic::TrafficQueue,
+    pub(crate) torrent_counts: torrent_counts::TorrentCountQueue,
     /// Numbers for [`VisibilityState`].
     pub(crate) epochs: AtomicU64,
     /// Whether changes of status are kept.
@@ -87,12 +87,12 @@ impl Shard {
     }
 
     /// Loads the last known state of a user that is about to connect, unless newer state is in memory.
-    pub(crate) fn load(&mut self, now: Moment, user: UserId, last: LastKnown) {
+    pub(crate) fn load(&mut self, now: WallTime, user: UserId, last: LastKnown) {
         self.roster.preload(now, user, self.context.writer.newest(user, last));
     }
 
     /// Loads a watched user, online or not, unless newer state is in memory.
-    pub(crate) fn watch(&mut self, now: Moment, user: UserId, last: LastKnown) -> &mut UserEntry {
+    pub(crate) fn watch(&mut self, now: WallTime, user: UserId, last: LastKnown) -> &mut UserEntry {
         self.roster.watch(now, user, self.context.writer.newest(user, last));
         self.watch_record(now, user);
         self.user_entry(user)
@@ -102,7 +102,7 @@ impl Shard {
     pub(crate) fn user_entry(&mut self, user: UserId) -> &mut UserEntry {
         self.users.entry(user).or_insert_with(|| {
             // Read in the background.
-            self.context.counters.hub.traffic_dropped.add(self.context.traffic.add([user]));
+            self.context.counters.hub.torrent_counts_dropped.add(self.context.torrent_counts.add([user]));
             UserEntry::default()
         })
     }
@@ -119,7 +119,7 @@ impl Shard {
     }
 
     /// Returns whether the user's record is still to be read.
-    pub(crate) fn watch_record(&mut self, now: Moment, user: UserId) -> bool {
+    pub(crate) fn watch_record(&mut self, now: WallTime, user: UserId) -> bool {
         let is_known = self.knows(user);
         self.sync.as_mut().is_some_and(|sync| sync.start_watching(now, user, is_known))
     }
@@ -151,7 +151,7 @@ impl Shard {
     }
 
     /// Applies an input of a user in memory.
-    pub(crate) fn input(&mut self, now: Moment, user: UserId, input: Input) -> Result<(), Refused> {
+    pub(crate) fn input(&mut self, now: WallTime, user: UserId, input: Input) -> Result<(), Refused> {
         let mark = if self.sync.is_some() { MarkDirty::for_input(now, &input) } else { MarkDirty::Never };
         let mut effects = std::mem::take(&mut self.effects);
         let handled = self.roster.handle(now, user, input, &mut effects);
@@ -162,7 +162,7 @@ impl Shard {
         handled
     }
 
-    pub(crate) fn tick(&mut self, now: Moment) {
+    pub(crate) fn tick(&mut self, now: WallTime) {
         let mut effects = std::mem::take(&mut self.effects);
         self.roster.tick(now, &mut effects);
         if let Some(sync) = &mut self.sync {
@@ -172,7 +172,7 @@ impl Shard {
     }
 
     /// The previous process has ended, and this is its last saved state of a user.
-    pub(crate) fn restore_after_handover(&mut self, now: Moment, remembered: StoredPresence) {
+    pub(crate) fn restore_after_handover(&mut self, now: WallTime, remembered: StoredPresence) {
         // A local change is newer.
         if self.context.writer.has(remembered.user) {
             return;
@@ -185,7 +185,7 @@ impl Shard {
     /// Applies what the cluster sync makes of the presence table. Does nothing without a cluster.
     pub(crate) fn sync(
         &mut self,
-        now: Moment,
+        now: WallTime,
         act: impl FnOnce(&mut ShardSync, &mut PresenceTable, &mut Vec<Effect>),
     ) {
         let Some(sync) = &mut self.sync else { return };
@@ -194,7 +194,7 @@ impl Shard {
         self.apply_effects(now, effects);
     }
 
-    fn apply_effects(&mut self, now: Moment, mut effects: Vec<Effect>) {
+    fn apply_effects(&mut self, now: WallTime, mut effects: Vec<Effect>) {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Ping(conn) => self.context.outbox(conn, Outbox::ping),
@@ -230,13 +230,13 @@ impl Shard {
         self.effects = effects;
     }
 
-    fn record(&self, now: Moment, user: UserId, kind: PresenceEventKind, (cause, device): Trigger) {
+    fn record(&self, now: WallTime, user: UserId, kind: PresenceEventKind, (cause, device): Trigger) {
         let platform = || self.roster.platform_of(user, device.as_ref()?);
         let (cause, device) = (Some(cause), device.clone());
         self.context.record(PresenceEvent { user, at_ms: now.0, kind, cause, device }, platform);
     }
 
-    /// Saves the state of a user. In a cluster only the last sign of life: changes are saved when the store has
+    /// Saves the state of a user. In a cluster only the last activity: changes are saved when the store has
     /// answered to them.
     fn remember(&self, user: UserId) {
         let Some(remembered) = self.roster.stored_presence(user) else { return };
@@ -247,7 +247,7 @@ impl Shard {
         remembered.into_iter().for_each(|remembered| self.context.writer.remember(remembered));
     }
 
-    fn notify_own_devices(&mut self, user: UserId, now: Moment) {
+    fn notify_own_devices(&mut self, user: UserId, now: WallTime) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         let view = self.roster.own_view(user);
         let own_change = feed::own(&view);
@@ -263,7 +263,7 @@ impl Shard {
         }
     }
 
-    fn notify_watchers(&mut self, user: UserId, now: Moment, urgent: bool) {
+    fn notify_watchers(&mut self, user: UserId, now: WallTime, urgent: bool) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         entry.text = None;
         if entry.watchers.is_empty() {
@@ -281,7 +281,7 @@ impl Shard {
     }
 
     /// A user in memory, as a viewer with this visibility sees them.
-    pub(crate) fn feed_user_for(&mut self, now: Moment, user: UserId, visibility: Visibility) -> FeedUser {
+    pub(crate) fn feed_user_for(&mut self, now: WallTime, user: UserId, visibility: Visibility) -> FeedUser {
         if !visibility.status {
             return feed::hidden(user);
         }
@@ -310,7 +310,7 @@ impl Shard {
     }
 
     /// Applies privacy settings, and notifies watchers whose visibility changes.
-    pub(crate) fn set_privacy(&mut self, now: Moment, user: UserId, privacy: &Privacy) {
+    pub(crate) fn set_privacy(&mut self, now: WallTime, user: UserId, privacy: &Privacy) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         if let Some(connected) = &mut entry.connected
             && *connected.visibility.privacy != *privacy

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use domain::UserId;
 use domain::clock::Clock;
 use parking_lot::{Mutex, MutexGuard};
-use presence::{CloseKind, ConnId, DeviceId, Input, Moment, Policy, SessionView, Status};
+use presence::{CloseKind, ConnId, DeviceId, Input, Policy, SessionView, Status, WallTime};
 
 use super::shard::{Shard, ShardContext};
 use super::{ConnRef, HubSettings, OnlineCount};
@@ -53,8 +53,8 @@ impl Users {
         &self.settings.policy
     }
 
-    pub(crate) fn now(&self) -> Moment {
-        Moment(self.clock.now_ms())
+    pub(crate) fn now(&self) -> WallTime {
+        WallTime(self.clock.now_ms())
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -84,7 +84,7 @@ impl Users {
     }
 
     /// Changes a user under the lock of their shard, and does afterwards what must be done without it.
-    pub(crate) fn change<T>(&self, user: UserId, change: impl FnOnce(&mut Shard, Moment) -> T) -> T {
+    pub(crate) fn change<T>(&self, user: UserId, change: impl FnOnce(&mut Shard, WallTime) -> T) -> T {
         let now = self.now();
         let mut shard = self.shard(user);
         let result = change(&mut shard, now);
@@ -256,11 +256,11 @@ impl Users {
     }
 
     /// The torrent counts of these users changed. Does not wait.
-    pub fn traffic_changed(&self, users: &[UserId]) {
+    pub fn torrents_changed(&self, users: &[UserId]) {
         let is_in_memory = |user: &UserId| self.shard(*user).users.contains_key(user);
         let users: Vec<UserId> = users.iter().copied().filter(is_in_memory).collect();
         if !users.is_empty() {
-            self.context.counters.hub.traffic_dropped.add(self.context.traffic.add(users));
+            self.context.counters.hub.torrent_counts_dropped.add(self.context.torrent_counts.add(users));
         }
     }
 }

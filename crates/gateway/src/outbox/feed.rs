@@ -2,7 +2,7 @@
 
 use domain::UserId;
 use hashbrown::HashMap;
-use presence::Moment;
+use presence::WallTime;
 use wire::websocket::write_text_head;
 
 use super::FeedUser;
@@ -35,12 +35,12 @@ enum Changes {
 
 /// A change of a user, with its time. Users of a snapshot have no time.
 enum Change {
-    Updated(FeedUser, Option<Moment>),
-    Removed(Moment),
+    Updated(FeedUser, Option<WallTime>),
+    Removed(WallTime),
 }
 
 impl Change {
-    fn at(&self) -> Option<Moment> {
+    fn at(&self) -> Option<WallTime> {
         match self {
             Change::Updated(_, at) => *at,
             Change::Removed(at) => Some(*at),
@@ -93,7 +93,7 @@ impl Feed {
     }
 
     /// Returns whether no change of this user was waiting.
-    pub(super) fn change(&mut self, user: FeedUser, urgent: bool, at: Moment) -> bool {
+    pub(super) fn change(&mut self, user: FeedUser, urgent: bool, at: WallTime) -> bool {
         self.is_urgent |= urgent;
         match self.changes.get(user.id) {
             Some(Change::Updated(waiting, _)) if user.version != 0 && waiting.version > user.version => false,
@@ -101,7 +101,7 @@ impl Feed {
         }
     }
 
-    pub(super) fn remove(&mut self, user: UserId, at: Moment) {
+    pub(super) fn remove(&mut self, user: UserId, at: WallTime) {
         self.is_urgent = true;
         self.put(user, Change::Removed(at));
     }
@@ -269,7 +269,7 @@ fn write_message(
 
 /// The user's JSON with the time of the change, if there is one. The JSON is shared with snapshots, which must not
 /// reveal the last-seen time.
-fn stamped(json: &str, at: Option<Moment>) -> (&str, String) {
+fn stamped(json: &str, at: Option<WallTime>) -> (&str, String) {
     match (at, json.strip_suffix('}')) {
         (Some(at), Some(open)) => (open, format!(r#","at_ms":{}}}"#, at.0)),
         _ => (json, String::new()),

@@ -1,4 +1,4 @@
-//! The queue of deliveries: order, retries, and when a delivery fails for good.
+//! The queue of deliveries: order, retries, and when a delivery fails permanently.
 //!
 //! # Guarantees
 //!
@@ -8,7 +8,7 @@
 //! - Other users do not wait, up to a bound on deliveries in flight.
 //! - Failed attempts are repeated after a delay that doubles, with jitter. While the endpoint fails, it is tried with
 //!   one delivery at a time, and rarely; when it answers again, all deliveries go at once.
-//! - A delivery fails for good once it is too old *and* was tried, or the endpoint has failed all the time.
+//! - A delivery fails permanently once it is too old *and* was tried, or the endpoint has failed all the time.
 //!
 //! Pure: time is an argument, in milliseconds.
 
@@ -36,7 +36,7 @@ pub(super) struct QueueLimits {
     pub at_once_max: usize,
     /// Messages that wait in memory.
     pub waiting_max: usize,
-    /// The age at which a delivery fails for good.
+    /// The age at which a delivery fails permanently.
     pub give_up: Duration,
     /// How long a delivery waits for earlier events; zero with one writer.
     pub reorder_window: Duration,
@@ -175,7 +175,7 @@ impl DeliveryQueue {
         }
     }
 
-    /// An attempt failed. Returns the deliveries that failed for good.
+    /// An attempt failed. Returns the deliveries that failed permanently.
     pub(super) fn failed(&mut self, user: UserId, now_ms: u64) -> Vec<Delivery> {
         self.breaker.on_failure(Duration::from_millis(now_ms), || self.pauses.next_delay());
         let mut failed_deliveries = Vec::new();
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(queue.oldest_ms(late_ms), 1);
     }
 
-    /// Every delivery succeeds or fails for good, in order for each user, whatever fails.
+    /// Every delivery succeeds or fails permanently, in order for each user, whatever fails.
     #[test]
     fn random_histories_lose_nothing_and_keep_the_order() {
         for seed in 0..50 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake};
 
-use presence::{ConnId, Moment};
+use presence::{ConnId, WallTime};
 use serde_json::{Value, json};
 use wire::websocket::{Decoder, Event};
 
@@ -91,7 +91,7 @@ fn texts(bytes: Vec<u8>) -> Vec<Value> {
 }
 
 /// When all of it changed.
-const AT: Moment = Moment(7);
+const AT: WallTime = WallTime(7);
 
 fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
@@ -149,7 +149,7 @@ fn the_latest_waiting_version_is_kept_and_version_zero_replaces_all() {
     scene.outbox.change(user(4, 8), false, AT);
     scene.outbox.change(user(4, 0), false, AT);
     scene.outbox.change(user(5, 1), false, AT);
-    scene.outbox.remove(id(5), Moment(9));
+    scene.outbox.remove(id(5), WallTime(9));
     let out = scene.take(true);
     let [message] = &out[..] else { panic!("{out:?}") };
     let mut users = data(message)["users"].as_array().unwrap().clone();

@@ -231,7 +231,7 @@ fn check_results(results: &[Value]) -> Result<(), RedisError> {
     }
     if let Value::ServerError(error) = note {
         // The entries are stored nevertheless.
-        tracing::error!(%error, "batch stored, but its number could not be");
+        tracing::error!(%error, "batch appended, but its number was not stored; a repeated append would not be detected");
     }
     Ok(())
 }

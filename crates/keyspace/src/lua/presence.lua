@@ -5,7 +5,7 @@
 --   d, w              declaration; when it was made (ms)
 --   l                 last seen (s)
 --   h                 invisible since (s)
---   a                 last sign of life (s)
+--   a                 last activity (s)
 --   q, y              pending until (ms); the incarnation whose entry was the last when the pending period began
 --   k                 the public keys expire at this time at the latest (ms)
 --   r                 the last reaped entry: reaper, kind:incarnation, status before, 1 if online before, time (ms)
@@ -172,7 +172,7 @@ local function end_declaration(record)
   return false
 end
 
--- Removes an entry; its last sign of life is kept.
+-- Removes an entry; its last activity is kept.
 local function remove_entry(record, node)
   local entry = record.entries[node]
   if entry then
@@ -221,7 +221,7 @@ local function settle(record, before, floor_v, floor_o)
   return after
 end
 
--- The latest deadline of all entries, and the last sign of life.
+-- The latest deadline of all entries, and the last activity.
 local function limits_of(record)
   local deadline, sign = 0, record.a
   for _, entry in pairs(record.entries) do

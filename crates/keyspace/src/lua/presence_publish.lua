@@ -2,10 +2,10 @@
 --
 -- KEYS      record, watchers, presence, connection, heartbeat
 -- ARGV[1]   incarnation
--- ARGV[2]   "put", "drop" (the user left), or "behind" (remove the entry; the user becomes pending if it was the last)
+-- ARGV[2]   "put", "drop" (the user left), or "abandon" (remove the entry; the user becomes pending if it was the last)
 -- ARGV[3]   1 if the entry must exist (its deadline may not be stored), else 0
 -- ARGV[4…7] the entry (put; else empty): <highest status><online>, lifetime (s), status of each device, devices
--- ARGV[8]   age of the last sign of life (ms)
+-- ARGV[8]   age of the last activity (ms)
 -- ARGV[9]   "=" to keep the declaration, "-" to remove it, or the new declaration
 -- ARGV[10]  the declaration known to the node, used if there is no record or it was lost; or empty
 -- ARGV[11…12] versions that must not be undercut: public, own

@@ -5,11 +5,11 @@ use domain::{UnixTime, UserId};
 use super::Core;
 use crate::device::DeviceId;
 use crate::input::{Cause, Effect};
-use crate::moment::{Moment, MonotonicTime};
 use crate::slab::NONE;
 use crate::status::Status;
 use crate::user_presence::StatusDigest;
 use crate::view::{LastKnown, StoredPresence};
+use crate::wall_time::{MonotonicTime, WallTime};
 
 pub(super) struct Trigger {
     pub cause: Cause,
@@ -29,7 +29,7 @@ impl Trigger {
 /// Versions keep growing over a restart that lost the last ones: no user changes a thousand times a second, so the
 /// start time in milliseconds exceeds all earlier versions. The current time is not used, since a version would then
 /// disclose when the user was last active.
-fn next_version(last: u64, start: Moment) -> u64 {
+fn next_version(last: u64, start: WallTime) -> u64 {
     last.saturating_add(1).max(start.0)
 }
 
@@ -123,7 +123,7 @@ impl Core {
         self.update_list(slot, before, after);
         let entry = &mut self.users[slot];
         // Versions of remote users are assigned by their gateways.
-        let start = if entry.is_remote_only() { Moment::default() } else { self.start };
+        let start = if entry.is_remote_only() { WallTime::default() } else { self.start };
         if public {
             entry.public_version = next_version(entry.public_version, start);
         }
@@ -229,7 +229,7 @@ impl Core {
         entry.hidden_since = hidden_since.into();
         let declared_invisible = entry.declaration().is_some_and(|declared| declared.hides());
         if declared_invisible && hidden_since.is_none() {
-            entry.hidden_since = Some(self.clock.moment(now).seconds()).into();
+            entry.hidden_since = Some(self.clock.wall_time(now).seconds()).into();
         }
     }
 

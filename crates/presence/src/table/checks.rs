@@ -4,7 +4,7 @@ use super::Core;
 use super::changes::Trigger;
 use super::sessions::End;
 use crate::input::{Cause, CloseCause, Effect};
-use crate::moment::MonotonicTime;
+use crate::wall_time::MonotonicTime;
 
 impl Core {
     pub(super) fn first_check(&self, slot: u32, now: MonotonicTime) -> MonotonicTime {

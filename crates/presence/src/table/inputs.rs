@@ -5,10 +5,10 @@ use super::changes::Trigger;
 use super::sessions::End;
 use crate::device::{AppState, DeviceId};
 use crate::input::{Cause, CloseCause, CloseKind, ConnId, Effect, Hello, Input, Refused};
-use crate::moment::MonotonicTime;
 use crate::session::Kind;
 use crate::state_machine::SessionState;
 use crate::status::Declaration;
+use crate::wall_time::MonotonicTime;
 
 impl Core {
     /// Returns the slot of a new session and when to check it first.
@@ -24,7 +24,9 @@ impl Core {
             Input::Heartbeat { hello } => return self.heartbeat(now, user, hello, effects),
             Input::Goodbye { device } => self.goodbye(now, user, &device, effects),
             Input::SignOut { device } => self.sign_out(now, user, device, effects),
-            Input::Traffic { seeding, leeching } => self.traffic(now, user, (seeding, leeching), effects),
+            Input::TorrentCounts { seeding, leeching } => {
+                self.traffic(now, user, (seeding, leeching), effects)
+            }
             Input::Message { conn } => {
                 self.with_session(user, conn, |core, slot| core.message(now, slot, effects))
             }

@@ -7,17 +7,17 @@ use domain::{Seconds, UnixTime, UserId};
 
 use super::{Core, PresenceTable};
 use crate::input::Effect;
-use crate::moment::{Moment, MonotonicTime};
 use crate::remote::{NodeDevice, NodeEntry, RemoteSessions};
 use crate::session::Session;
 use crate::slab::NONE;
 use crate::status::{Declaration, Status};
 use crate::user_presence::{RemoteDevices, StatusDigest, UserPresence, weight};
+use crate::wall_time::{MonotonicTime, WallTime};
 
 impl PresenceTable {
     /// This gateway's report of a user; none without sessions here. Lingering sessions count. With `active_since`, only
     /// sessions with activity at or after it count.
-    pub fn node_entry(&self, user: UserId, active_since: Option<Moment>) -> Option<NodeEntry> {
+    pub fn node_entry(&self, user: UserId, active_since: Option<WallTime>) -> Option<NodeEntry> {
         let entry = &self.core.users[self.core.find(user)?];
         self.core.node_entry(entry, active_since.map(|at| self.core.clock.monotonic_at(at)))
     }
@@ -28,8 +28,8 @@ impl PresenceTable {
     }
 
     /// The end of the pending time of a user whose gateway is lost now.
-    pub fn pending_until(&self, now: Moment) -> Moment {
-        Moment(now.0.saturating_add(u64::from(self.core.policy.pending.0) * 1000))
+    pub fn pending_until(&self, now: WallTime) -> WallTime {
+        WallTime(now.0.saturating_add(u64::from(self.core.policy.pending.0) * 1000))
     }
 
     /// Whether only other gateways have sessions of the user.
@@ -44,13 +44,13 @@ impl PresenceTable {
     }
 
     /// Replaces what is known from other gateways. Versions never decrease. Returns changes of views only.
-    pub fn set_remote(&mut self, now: Moment, remote: RemoteSessions, effects: &mut Vec<Effect>) {
+    pub fn set_remote(&mut self, now: WallTime, remote: RemoteSessions, effects: &mut Vec<Effect>) {
         let now = self.core.clock.at(now);
         self.core.set_remote(now, remote, effects);
     }
 
     /// What is known from other gateways expired: a user without sessions here is pending.
-    pub fn expire_remote(&mut self, now: Moment, user: UserId, effects: &mut Vec<Effect>) {
+    pub fn expire_remote(&mut self, now: WallTime, user: UserId, effects: &mut Vec<Effect>) {
         let now = self.core.clock.at(now);
         if let Some(slot) = self.core.find(user) {
             self.core.expire_remote(now, slot, effects);

@@ -11,10 +11,10 @@ use super::Core;
 use super::changes::Trigger;
 use crate::device::DeviceId;
 use crate::input::{Cause, ConnId, Effect, Hello, Refused};
-use crate::moment::MonotonicTime;
 use crate::policy::Policy;
 use crate::session::{Kind, Session};
 use crate::slab::NONE;
+use crate::wall_time::MonotonicTime;
 
 #[derive(Clone, Copy)]
 pub(super) enum End {
@@ -112,7 +112,7 @@ impl Core {
         self.apply_change(now, entry, before, Trigger::by(cause, session.device), effects);
     }
 
-    /// Lets the last session of a flapping user linger. Returns whether it does.
+    /// Starts the grace period of a flapping user whose last session dropped. Returns whether there is one.
     fn linger(&mut self, now: MonotonicTime, slot: u32) -> bool {
         let entry = self.sessions[slot].user_slot;
         // Users with remote sessions are shown anyway.

@@ -6,11 +6,11 @@ use domain::{UnixTime, UserId};
 
 use super::{Core, PresenceTable};
 use crate::device::{DeviceId, Platform};
-use crate::moment::MonotonicTime;
 use crate::slab::NONE;
 use crate::status::Status;
 use crate::user_presence::UserPresence;
 use crate::view::{SessionView, StoredPresence, View};
+use crate::wall_time::MonotonicTime;
 
 impl PresenceTable {
     /// What other users see. An unknown user is offline with version 0.

@@ -227,9 +227,9 @@ fn only_arrivals_and_departures_are_urgent_for_others() {
     assert_eq!(changed(&mut fixture), [(true, true, true)]);
     fixture.declare(7, 1, Some(declaration(Declared::Busy)));
     assert_eq!(changed(&mut fixture), [(true, true, false)]);
-    fixture.input(7, Input::Traffic { seeding: 3, leeching: 1 });
+    fixture.input(7, Input::TorrentCounts { seeding: 3, leeching: 1 });
     assert_eq!(changed(&mut fixture), [(true, true, false)]);
-    fixture.input(7, Input::Traffic { seeding: 3, leeching: 1 });
+    fixture.input(7, Input::TorrentCounts { seeding: 3, leeching: 1 });
     assert_eq!(changed(&mut fixture), []);
     fixture.declare(7, 1, Some(declaration(Declared::Invisible)));
     assert_eq!(changed(&mut fixture), [(true, true, true)]);
@@ -316,7 +316,7 @@ fn unknown_connections_are_ignored_and_counted() {
         fixture.drop(id, 9);
         fixture.input(id, Input::SignOut { device: device("x") });
     }
-    fixture.input(8, Input::Traffic { seeding: 1, leeching: 1 });
+    fixture.input(8, Input::TorrentCounts { seeding: 1, leeching: 1 });
     // Another user's connection.
     fixture.input(8, Input::Message { conn: ConnId(1) });
     // A connection that is already connected.
@@ -370,7 +370,7 @@ fn last_seen_of_online_users_is_stored_at_intervals() {
 }
 
 #[test]
-fn p11_each_sign_of_life_is_stored_unless_one_was_a_moment_ago() {
+fn p11_each_activity_is_stored_unless_one_was_a_moment_ago() {
     let mut fixture = Fixture::with(Policy { store_interval: Seconds(1), ..Policy::default() });
     fixture.connect(7, 1, hello("a"));
     fixture.input(8, Input::Heartbeat { hello: hello("b") });

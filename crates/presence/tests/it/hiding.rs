@@ -14,7 +14,7 @@ fn hide(fixture: &mut Fixture) {
 fn live_on(fixture: &mut Fixture) {
     fixture.pass_alive(100, &[(7, 1)]);
     fixture.connect(7, 2, hello("second"));
-    fixture.input(7, Input::Traffic { seeding: 9, leeching: 9 });
+    fixture.input(7, Input::TorrentCounts { seeding: 9, leeching: 9 });
     fixture.app(7, 1, AppState::Inactive);
     fixture.input(7, Input::Heartbeat { hello: Hello { declared: Some(Declared::Busy), ..hello("third") } });
     fixture.pass_alive(200, &[(7, 2)]);
@@ -34,7 +34,7 @@ fn hide_again(fixture: &mut Fixture) {
 fn p1_invisible_looks_offline_and_frozen_at_hiding() {
     let mut fixture = Fixture::new();
     fixture.connect(7, 1, hello("first"));
-    fixture.input(7, Input::Traffic { seeding: 2, leeching: 1 });
+    fixture.input(7, Input::TorrentCounts { seeding: 2, leeching: 1 });
     fixture.pass_alive(20, &[(7, 1)]);
     hide(&mut fixture);
     let frozen = fixture.public(7);
@@ -83,14 +83,14 @@ fn offline_and_hidden_look_the_same() {
     let mut fixture = Fixture::new();
     for id in [1, 2] {
         fixture.connect(id, id as u32, hello("a"));
-        fixture.input(id, Input::Traffic { seeding: 5, leeching: 5 });
+        fixture.input(id, Input::TorrentCounts { seeding: 5, leeching: 5 });
     }
     fixture.pass_alive(10, &[(1, 1), (2, 2)]);
     fixture.declare(1, 1, Some(declaration(Declared::Invisible)));
     fixture.close(2, 2);
     fixture.pass_to(20);
-    fixture.input(1, Input::Traffic { seeding: 6, leeching: 6 });
-    fixture.input(2, Input::Traffic { seeding: 6, leeching: 6 });
+    fixture.input(1, Input::TorrentCounts { seeding: 6, leeching: 6 });
+    fixture.input(2, Input::TorrentCounts { seeding: 6, leeching: 6 });
     let (hidden, offline) = (fixture.public(1), fixture.public(2));
     assert_eq!(hidden, presence::View { user: user(1), ..offline });
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use presence::{
-    CloseKind, Effect, Input, LastKnown, Moment, Status, StoredPresence, TableSize, UserCounts, View,
+    CloseKind, Effect, Input, LastKnown, Status, StoredPresence, TableSize, UserCounts, View, WallTime,
 };
 
 use crate::support::actions::{Action, check, wild_history, wild_shared_history};
@@ -93,7 +93,7 @@ impl Observed {
                 own_version: stored.own_version,
                 declaration: stored.declaration.clone(),
             };
-            self.runner.table.preload(Moment(self.runner.now_ms), user(id), last);
+            self.runner.table.preload(WallTime(self.runner.now_ms), user(id), last);
             let watcher = self.watchers.get_mut(&id).unwrap();
             // The database knows more of users that the cluster is no longer queried about.
             if watcher.is_shared && !self.runner.table.has_local_session(user(id)) {

@@ -2,8 +2,8 @@
 
 use domain::UnixTime;
 use presence::{
-    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, DeviceView, Hello, Input, Moment,
-    NodeDevice, Platform, RemoteSessions, Status, StoredPresence, View,
+    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, DeviceView, Hello, Input, NodeDevice,
+    Platform, RemoteSessions, Status, StoredPresence, View, WallTime,
 };
 
 use crate::support::actions::{Action, check, hasty, history, shared_history};
@@ -130,7 +130,7 @@ impl UserPresence {
         act(self);
         if public != Status::Offline && self.public() == Status::Offline && own != Status::Pending {
             let at_ms = if self.own() == Status::Invisible { now_ms } else { self.last_alive };
-            self.last_seen = Some(Moment(at_ms).seconds());
+            self.last_seen = Some(WallTime(at_ms).seconds());
         }
     }
 
@@ -220,7 +220,7 @@ impl UserPresence {
                     }
                 }
             }
-            Input::Traffic { seeding, .. } => self.seeding = seeding,
+            Input::TorrentCounts { seeding, .. } => self.seeding = seeding,
             Input::Message { conn } => {
                 let index = by_conn(self, conn).unwrap();
                 hear(&mut self.sessions[index]);
@@ -249,7 +249,7 @@ impl UserPresence {
                 let index = by_conn(self, conn).unwrap();
                 hear(&mut self.sessions[index]);
                 self.sessions[index].hello.declared = None;
-                let now = Moment(now_ms).seconds();
+                let now = WallTime(now_ms).seconds();
                 self.declaration =
                     declaration.filter(|declared| declared.until.is_none_or(|until| until > now));
             }
@@ -284,7 +284,7 @@ impl UserPresence {
         if self.sessions.is_empty() {
             let hidden = self.own() == Status::Invisible;
             if !hidden {
-                self.last_seen = self.last_seen.max(Some(Moment(self.afar_sign_ms).seconds()));
+                self.last_seen = self.last_seen.max(Some(WallTime(self.afar_sign_ms).seconds()));
             }
             self.pending_hidden = hidden;
             self.pending_until_s = Some((now_ms + u64::from(hasty().pending.0) * 1000).div_ceil(1000));
@@ -350,7 +350,7 @@ impl UserPresence {
                 let remote = (!self.remote.is_empty()).then_some(self.afar_sign_ms);
                 let is_present = !self.sessions.is_empty() || !self.remote.is_empty();
                 let live = here.chain(remote).chain([self.last_alive]).max();
-                let alive = live.filter(|_| is_present).map(|at_ms| Moment(at_ms).seconds());
+                let alive = live.filter(|_| is_present).map(|at_ms| WallTime(at_ms).seconds());
                 View { last_seen: alive.or(self.last_seen), ..self.own_view(id) }
             }
         }
@@ -380,7 +380,7 @@ impl Both {
                 public_version: 1,
                 own_version: 1,
             };
-            both.runner.table.restore(Moment(both.runner.now_ms), stored);
+            both.runner.table.restore(WallTime(both.runner.now_ms), stored);
             let person = &mut both.users[id as usize - 1];
             person.pending_until_s = Some((both.runner.now_ms + 15_000).div_ceil(1000));
             person.pending_hidden = hidden;

@@ -2,8 +2,8 @@
 
 use domain::{Seconds, UnixTime};
 use presence::{
-    AppState, Declared, Effect, Hello, LastKnown, Moment, NodeDevice, NodeEntry, Platform, RemoteSessions,
-    Status,
+    AppState, Declared, Effect, Hello, LastKnown, NodeDevice, NodeEntry, Platform, RemoteSessions, Status,
+    WallTime,
 };
 
 use crate::support::*;
@@ -155,7 +155,7 @@ fn a_user_with_remote_sessions_does_not_linger_here() {
 #[test]
 fn pending_from_remote_ends_when_a_device_connects_here() {
     let mut fixture = Fixture::new();
-    let until = Moment(fixture.now().0 + 60_000);
+    let until = WallTime(fixture.now().0 + 60_000);
     fixture.hear(RemoteSessions { pending_until: Some(until), ..remote(1, vec![], 5) });
     assert_eq!(fixture.status(1), Status::Pending);
     fixture.changes();

@@ -1,4 +1,4 @@
-//! The state machine of the founding document, every combination (P9).
+//! The state machine, every combination (P9).
 
 use presence::state_machine::{CHECKS_MAX, ProbeOutcome, SessionState, SessionStateMachine, step};
 

@@ -5,8 +5,8 @@ pub mod runner;
 
 use domain::{UnixTime, UserId};
 use presence::{
-    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, Effect, Hello, Input, Moment, Platform,
-    Policy, PresenceTable, Refused, Status, View,
+    AppState, CloseKind, ConnId, Declaration, Declared, DeviceId, Effect, Hello, Input, Platform, Policy,
+    PresenceTable, Refused, Status, View, WallTime,
 };
 
 /// When every test begins, in seconds.
@@ -42,12 +42,12 @@ impl Fixture {
     }
 
     pub fn with(policy: Policy) -> Fixture {
-        let table = PresenceTable::new(policy, Moment(u64::from(START_S) * 1000), 7);
+        let table = PresenceTable::new(policy, WallTime(u64::from(START_S) * 1000), 7);
         Fixture { table, at_ms: 0, effects: Vec::new() }
     }
 
-    pub fn now(&self) -> Moment {
-        Moment(u64::from(START_S) * 1000 + self.at_ms)
+    pub fn now(&self) -> WallTime {
+        WallTime(u64::from(START_S) * 1000 + self.at_ms)
     }
 
     pub fn try_input(&mut self, id: u64, input: Input) -> Result<(), Refused> {

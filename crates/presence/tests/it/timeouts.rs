@@ -351,7 +351,7 @@ fn a_clock_that_steps_back_changes_no_timeout() {
         let mut now = fixture.now().0 - back_s * 1000;
         for _ in 0..95 {
             now += 1000;
-            let moment = presence::Moment(now);
+            let moment = presence::WallTime(now);
             fixture.table.tick(moment, &mut fixture.effects);
             fixture
                 .table
@@ -360,7 +360,7 @@ fn a_clock_that_steps_back_changes_no_timeout() {
         }
         assert_eq!(fixture.status(7), Status::Offline, "{back_s} s back");
         assert_eq!(fixture.status(8), Status::Online, "{back_s} s back");
-        assert_eq!(fixture.public(8).last_seen, Some(presence::Moment(now).seconds()), "{back_s} s back");
+        assert_eq!(fixture.public(8).last_seen, Some(presence::WallTime(now).seconds()), "{back_s} s back");
     }
 }
 

@@ -42,7 +42,7 @@ pub struct AuditListArgs {
     /// At most this many
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u32,
-    /// Only this action, such as user.add; with a trailing dot all that start with it: user.
+    /// Only this action, such as user.add; or a prefix that ends with a dot, such as "user." for all actions on users
     #[arg(long, value_name = "ACTION")]
     pub action: Option<String>,
     /// Only records with lower sequence numbers

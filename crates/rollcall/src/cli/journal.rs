@@ -25,7 +25,7 @@ pub enum JournalCommand {
                             Each is applied once, even if this is repeated."
     )]
     Rewind {
-        /// ledger or activity
+        /// ledger or activity; the mirror cannot be rewound
         #[arg(value_name = "VIEW")]
         view: ViewName,
         /// Start at the oldest entry of the journal

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use domain::{TorrentId, UserId};
 use ledger::Percent;
 
-use crate::moment::Moment;
+use crate::time_argument::TimeArgument;
 
 /// `rollcall multiplier …`
 #[derive(Debug, Subcommand)]
@@ -48,10 +48,10 @@ pub struct MultiplierAddArgs {
     /// Start: a duration from now such as 2h, a date (2026-12-24, 2026-12-24T18:00, both UTC), or seconds since 1970;
     /// now if omitted
     #[arg(long, value_name = "WHEN")]
-    pub from: Option<Moment>,
+    pub from: Option<TimeArgument>,
     /// End, likewise: 48h, 7d, 2026-12-31; open-ended if omitted
     #[arg(long, value_name = "WHEN")]
-    pub until: Option<Moment>,
+    pub until: Option<TimeArgument>,
     /// A note
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub note: String,

@@ -34,8 +34,9 @@ pub struct SandboxArgs {
 pub enum SandboxCommand {
     /// Remove the sandbox: its users, torrents, passkeys and files
     #[command(after_help = "\
-Removes the users that \"rollcall sandbox\" created, with their passkeys, the sample torrents, the consumer group \"sandbox\" in Redis,
-and the folder sandbox/ in the data folder with everything downloaded there. The accounts of the test users stay, as for
+Removes the users that \"rollcall sandbox\" created, with their passkeys, the sample torrents, the consumer
+group \"sandbox\" in Redis, and the folder sandbox/ in the data folder with all downloads.
+The accounts of the test users stay, as for
 every removed user: pending entries would recreate them.")]
     Clear,
 }

@@ -6,7 +6,7 @@ pub const HELP: &str = "\
 Only keys that differ are written, including keys that the site wrote. A running server with the role mirror keeps the
 copies current and does not change the site's own keys. Disabled rows have no key. docs/redis.md describes the keys.
 
-Examples:
+Examples (rollcall user sync and rollcall client sync take the same options):
   rollcall torrent sync --dry-run    how many keys would change
   rollcall torrent sync              write missing and different keys
   rollcall torrent sync --flush      and remove keys without a row in the database, including the site's own";

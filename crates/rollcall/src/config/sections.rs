@@ -62,10 +62,10 @@ config_section! {
         announce_interval_s: u32 [1..=WEEK_S] = 1800,
         /// Announces within this interval are credited but get no peers. At most announce_interval_s.
         min_announce_interval_s: u32 [0..=WEEK_S] = 900,
-        /// A silent peer expires this long after its next announce was due. Clients built on libtorrent announce over UDP at
-        /// most every 30 s, whatever the interval.
+        /// A silent peer expires this long after its next announce was due. Clients built on libtorrent announce over UDP no
+        /// more often than every 30 s, also if the interval is shorter.
         peer_grace_s: u32 [0..=WEEK_S] = 600,
-        /// Peers in a reply at most. A client that does not say how many it wants gets up to 50.
+        /// Maximum number of peers in a reply. A client that sends no numwant gets up to 50.
         numwant_max: u32 [1..=swarm::WANTED_MAX as u32] = 100,
         /// Concurrent clients of one user on one torrent.
         peers_per_user_and_torrent_max: u32 [1..=swarm::CLIENTS_PER_USER_MAX as u32] = 5,
@@ -87,7 +87,8 @@ config_section! {
     /// The journal: the log of accepted announces, from which accounts and lists are computed. In the file journal.db of the
     /// data folder, or in Redis if [redis] is configured.
     Journal as "journal" {
-        /// Which announces are answered only after they are stored: "events" (started, completed, stopped), "all" or "none". A
+        /// Which announces are answered only after they are stored: "events" (started, completed, stopped, and
+        /// claims above the rate ceiling), "all" or "none". A
         /// regular announce repeats the totals of the one before.
         ack: Acknowledge = Acknowledge::Events,
         /// How long an announce waits for the journal (see ack) before the client is told to retry.
@@ -98,7 +99,7 @@ config_section! {
         wait_replicas: u32 [0..=10] = 0,
         /// Announces that may wait for the journal, about 300 bytes each. Beyond it, clients are told to retry.
         queue_max: u32 [100..=10_000_000] = 100_000,
-        /// Redis stream (also TRACKER_STREAM_KEY). Risk events are in the same name with ":risk" appended.
+        /// Redis stream (also TRACKER_STREAM_KEY). The stream of risk events has this name with ":risk" appended.
         stream_key: Name = name("tracker:traffic"),
         /// Redis stream of dead letters: rejected entries, which are retried (also TRACKER_DLQ_KEY).
         dlq_key: Name = name("tracker:traffic:dlq"),

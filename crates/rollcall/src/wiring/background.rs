@@ -1,4 +1,4 @@
-//! Tasks behind the listeners: the queue into the journal, the views, maintenance.
+//! Background tasks: the queue into the journal, the views, maintenance.
 
 use std::path::Path;
 use std::pin::Pin;

@@ -11,7 +11,7 @@ use friends::FriendStore;
 use gateway::Gateway;
 use gateway::cluster::{ClusterSettings, ClusterStore};
 use gateway::gateway::{ClusterParts, GatewayParts};
-use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use gateway::torrent_counts::{TorrentCount, TorrentCountError, TorrentCountSource};
 use journal::ProcessName;
 use tracing::debug;
 use views::Activity;
@@ -52,14 +52,14 @@ pub async fn open(
     (config, data): (&Config, &Path),
     node: &ProcessName,
     friends: FriendStore,
-    traffic: Traffic,
+    torrent_counts: ActivityTorrentCounts,
 ) -> anyhow::Result<Arc<Gateway>> {
     let secret = gateway_secret::for_server(config, data)?;
-    let gate = Arc::clone(&traffic.gate);
+    let gate = Arc::clone(&torrent_counts.gate);
     let gateway = Gateway::open(GatewayParts {
         friend_store: friends,
         clock: system_clock(),
-        traffic: Arc::new(traffic),
+        torrent_counts: Arc::new(torrent_counts),
         is_disabled: Arc::new(move |user| gate.is_disabled(user)),
         policy: config.presence_policy(),
         settings: config.gateway_settings(secret),
@@ -77,14 +77,14 @@ fn random_seed() -> anyhow::Result<u64> {
 }
 
 /// Torrents that a user seeds and leeches, from the activity lists.
-pub struct Traffic {
+pub struct ActivityTorrentCounts {
     pub gate: Arc<Gate>,
     pub activity: Activity,
 }
 
 #[async_trait]
-impl TrafficCounts for Traffic {
-    async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
+impl TorrentCountSource for ActivityTorrentCounts {
+    async fn counts(&self, users: &[UserId]) -> Result<Vec<TorrentCount>, TorrentCountError> {
         let mut counts = Vec::with_capacity(users.len());
         let mut failure = None;
         for user in users {
@@ -96,11 +96,11 @@ impl TrafficCounts for Traffic {
                 Ok(count) => count,
                 // The counts of other users are still returned.
                 Err(error) => {
-                    failure = Some(TrafficUnknown(error.to_string()));
+                    failure = Some(TorrentCountError(error.to_string()));
                     continue;
                 }
             };
-            counts.push(TrafficCount {
+            counts.push(TorrentCount {
                 user: *user,
                 seeding: clamp(count.seeding),
                 leeching: clamp(count.leeching),

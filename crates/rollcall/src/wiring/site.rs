@@ -28,7 +28,7 @@ use tracker::Tracker;
 use views::{Activity, Indexes};
 
 use super::background::Background;
-use super::gateway::{self as gateway_wiring, Traffic};
+use super::gateway::{self as gateway_wiring, ActivityTorrentCounts};
 use super::readiness;
 use super::resolver::Resolver;
 use super::stores::{self, system_clock};
@@ -275,13 +275,14 @@ async fn open_gateway(
     friends: FriendStore,
     activity: &Activity,
 ) -> anyhow::Result<Arc<Gateway>> {
-    let traffic = Traffic { gate: Arc::clone(inputs.gate), activity: activity.clone() };
-    let gateway = gateway_wiring::open((inputs.config, inputs.data), inputs.node, friends, traffic).await?;
+    let torrent_counts = ActivityTorrentCounts { gate: Arc::clone(inputs.gate), activity: activity.clone() };
+    let gateway =
+        gateway_wiring::open((inputs.config, inputs.data), inputs.node, friends, torrent_counts).await?;
     if let Some(local_activity) = &background.handles().activity {
         let (hub, gate) = (Arc::clone(&gateway.hub), Arc::clone(inputs.gate));
         local_activity.on_change(move |passkeys| {
             let users: Vec<_> = passkeys.iter().filter_map(|passkey| gate.user_of(passkey)).collect();
-            hub.users.traffic_changed(&users);
+            hub.users.torrents_changed(&users);
         });
     }
     Ok(gateway)

@@ -175,7 +175,7 @@ pub(super) const ALERTS: &[Rule] = &[
         5,
         "{{ $labels.instance }} refuses {{ $value | humanize }} requests per second: {{ $labels.reason }}",
         "Five times the average of the last day. unknown_passkey: passkeys were changed, or are guessed. unknown_torrent: the \
-         site stopped registering torrents. flood: an address asks too often. journal_full, not_stored_in_time: the journal \
+         site stopped registering torrents. flood: an address sends too many requests. journal_full, not_stored_in_time: the journal \
          fails.",
     ),
     warning(
@@ -208,7 +208,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "increase(rollcall_risk_events_dropped_total[10m]) > 0",
         0,
         "{{ $labels.instance }} dropped risk events",
-        "More of them than may wait while the journal is slow or down. The claims were not credited; only the events are lost.",
+        "The queue of risk events was full, because the journal is slow or down. The claims were not credited; only the events are lost.",
     ),
     warning(
         "AddressesDisplaced",
@@ -321,8 +321,8 @@ pub(super) const ALERTS: &[Rule] = &[
         "histogram_quantile(0.95, sum by (instance, le) (rate(rollcall_gateway_heartbeat_delay_seconds_bucket[10m]))) > 5",
         10,
         "The 95th percentile of ping answers on {{ $labels.instance }} is {{ $value | humanizeDuration }}",
-        "Users are about to be shown as away who are not. If it is most connections, the server lacks CPU or its network is \
-         congested; if it is a few, it is theirs.",
+        "Active users are soon shown as away. If most connections are affected, the server lacks CPU or its network is \
+         congested; if a few are, their networks are.",
     ),
     warning(
         "FalselyOnline",
@@ -376,7 +376,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "WebhooksFailed",
         "increase(rollcall_webhook_failed_total[1h]) > 0",
         0,
-        "{{ $value | humanize }} webhooks of {{ $labels.instance }} failed for good",
+        "{{ $value | humanize }} webhooks of {{ $labels.instance }} failed permanently",
         "The receiver missed presence events. Repair gateway.webhook_url; GET /api/v1/users/{id}/presence/history and POST \
          /api/v1/presence/query return what it missed.",
     ),
@@ -409,7 +409,7 @@ pub(super) const ALERTS: &[Rule] = &[
         "rollcall_sync_dirty_users > 5000 and deriv(rollcall_sync_dirty_users[5m]) > 0",
         5,
         "{{ $value | humanize }} unpublished presence changes on {{ $labels.instance }}, and rising",
-        "Other gateways get changes late. Redis is too slow: see rollcall_sync_flush_seconds; add shards or gateways.",
+        "Other gateways get changes late. Redis is too slow: see rollcall_sync_flush_seconds; add masters to the Redis cluster, or gateways.",
     ),
     critical(
         "FilesNearLimit",

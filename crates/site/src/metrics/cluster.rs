@@ -90,8 +90,11 @@ fn synced(sync: &SyncCounters, page: &mut Page) {
         .with(&[("outcome", "failed")], sync.flush_failures.get());
     page.histogram("rollcall_sync_flush_seconds", "Duration of publishing a batch.")
         .measured(&[], &sync.flush_seconds.snapshot());
-    page.counter("rollcall_sync_refreshes_total", "Updates with only a new sign of life.")
-        .is(sync.refreshes.get());
+    page.counter(
+        "rollcall_sync_refreshes_total",
+        "Record updates that change only the time of the last activity.",
+    )
+    .is(sync.refreshes.get());
     page.counter("rollcall_sync_rechecks_total", "Users whose records were read again, periodically.")
         .is(sync.rechecked.get());
     page.counter("rollcall_sync_records_total", "Records received from the cluster, by outcome.")

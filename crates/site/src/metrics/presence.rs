@@ -111,7 +111,7 @@ fn delivery(counters: &GatewayCounters, page: &mut Page) {
     }
     page.counter(
         "rollcall_presence_changes_total",
-        "Statuses for watchers, by step: put into an outbox, replaced there by a later one, written.",
+        "Statuses sent to watchers, by step: queued in an outbox, replaced there by a later one, written.",
     )
     .with(&[("step", "queued")], hub.deliveries.get())
     .with(&[("step", "coalesced")], sessions.changes_coalesced.get())
@@ -163,9 +163,9 @@ fn change_feeds(hub: &HubCounters, page: &mut Page) {
         "rollcall_presence_torrent_counts_total",
         "Users whose seeding and leeching counts were read, by outcome; the periodic pass makes up for dropped notices.",
     )
-    .with(&[("outcome", "asked")], hub.traffic_asked.get())
-    .with(&[("outcome", "failed")], hub.traffic_failures.get())
-    .with(&[("outcome", "dropped")], hub.traffic_dropped.get());
+    .with(&[("outcome", "asked")], hub.torrent_counts_requested.get())
+    .with(&[("outcome", "failed")], hub.torrent_count_failures.get())
+    .with(&[("outcome", "dropped")], hub.torrent_counts_dropped.get());
     let number = |number: Option<&AtomicU64>| number.map_or(0, |number| number.load(Ordering::Relaxed));
     let change_feed = hub.following.get();
     page.counter(
@@ -205,7 +205,7 @@ fn webhooks(webhooks: &WebhookCounters, page: &mut Page) {
         .measured(&[], &webhooks.attempt_seconds.snapshot());
     page.counter(
         "rollcall_webhook_failed_total",
-        "Webhook deliveries that failed for good, after a day of retries.",
+        "Webhook deliveries that failed permanently, after a day of retries.",
     )
     .is(webhooks.given_up.get());
     page.gauge("rollcall_webhook_waiting", "Webhooks in memory that are not delivered yet.")

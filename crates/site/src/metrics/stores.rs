@@ -197,7 +197,7 @@ impl Source for Audit {
             ),
             (
                 "rollcall_audit_repairs_total",
-                "Half-written lines found at the end of the audit trail, and recorded.",
+                "Incomplete lines found at the end of the audit trail, and recorded.",
                 counters.repairs.get(),
             ),
         ] {

@@ -8,7 +8,7 @@ pub const MAX_DEPTH: usize = 64;
 /// Positions count bytes from the start of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BencodeError {
-    #[error("the text ends too early")]
+    #[error("unexpected end of input")]
     UnexpectedEnd,
     /// No value begins with this byte, or none may begin here.
     #[error("unexpected byte at {at}")]
@@ -34,7 +34,7 @@ pub enum BencodeError {
     /// A dictionary that ends after a key.
     #[error("dictionary key without a value at {at}")]
     KeyWithoutValue { at: usize },
-    #[error("unexpected bytes behind the value, at {at}")]
+    #[error("trailing bytes after the value, at {at}")]
     TrailingBytes { at: usize },
 }
 

@@ -18,7 +18,7 @@ pub enum PacketError {
     #[error("announce is too short")]
     ShortAnnounce { header: Header },
     /// An option (BEP 41) that is longer than the packet.
-    #[error("option is cut off")]
+    #[error("option is truncated")]
     TruncatedOption { header: Header },
     /// A path and query (BEP 41) longer than [`MAX_URL_DATA_BYTES`].
     #[error("URL is longer than {MAX_URL_DATA_BYTES} bytes")]

@@ -23,29 +23,29 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A bit is set that only an extension may set.
-    #[error("a reserved bit is set")]
+    #[error("reserved bit set")]
     ReservedBit,
-    #[error("an unknown kind of frame")]
+    #[error("unknown opcode")]
     UnknownKind,
-    #[error("a frame without a mask")]
+    #[error("client frame without a mask")]
     NotMasked,
     /// A control frame that is too long or fragmented.
-    #[error("a control frame that is too long, or in pieces")]
+    #[error("control frame too long or fragmented")]
     BadControl,
     /// A length with its highest bit set, or in more bytes than needed.
-    #[error("a length that is not written as it must be")]
+    #[error("payload length not in its shortest form")]
     BadLength,
     /// A continuation without a message, or a new message within another.
-    #[error("fragments in the wrong order")]
+    #[error("fragments out of order")]
     BadOrder,
     /// A close frame with half a code, or an invalid one.
-    #[error("a close code that may not be sent")]
+    #[error("invalid close code")]
     BadCloseCode,
     #[error("a frame after the close frame")]
     AfterClose,
-    #[error("a text that is not UTF-8")]
+    #[error("text message is not UTF-8")]
     NotUtf8,
-    #[error("a message that is too long")]
+    #[error("message too long")]
     TooLong,
 }
 

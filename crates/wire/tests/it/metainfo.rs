@@ -82,7 +82,7 @@ fn a_name_that_is_not_utf_8_is_still_shown() {
 #[test]
 fn what_is_wrong_is_named() {
     let message = |file: &[u8]| Metainfo::parse(file).unwrap_err().to_string();
-    assert_eq!(message(b""), "the file is not valid bencode: the text ends too early");
+    assert_eq!(message(b""), "the file is not valid bencode: unexpected end of input");
     assert_eq!(message(b"<html>"), "the file is not valid bencode: unexpected byte at 0");
     assert_eq!(message(b"le"), "the file is not a dictionary");
     assert_eq!(message(b"de"), "\"info\" is missing");

@@ -162,7 +162,10 @@ fn a_truncated_option_is_refused() {
             (error.connection(), error.transaction()),
             (Some(HEADER.connection), Some(HEADER.transaction))
         );
-        assert_eq!((error.label(), error.to_string()), ("truncated_option", "option is cut off".to_owned()));
+        assert_eq!(
+            (error.label(), error.to_string()),
+            ("truncated_option", "option is truncated".to_owned())
+        );
     }
 }
 

@@ -164,7 +164,7 @@ export const causeNames = texts({
     signed_out: "signed out",
     declared: "set by user",
     app_state: "app state",
-    until: "set status expired",
+    until: "declared status expired",
     restart: "server restarted",
     pending_over: "did not reconnect after a restart",
     heartbeat: "heartbeat",
@@ -189,7 +189,7 @@ export const disconnectNames = texts({
   en: {
     clean: "closed by the client",
     dropped: "connection lost",
-    no_pong: "no heartbeat",
+    no_pong: "ping not answered",
     slow: "slow reader",
     shutdown: "server stopped",
     failed: "server error",

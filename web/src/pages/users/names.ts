@@ -37,7 +37,7 @@ export const causes = texts({
     signed_out: "signed out",
     declared: "set by user",
     app_state: "app state",
-    until: "set status expired",
+    until: "declared status expired",
     restart: "server restarted",
     pending_over: "did not reconnect",
     heartbeat: "heartbeat",

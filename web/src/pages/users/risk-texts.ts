@@ -18,8 +18,8 @@ export const RISK_KINDS = [
 
 const kinds = texts({
   en: {
-    client_rate: "Client too fast",
-    user_rate: "User too fast",
+    client_rate: "Client above rate ceiling",
+    user_rate: "User above rate ceiling",
     upload_without_leechers: "Upload without leechers",
     upload_after_stop: "Upload after stop",
     upload_ahead_of_download: "Upload ahead of download",

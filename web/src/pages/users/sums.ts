@@ -43,7 +43,7 @@ export function isZero(moved: ByteSums): boolean {
  *
  * - `settled`: older runs, as a sum
  * - `foreign`: entries of another producer, as a sum
- * - `withheld`: not credited because of the user's rate limit, as a negative sum
+ * - `withheld`: not credited because of the user's rate ceiling, as a negative sum
  * - `bridged`: growth of the counters while no tracker received announces
  * - `restarted`: the counters were reset, or the client had stopped; nothing is credited
  * - `counters`: growth of the counters within a run
@@ -53,7 +53,7 @@ export interface Part extends ByteSums {
   readonly from: number | null;
   readonly to: number | null;
   readonly stretch: Stretch | null;
-  /** Above the rate limit, not credited. */
+  /** Above the rate ceiling, not credited. */
   readonly withheld: ByteSums;
 }
 

@@ -164,7 +164,7 @@ impl Verifier {
             return;
         }
         match cached.account() {
-            // The next announce asks the endpoint, whose negative answer evicts the user's peers.
+            // The next announce triggers a call of the endpoint, whose negative answer evicts the user's peers.
             Some(_) if self.endpoint.is_some() => self.answers.expire(&passkey, self.now()),
             Some(user) => {
                 self.answers.remove(&passkey);

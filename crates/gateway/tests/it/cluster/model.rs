@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::UnixTime;
 use gateway::cluster::{ClusterStore, EntryChange, EntryUpdate, PublishOutcome, RecordChange};
 use presence::remote::{NodeDevice, RemoteSessions};
-use presence::{AppState, Declaration, Declared, Moment, Platform, Policy, PresenceTable, Status, View};
+use presence::{AppState, Declaration, Declared, Platform, Policy, PresenceTable, Status, View, WallTime};
 
 use crate::cluster::fixture::*;
 
@@ -34,15 +34,15 @@ struct Model {
 impl Model {
     /// The own and the public view by the presence table, without versions and times.
     fn views(&self, id: u64) -> (View, View) {
-        let mut roster = PresenceTable::new(Policy::default(), Moment(1_000_000), 7);
+        let mut roster = PresenceTable::new(Policy::default(), WallTime(1_000_000), 7);
         let elsewhere = RemoteSessions {
             devices: self.parts.values().flatten().cloned().collect(),
-            pending_until: self.pending_by.map(|_| Moment(9_000_000)),
+            pending_until: self.pending_by.map(|_| WallTime(9_000_000)),
             declaration: self.declaration.clone(),
             hidden_since: self.is_hidden.then_some(UnixTime(900)),
             ..RemoteSessions::none(user(id))
         };
-        roster.set_remote(Moment(1_000_000), elsewhere, &mut Vec::new());
+        roster.set_remote(WallTime(1_000_000), elsewhere, &mut Vec::new());
         let bare = |view: View| View { version: 0, last_seen: None, ..view };
         (bare(roster.own_view(user(id))), bare(roster.public_view(user(id))))
     }

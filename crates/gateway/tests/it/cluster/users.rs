@@ -55,7 +55,7 @@ async fn p3_the_public_keys_show_status_and_nodes_and_expire(fixture: &Fixture) 
         let left = fixture.ttl_ms(key).await;
         assert!((80_000..=90_000).contains(&left), "{key} {left}");
     }
-    // Silence counts from the last sign of life on, whenever it is published.
+    // Silence counts from the last activity on, whenever it is published.
     let old = NodeEntry { last_activity: UnixTime(now().0 - 60), ..part(&["phone"]) };
     change(&a, update(7, EntryChange::Put(old))).await;
     assert!((20_000..=30_000).contains(&fixture.ttl_ms(&keys.presence).await));

@@ -13,7 +13,7 @@ use futures_util::{SinkExt, StreamExt};
 use gateway::accept::ConnectionRequest;
 use gateway::mint::{TokenClaims, mint};
 use gateway::settings::Secret;
-use gateway::{Gateway, GatewayParts, GatewaySettings, NoTraffic};
+use gateway::{Gateway, GatewayParts, GatewaySettings, NoTorrentCounts};
 use http::header::SEC_WEBSOCKET_PROTOCOL;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -69,7 +69,7 @@ impl Fixture {
         let parts = GatewayParts {
             friend_store: friend_store.clone(),
             clock: Arc::new(SystemClock),
-            traffic: Arc::new(NoTraffic),
+            torrent_counts: Arc::new(NoTorrentCounts),
             is_disabled: Arc::new(move |user| shut_out.lock().unwrap().contains(&user)),
             policy,
             settings,

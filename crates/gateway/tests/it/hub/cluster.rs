@@ -15,7 +15,7 @@ use gateway::cluster_sync::SyncSettings;
 use gateway::counters::GatewayCounters;
 use gateway::hub::{Hub, HubParts, HubSettings};
 use gateway::leader_lease::LeaderLease;
-use gateway::traffic::NoTraffic;
+use gateway::torrent_counts::NoTorrentCounts;
 
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -53,7 +53,7 @@ impl TestCluster {
             clock: Arc::new(SystemClock),
             settings,
             counters: counters.clone(),
-            traffic: Arc::new(NoTraffic),
+            torrent_counts: Arc::new(NoTorrentCounts),
             is_disabled: Arc::new(|_| false),
             seed: 7,
             pruning: LeaderLease::always_held(),

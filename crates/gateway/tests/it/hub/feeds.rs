@@ -13,7 +13,7 @@ use super::fixture::{Client, Fixture, START, hello, until, user};
 use gateway::hub::{CommandError, ConnectRefusal, HubSettings, Identity};
 use gateway::outbox::Outbox;
 use gateway::settings::{ConnectionSettings, UserLimits};
-use gateway::traffic::{TrafficCount, TrafficCounts, TrafficUnknown};
+use gateway::torrent_counts::{TorrentCount, TorrentCountError, TorrentCountSource};
 
 #[tokio::test]
 async fn p4_a_connecting_user_gets_all_friends_and_friends_get_every_change() {
@@ -108,7 +108,7 @@ async fn unrelated_users_are_tracked_as_far_as_they_may_be_seen() {
         limits: UserLimits { tracked_max: 3, ..UserLimits::default() },
         ..HubSettings::default()
     };
-    let fixture = Fixture::with(settings, Arc::new(gateway::traffic::NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(gateway::torrent_counts::NoTorrentCounts)).await;
     let open = Privacy { status: Audience::Everyone, ..Privacy::default() };
     fixture.friend_store.set_privacy(user(3), &open).await.unwrap();
     let (mut one, _shy, mut open) =
@@ -232,7 +232,7 @@ async fn a_cancelled_connect_leaves_nothing() {
 async fn devices_are_bounded_and_a_refused_one_leaves_nothing() {
     let mut settings = HubSettings::default();
     settings.policy.devices_max = 1;
-    let fixture = Fixture::with(settings, Arc::new(gateway::traffic::NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(gateway::torrent_counts::NoTorrentCounts)).await;
     let one = fixture.connect(1, "a").await;
     let refused = Client::connect(&fixture.hub, 1, hello("b")).await;
     assert_eq!(refused.err(), Some(ConnectRefusal::TooManyDevices));
@@ -244,11 +244,11 @@ async fn devices_are_bounded_and_a_refused_one_leaves_nothing() {
 struct Figures;
 
 #[async_trait]
-impl TrafficCounts for Figures {
-    async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
+impl TorrentCountSource for Figures {
+    async fn counts(&self, users: &[UserId]) -> Result<Vec<TorrentCount>, TorrentCountError> {
         Ok(users
             .iter()
-            .map(|user| TrafficCount { user: *user, seeding: user.get() as u32, leeching: 1 })
+            .map(|user| TorrentCount { user: *user, seeding: user.get() as u32, leeching: 1 })
             .collect())
     }
 }
@@ -259,9 +259,9 @@ async fn friends_see_the_torrent_activity_of_a_user() {
     fixture.befriend(&[(1, 2)]).await;
     let (mut one, _two) = (fixture.connect(1, "a").await, fixture.connect(2, "b").await);
     until("figures arrive", || one.shown(2)["seeding"] == 2 && one.shown(2)["leeching"] == 1).await;
-    let asked = fixture.counters.hub.traffic_asked.get();
-    fixture.hub.users.traffic_changed(&[user(2), user(99)]);
-    until("a notice is a question", || fixture.counters.hub.traffic_asked.get() > asked).await;
+    let asked = fixture.counters.hub.torrent_counts_requested.get();
+    fixture.hub.users.torrents_changed(&[user(2), user(99)]);
+    until("a notice is a question", || fixture.counters.hub.torrent_counts_requested.get() > asked).await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use gateway::leader_lease::LeaderLease;
 use gateway::outbox::Outbox;
 use gateway::protocol::Frame;
 use gateway::settings::ConnectionSettings;
-use gateway::traffic::{NoTraffic, TrafficCounts};
+use gateway::torrent_counts::{NoTorrentCounts, TorrentCountSource};
 
 pub const START: UnixTime = UnixTime(1_800_000_000);
 
@@ -42,19 +42,19 @@ pub async fn open(folder: &tempfile::TempDir) -> FriendStore {
 
 impl Fixture {
     pub async fn new() -> Fixture {
-        Fixture::with(HubSettings::default(), Arc::new(NoTraffic)).await
+        Fixture::with(HubSettings::default(), Arc::new(NoTorrentCounts)).await
     }
 
-    pub async fn with(settings: HubSettings, traffic: Arc<dyn TrafficCounts>) -> Fixture {
+    pub async fn with(settings: HubSettings, torrent_counts: Arc<dyn TorrentCountSource>) -> Fixture {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        Fixture::on(folder, ManualClock::at(START), settings, traffic).await
+        Fixture::on(folder, ManualClock::at(START), settings, torrent_counts).await
     }
 
     async fn on(
         folder: Arc<tempfile::TempDir>,
         clock: ManualClock,
         settings: HubSettings,
-        traffic: Arc<dyn TrafficCounts>,
+        torrent_counts: Arc<dyn TorrentCountSource>,
     ) -> Fixture {
         let friend_store = open(&folder).await;
         let counters = Arc::new(GatewayCounters::default());
@@ -63,7 +63,7 @@ impl Fixture {
             clock: Arc::new(clock.clone()),
             settings,
             counters: counters.clone(),
-            traffic,
+            torrent_counts,
             is_disabled: Arc::new(|_| false),
             seed: 7,
             pruning: LeaderLease::always_held(),
@@ -77,7 +77,7 @@ impl Fixture {
     /// Another hub on the same database, as after a restart.
     pub async fn again(&self) -> Fixture {
         let folder = self.folder.clone();
-        Fixture::on(folder, self.clock.clone(), HubSettings::default(), Arc::new(NoTraffic)).await
+        Fixture::on(folder, self.clock.clone(), HubSettings::default(), Arc::new(NoTorrentCounts)).await
     }
 
     /// Another process's handle on the database.

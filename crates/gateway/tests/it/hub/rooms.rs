@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fixture::Fixture;
 use gateway::hub::{CommandError, HubSettings};
 use gateway::settings::UserLimits;
-use gateway::traffic::NoTraffic;
+use gateway::torrent_counts::NoTorrentCounts;
 
 fn room_messages(pushes: &[Value]) -> Vec<String> {
     let mut room_messages: Vec<String> = pushes
@@ -27,7 +27,7 @@ fn room_messages(pushes: &[Value]) -> Vec<String> {
 async fn joins_and_leaves_are_net_of_flicker() {
     // The window is ended by hand.
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     fixture.hub.flush_rooms();
@@ -70,7 +70,7 @@ async fn joins_and_leaves_are_net_of_flicker() {
 #[tokio::test]
 async fn each_connection_of_a_user_is_listed_counted_and_announced() {
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     let (phone, page) = (fixture.connect(2, "phone").await, fixture.connect(2, "page").await);
@@ -99,7 +99,7 @@ async fn each_connection_of_a_user_is_listed_counted_and_announced() {
 #[tokio::test]
 async fn replies_to_presence_agree_with_joins_and_leaves() {
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     fixture.hub.flush_rooms();
@@ -117,7 +117,7 @@ async fn replies_to_presence_agree_with_joins_and_leaves() {
 #[tokio::test]
 async fn a_presence_reply_announces_nothing_before_the_window_ends() {
     let settings = HubSettings { batch: std::time::Duration::from_secs(3600), ..HubSettings::default() };
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let mut one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     let two = fixture.connect(2, "b").await;
@@ -136,7 +136,7 @@ async fn rooms_are_for_their_members_and_bounded() {
         limits: UserLimits { rooms_max: 2, ..UserLimits::default() },
         ..HubSettings::default()
     };
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let one = fixture.connect(1, "a").await;
     one.enter("room:x").await;
     one.enter("room:y").await;

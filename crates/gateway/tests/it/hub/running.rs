@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::fixture::{Client, Fixture, START, hello, until, user};
 use gateway::hub::{ConnectRefusal, HubSettings};
-use gateway::traffic::NoTraffic;
+use gateway::torrent_counts::NoTorrentCounts;
 
 #[tokio::test]
 async fn p11_after_a_restart_online_users_are_pending_and_return_without_having_left() {
@@ -199,7 +199,7 @@ async fn p14_a_sample_finds_dead_connections() {
     let mut settings = HubSettings::default();
     settings.limits.sample_one_in = 1;
     settings.policy.probe = domain::Seconds(1);
-    let fixture = Fixture::with(settings, Arc::new(NoTraffic)).await;
+    let fixture = Fixture::with(settings, Arc::new(NoTorrentCounts)).await;
     let mut clients = Vec::new();
     for number in 1..=4 {
         clients.push(fixture.connect(number, "a").await);

@@ -2,8 +2,8 @@
 
 use domain::{Seconds, UnixTime};
 use presence::{
-    CloseKind, ConnId, Declaration, Effect, Hello, Input, LastKnown, Moment, NodeDevice, Platform,
-    PresenceTable, RemoteSessions,
+    CloseKind, ConnId, Declaration, Effect, Hello, Input, LastKnown, NodeDevice, Platform, PresenceTable,
+    RemoteSessions, WallTime,
 };
 
 use super::actions::{Action, Declares, Report, USERS, hasty};
@@ -22,12 +22,12 @@ pub struct Runner {
 impl Runner {
     pub fn new() -> Runner {
         let now_ms = u64::from(START_S) * 1000 + 321;
-        let table = PresenceTable::new(hasty(), Moment(now_ms), 7);
+        let table = PresenceTable::new(hasty(), WallTime(now_ms), 7);
         Runner { table, now_ms, open: Vec::new(), effects: Vec::new(), next_conn: 0 }
     }
 
     pub fn unix(&self) -> UnixTime {
-        Moment(self.now_ms).seconds()
+        WallTime(self.now_ms).seconds()
     }
 
     /// The input of the action, if it has one.
@@ -46,7 +46,9 @@ impl Runner {
             }
             Action::Goodbye { id, device } => Some((*id, Input::Goodbye { device: name(*device) })),
             Action::SignOut { id, device } => Some((*id, Input::SignOut { device: name(*device) })),
-            Action::Traffic { id, seeding } => Some((*id, Input::Traffic { seeding: *seeding, leeching: 0 })),
+            Action::Traffic { id, seeding } => {
+                Some((*id, Input::TorrentCounts { seeding: *seeding, leeching: 0 }))
+            }
             Action::Heard { pick } => picked(pick).map(|(id, conn)| (id, Input::Message { conn })),
             Action::Answered { pick } => picked(pick).map(|(id, conn)| (id, Input::ProbeAnswered { conn })),
             Action::Failed { pick } => picked(pick).map(|(id, conn)| (id, Input::ProbeFailed { conn })),
@@ -69,7 +71,7 @@ impl Runner {
     /// Returns whether the input was accepted. Maintains the list of open connections.
     pub fn tell(&mut self, id: u64, input: Input) -> bool {
         let accepted =
-            self.table.handle(Moment(self.now_ms), user(id), input.clone(), &mut self.effects).is_ok();
+            self.table.handle(WallTime(self.now_ms), user(id), input.clone(), &mut self.effects).is_ok();
         match input {
             Input::Connected { conn, .. } if accepted => self.open.push((id, conn)),
             Input::Closed { conn, .. } => self.open.retain(|(_, open)| *open != conn),
@@ -89,7 +91,7 @@ impl Runner {
     }
 
     pub fn tick(&mut self) {
-        self.table.tick(Moment(self.now_ms), &mut self.effects);
+        self.table.tick(WallTime(self.now_ms), &mut self.effects);
         self.forget_closed();
     }
 
@@ -105,7 +107,7 @@ impl Runner {
         RemoteSessions {
             devices: report.devices.iter().map(device).collect(),
             last_activity: (!report.devices.is_empty()).then(|| self.unix()),
-            pending_until: report.pending_ms.map(|ms| Moment(self.now_ms + ms)),
+            pending_until: report.pending_ms.map(|ms| WallTime(self.now_ms + ms)),
             declaration: report.declared.map(|status| Declaration { status, text: None, until: None }),
             hidden_since: report.hidden.then(|| self.unix()),
             public_version: report.versions.0,
@@ -115,16 +117,16 @@ impl Runner {
     }
 
     pub fn hear(&mut self, remote: RemoteSessions) {
-        self.table.set_remote(Moment(self.now_ms), remote, &mut self.effects);
+        self.table.set_remote(WallTime(self.now_ms), remote, &mut self.effects);
     }
 
     pub fn lose(&mut self, id: u64) {
-        self.table.expire_remote(Moment(self.now_ms), user(id), &mut self.effects);
+        self.table.expire_remote(WallTime(self.now_ms), user(id), &mut self.effects);
     }
 
     pub fn watch(&mut self, id: u64, on: bool) {
         if on {
-            self.table.watch(Moment(self.now_ms), user(id), LastKnown::default());
+            self.table.watch(WallTime(self.now_ms), user(id), LastKnown::default());
         } else {
             self.table.unwatch(user(id));
         }

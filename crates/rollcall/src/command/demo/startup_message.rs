@@ -61,7 +61,7 @@ impl fmt::Display for StartupMessage<'_> {
         let Plan { members, torrents, peers, .. } = self.plan;
         writeln!(
             f,
-            "\nRollcall {} demo: torrents: {torrents}, peers: {peers}, users: {members}.\n",
+            "\nRollcall {} demo: torrents: {torrents}, peers: {peers}, members: {members}.\n",
             env!("CARGO_PKG_VERSION")
         )?;
         for note in &self.ports.notes {

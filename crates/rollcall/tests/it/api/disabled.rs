@@ -32,7 +32,7 @@ fn open_and_greeted(server: &Server, user: u64) -> TcpStream {
     stream
 }
 
-/// Waits for the end of a connection, and asserts that it was closed for good.
+/// Waits for the end of a connection, and asserts that it was closed permanently.
 #[track_caller]
 fn assert_closed_for_good(mut stream: TcpStream) {
     let mut rest = Vec::new();

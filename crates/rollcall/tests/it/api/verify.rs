@@ -1,4 +1,4 @@
-//! `GET /passkey/verify` (W3, W6), line by line as the founding document has it.
+//! `GET /passkey/verify` (W3, W6).
 
 use serde_json::{Value as Json, json};
 use testkit::{Api, RedisServer, eventually};

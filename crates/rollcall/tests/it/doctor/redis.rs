@@ -100,7 +100,7 @@ fn missing_redis_permissions_are_listed() {
     report.has_problem("redis", &["XADD", "XREADGROUP", "EVAL"], "+xadd");
     let elsewhere = durable().user("site", "geheim", "~other:* &* +@all").start();
     let report = installation(&elsewhere.url()).doctor();
-    report.has_problem("redis", &["pt:passkeys"], "~tracker:* ~pt:*");
+    report.has_problem("redis", &["pt:passkeys"], "~tracker:* ~t:* ~pt:*");
 }
 
 #[test]

@@ -208,7 +208,7 @@ impl<'a> Checker<'a> {
         self.faults(is_apart, self.bounds.recovery)
     }
 
-    /// Longer than the TTL after the last sign of life.
+    /// Longer than the TTL after the last activity.
     fn surely_gone(&self, shown_span: &ShownSpan<'_>) -> Spans {
         let still = self.stood_still(shown_span.look.gateway);
         let gone = self

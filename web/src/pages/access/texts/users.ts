@@ -13,7 +13,7 @@ export const t = texts({
     passkeyBad: "Enter 8 to 64 hexadecimal digits (0–9, a–f).",
     added: (id: string) => `User ${id} added`,
     passkeyOf: (id: string) => `Passkey of user ${id}`,
-    passkeyWarning: "Its holder announces as this user.",
+    passkeyWarning: "Anyone who has it can announce as this user.",
     users: "Users",
     name: "Name",
     nameHint: "display name; optional",

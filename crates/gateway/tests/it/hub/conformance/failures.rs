@@ -156,7 +156,7 @@ async fn p7_a_silent_user_is_offline_and_never_pending() {
     gateways.end().await;
 }
 
-/// A gateway that was declared dead returns with the sessions that still give signs of life, and no others: those may
+/// A gateway that was declared dead returns with the sessions that are still active, and no others: those may
 /// have moved to another gateway.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_that_was_declared_dead_returns_with_live_sessions() {
@@ -186,9 +186,9 @@ async fn a_gateway_that_was_declared_dead_returns_with_live_sessions() {
     });
     sees(&mut watcher, two, "pending").await;
     sees(&mut watcher, three, "pending").await;
-    until_with(&[&alive], "online again after a sign of life", || watcher.sees(two) == "online").await;
-    assert_eq!(watcher.sees(three), "pending", "without a sign of life");
-    until_with(&[&silent], "until a sign of life", || watcher.sees(three) == "online").await;
+    until_with(&[&alive], "online again after activity", || watcher.sees(two) == "online").await;
+    assert_eq!(watcher.sees(three), "pending", "without activity");
+    until_with(&[&silent], "until activity", || watcher.sees(three) == "online").await;
     assert!(gateways.places[1].counters.sync.rejoins.get() > 0);
     alive.close();
     sees(&mut watcher, two, "offline").await;

@@ -17,7 +17,7 @@ use crate::hub::fixture::{Client, hello, open, until, user};
 use gateway::cluster_sync::SyncSettings;
 use gateway::counters::GatewayCounters;
 use gateway::hub::{Hub, HubParts, HubSettings};
-use gateway::traffic::NoTraffic;
+use gateway::torrent_counts::NoTorrentCounts;
 
 /// How long anything may take: a machine under load is slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -98,7 +98,7 @@ impl Gateways {
                 ..HubSettings::default()
             },
             counters: counters.clone(),
-            traffic: Arc::new(NoTraffic),
+            torrent_counts: Arc::new(NoTorrentCounts),
             is_disabled: Arc::new(|_| false),
             store: store.clone(),
             seed: self.made as u64,

@@ -20,7 +20,7 @@ fn record(number: u64) -> String {
     format!("p:u:{{{number}}}")
 }
 
-/// Without a new sign of life: the users are connected.
+/// Without new activity: the users are connected.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_online_user_that_was_removed_from_the_store_is_published_again() {
     let mut gateways = Gateways::new(Kind::Single).await;
@@ -78,9 +78,9 @@ async fn p15_when_redis_loses_its_data_no_user_arrives_again() {
     gateways.end().await;
 }
 
-/// The last sign of life of an online user is saved periodically, with the store's version.
+/// The last activity of an online user is saved periodically, with the store's version.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p11_the_last_sign_of_life_is_saved_while_users_are_online() {
+async fn p11_the_last_activity_is_saved_while_users_are_online() {
     let policy = Policy { store_interval: Seconds(1), ..Policy::default() };
     let gateways = Gateways::with(Kind::Single, policy).await;
     let [one, two] = gateways.users().await;

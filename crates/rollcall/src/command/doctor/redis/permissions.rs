@@ -8,6 +8,7 @@ use redis::Cmd;
 
 use crate::command::doctor::Target;
 use crate::command::doctor::finding::Findings;
+use crate::config::Name;
 
 /// A nonexistent group.
 const NO_GROUP: &str = "rollcall-doctor-asks";
@@ -40,11 +41,23 @@ pub(super) async fn check(findings: &mut Findings, target: &Target, redis: &Redi
     findings.problem(
         format!("{place}: our user has no permission for {} on {}", refused.join(", "), keys.join(", ")),
         format!(
-            "ACL SETUSER NAME {} ~tracker:* ~pt:*{}; then ACL SAVE",
+            "ACL SETUSER NAME {} ~tracker:* ~t:* ~pt:*{}{}; then ACL SAVE",
             allowed.join(" "),
+            other_streams(target),
             presence_keys(target)
         ),
     );
+}
+
+/// The configured stream keys that `~tracker:*` does not include.
+fn other_streams(target: &Target) -> String {
+    let journal = &target.config.journal;
+    let keys = [&journal.stream_key, &journal.dlq_key, &journal.failed_key];
+    keys.into_iter()
+        .map(Name::as_str)
+        .filter(|key| !key.starts_with("tracker:"))
+        .map(|key| format!(" ~{key}*"))
+        .collect()
 }
 
 /// Keys of the presence cluster, if presence is shared.

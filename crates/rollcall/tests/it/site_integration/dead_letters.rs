@@ -1,7 +1,7 @@
 //! "Dead letters and retries".
 
-use crate::founding_document::accounts::xadd;
-use crate::founding_document::environment::start;
+use crate::site_integration::accounts::xadd;
+use crate::site_integration::environment::start;
 
 #[test]
 fn j6_an_entry_that_cannot_be_taken_is_retried_and_given_up() {

@@ -1,6 +1,6 @@
 //! "Redis: the passkey whitelist set".
 
-use crate::founding_document::environment::{is_admitted, is_unknown, start};
+use crate::site_integration::environment::{is_admitted, is_unknown, start};
 
 #[test]
 fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {
@@ -31,7 +31,7 @@ fn w2_the_whitelist_is_a_set_that_redis_cli_changes() {
     assert!(is_admitted(&sh.run("announce $P2 2 'uploaded=0&downloaded=0&left=9'")));
     // "Switch: RENAME pt:passkeys pt:passkeys:old -> RENAME pt:passkeys:new pt:passkeys"
     sh.run("redis RENAME pt:passkeys pt:passkeys:old");
-    // In between no passkey is refused for good: known ones stay admitted, others get `retry in`.
+    // In between no passkey is refused permanently: known ones stay admitted, others get `retry in`.
     assert!(is_admitted(&sh.run("announce $P2 2 'uploaded=0&downloaded=0&left=9'")));
     assert!(
         sh.run("announce $P3 3 'uploaded=0&downloaded=0&left=9'").contains("cannot be checked right now")

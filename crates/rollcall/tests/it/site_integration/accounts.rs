@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::founding_document::environment::{Environment, INFOHASH, is_admitted, start};
+use crate::site_integration::environment::{Environment, INFOHASH, is_admitted, start};
 
 /// "Field list"
 const FIELDS: &str = "passkey infohash peer_id port ip af du dd left event ts dt interval min_interval";

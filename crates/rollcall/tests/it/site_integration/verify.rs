@@ -1,6 +1,6 @@
 //! "The verify API (when Redis has no hit)".
 
-use crate::founding_document::environment::{start, start_with};
+use crate::site_integration::environment::{start, start_with};
 
 #[test]
 fn w3_the_verify_endpoint_answers_as_the_document_says() {

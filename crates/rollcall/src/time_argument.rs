@@ -9,37 +9,37 @@ use domain::UnixTime;
     "expected a duration from now (90s, 30m, 48h, 7d, 2w), a date in UTC (2026-12-31 or 2026-12-31T18:00), or seconds \
      since 1970"
 )]
-pub struct NotAMoment;
+pub struct InvalidTime;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum TimeArgument {
     /// Seconds from now.
     In(u32),
     At(UnixTime),
 }
 
-impl Moment {
+impl TimeArgument {
     pub fn after(self, now: UnixTime) -> UnixTime {
         match self {
-            Moment::In(seconds) => UnixTime(now.0.saturating_add(seconds)),
-            Moment::At(at) => at,
+            TimeArgument::In(seconds) => UnixTime(now.0.saturating_add(seconds)),
+            TimeArgument::At(at) => at,
         }
     }
 }
 
-impl FromStr for Moment {
-    type Err = NotAMoment;
-    fn from_str(text: &str) -> Result<Moment, NotAMoment> {
+impl FromStr for TimeArgument {
+    type Err = InvalidTime;
+    fn from_str(text: &str) -> Result<TimeArgument, InvalidTime> {
         if let Some(seconds) = digits(text) {
-            return Ok(Moment::At(UnixTime(seconds)));
+            return Ok(TimeArgument::At(UnixTime(seconds)));
         }
         for (unit, length) in [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400), ('w', 7 * 86_400)] {
             if let Some(count) = text.strip_suffix(unit) {
                 let seconds = digits(count).and_then(|count| count.checked_mul(length));
-                return seconds.map(Moment::In).ok_or(NotAMoment);
+                return seconds.map(TimeArgument::In).ok_or(InvalidTime);
             }
         }
-        date(text).map(Moment::At).ok_or(NotAMoment)
+        date(text).map(TimeArgument::At).ok_or(InvalidTime)
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_times_from_now_dates_or_seconds() {
+    fn time_arguments_are_times_from_now_dates_or_seconds() {
         let now = UnixTime(1_000_000_000);
         for (text, at) in [
             ("48h", 1_000_172_800),
@@ -101,10 +101,10 @@ mod tests {
             ("2026-11-17 07:20:01", 1_794_900_001),
             ("2000-02-29T12:15:00Z", 951_826_500),
         ] {
-            assert_eq!(text.parse::<Moment>().unwrap().after(now), UnixTime(at), "{text}");
+            assert_eq!(text.parse::<TimeArgument>().unwrap().after(now), UnixTime(at), "{text}");
         }
         for text in ["", "h", "-1h", "2026-02-29", "2026-13-01", "2026-11-17T24:00", "99999999999", "5y"] {
-            assert_eq!(text.parse::<Moment>(), Err(NotAMoment), "{text}");
+            assert_eq!(text.parse::<TimeArgument>(), Err(InvalidTime), "{text}");
         }
     }
 }

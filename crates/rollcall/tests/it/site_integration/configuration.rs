@@ -2,7 +2,7 @@
 
 use testkit::RedisServer;
 
-use crate::founding_document::environment::{Environment, is_admitted, of_redis};
+use crate::site_integration::environment::{Environment, is_admitted, of_redis};
 
 #[test]
 fn w8_the_names_of_the_document_configure_both_processes() {

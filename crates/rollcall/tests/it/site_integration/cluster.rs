@@ -3,8 +3,8 @@
 
 use testkit::RedisCluster;
 
-use crate::founding_document::accounts::xadd;
-use crate::founding_document::environment::{
+use crate::site_integration::accounts::xadd;
+use crate::site_integration::environment::{
     API_KEY, Environment, INFOHASH, Variables, is_admitted, is_unknown,
 };
 

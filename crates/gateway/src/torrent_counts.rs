@@ -5,12 +5,12 @@
 //! - A user in memory is read soon after they were loaded, soon after a notice of a change, and in a slow periodic
 //!   pass: what a notice missed is corrected by the pass.
 //! - Reads are batches of bounded size at a bounded rate. Notices beyond the bound are dropped and counted; the pass
-//!   makes up for them.
+//!   reads those users later.
 //! - A failed read leaves the counts unchanged, and is counted.
 //!
 //! # Deliberately absent
 //!
-//! The source of the counts: the binary implements [`TrafficCounts`].
+//! The source of the counts: the binary implements [`TorrentCountSource`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,31 +26,31 @@ use tokio::time::MissedTickBehavior;
 use crate::hub::users::{SHARDS, Users};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrafficCount {
+pub struct TorrentCount {
     pub user: UserId,
     pub seeding: u32,
     pub leeching: u32,
 }
 
-/// The figures cannot be had right now.
+/// The counts cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("seeding and leeching counts cannot be read: {0}")]
-pub struct TrafficUnknown(pub String);
+pub struct TorrentCountError(pub String);
 
 /// Source of the counts.
 #[async_trait]
-pub trait TrafficCounts: Send + Sync + 'static {
+pub trait TorrentCountSource: Send + Sync + 'static {
     /// Users missing in the result keep their counts.
-    async fn counts(&self, users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown>;
+    async fn counts(&self, users: &[UserId]) -> Result<Vec<TorrentCount>, TorrentCountError>;
 }
 
 /// A source without counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoTraffic;
+pub struct NoTorrentCounts;
 
 #[async_trait]
-impl TrafficCounts for NoTraffic {
-    async fn counts(&self, _users: &[UserId]) -> Result<Vec<TrafficCount>, TrafficUnknown> {
+impl TorrentCountSource for NoTorrentCounts {
+    async fn counts(&self, _users: &[UserId]) -> Result<Vec<TorrentCount>, TorrentCountError> {
         Ok(Vec::new())
     }
 }
@@ -65,12 +65,12 @@ const WAITING_MAX: usize = 20_000;
 
 /// Users to read soon.
 #[derive(Default)]
-pub(crate) struct TrafficQueue {
+pub(crate) struct TorrentCountQueue {
     users: Mutex<HashSet<UserId, foldhash::fast::RandomState>>,
     some: Notify,
 }
 
-impl TrafficQueue {
+impl TorrentCountQueue {
     /// Returns how many did not fit.
     pub(crate) fn add(&self, users: impl IntoIterator<Item = UserId>) -> u64 {
         let mut waiting = self.users.lock();
@@ -98,14 +98,14 @@ impl TrafficQueue {
 }
 
 /// Reads the counts of users in memory.
-pub(crate) struct TrafficReader {
+pub(crate) struct TorrentCountReader {
     pub(crate) users: Arc<Users>,
-    pub(crate) source: Arc<dyn TrafficCounts>,
+    pub(crate) source: Arc<dyn TorrentCountSource>,
 }
 
-impl TrafficReader {
+impl TorrentCountReader {
     pub(crate) async fn run(self) {
-        let queue = &self.users.context.traffic;
+        let queue = &self.users.context.torrent_counts;
         let mut rotation = tokio::time::interval(ROTATION / SHARDS as u32);
         rotation.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shards = self.users.shards().cycle();
@@ -132,15 +132,15 @@ impl TrafficReader {
 
     async fn read(&self, users: &[UserId]) {
         let counters = &self.users.context.counters.hub;
-        counters.traffic_asked.add(users.len() as u64);
+        counters.torrent_counts_requested.add(users.len() as u64);
         match self.source.counts(users).await {
             Ok(counts) => {
-                for TrafficCount { user, seeding, leeching } in counts {
-                    self.users.apply_input(user, Input::Traffic { seeding, leeching });
+                for TorrentCount { user, seeding, leeching } in counts {
+                    self.users.apply_input(user, Input::TorrentCounts { seeding, leeching });
                 }
             }
             Err(error) => {
-                counters.traffic_failures.increment();
+                counters.torrent_count_failures.increment();
                 tracing::debug!(%error, "cannot read seeding and leeching counts; they stay unchanged");
             }
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn notices_are_bounded_and_a_waiting_user_takes_no_further_place() {
-        let waiting = TrafficQueue::default();
+        let waiting = TorrentCountQueue::default();
         assert_eq!(waiting.add(users(1..=WAITING_MAX as u64)), 0);
         assert_eq!(waiting.add(users(1..=10)), 0);
         assert_eq!(waiting.add(users(100_001..=100_007)), 7);

@@ -2,7 +2,7 @@
 
 use testkit::eventually;
 
-use crate::founding_document::environment::{Environment, PATIENCE, is_admitted, start, start_with};
+use crate::site_integration::environment::{Environment, PATIENCE, is_admitted, start, start_with};
 
 #[test]
 fn w4_w5_the_tracker_asks_the_site_fills_the_set_and_gets_on_without_it() {
