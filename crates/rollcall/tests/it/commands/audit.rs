@@ -28,7 +28,7 @@ impl Site {
 fn w7_every_command_that_changes_something_leaves_a_record() {
     let site = Site::new();
     let torrent = ["torrent", "add", "--id", "12", "--infohash", INFO_HASH, "--name", "A name"];
-    let listed = format!("passkey {}", access::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
+    let listed = format!("passkey {}", admin::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
     let (added, removed) = (format!("passkey.add {listed} ok"), format!("passkey.remove {listed} ok"));
     let list = site.write("list.txt", "0123456789abcdef\n");
     let cases: [(&[&str], &str); 29] = [
