@@ -46,7 +46,7 @@ impl Source for ActivityMetrics {
                 "without_passkey" => &counts.without_passkey, "rejected" => &counts.rejected,
             }, "Entries delivered to the activity lists, by result.";
             counter "rollcall_activity_clients_evicted_total" = &counts.clients_evicted,
-                "Clients removed because a user has too many on one torrent.";
+                "Clients removed because a user has too many on one torrent, or too many torrents.";
             counter "rollcall_activity_swept_users_total" = &counts.swept_users,
                 "Users checked by sweeps for expired clients.";
             counter "rollcall_activity_swept_torrents_total" = &counts.swept_torrents,
@@ -55,6 +55,12 @@ impl Source for ActivityMetrics {
                 "Users whose keys have an unexpected type, counted per sweep.";
             counter "rollcall_activity_sweeps_behind_total" = &counts.sweeps_behind,
                 "Sweeps that reached their maximum number of users and left some for the next one.";
+        }
+        let memory = self.0.memory_usage();
+        metrics! { page =>
+            gauge "rollcall_activity_memory_torrents" = memory.torrents,
+                "User-torrent pairs of the activity lists in memory.";
+            gauge "rollcall_activity_memory_bytes" = memory.bytes, "Memory of the activity lists, in bytes.";
         }
     }
 }
