@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{Audit, FollowCounters, Gate};
+use access::{FollowCounters, Gate};
+use admin::Audit;
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
