@@ -65,16 +65,19 @@
 //! search for the entries of one user reads backwards in steps that double from 50 to 1,000, at most 20,000 entries per
 //! request: the journal has no index by user, because every announce would pay for it.
 
+mod block;
 pub mod consumer;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod entry;
 pub mod error;
+mod event_fields;
 pub mod fields;
 pub mod id;
 pub mod maintenance;
 pub mod notes;
 pub mod ordered;
+pub mod packed;
 pub mod pause;
 pub mod port;
 pub mod queue;
@@ -93,6 +96,7 @@ pub use error::JournalError;
 pub use fields::Fields;
 pub use id::EntryId;
 pub use notes::{Notes, Skipped};
+pub use packed::PackedEvents;
 pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts};
 pub use port::{
     AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
