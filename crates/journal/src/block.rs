@@ -157,7 +157,8 @@ impl BlockReader {
         let (segment, start, end) = self.step()?;
         match segment.kind {
             Kind::Packed => {
-                let (event, _) = packed::unpack(&segment.context, &self.data[start..end]).ok_or(NotAnEntry)?;
+                let (event, _) =
+                    packed::unpack(&segment.context, &self.data[start..end]).ok_or(NotAnEntry)?;
                 Ok(Fields::of_event(event))
             }
             Kind::Fields => Fields::from_bytes(self.data[start..end].to_vec()).ok_or(NotAnEntry),
@@ -191,7 +192,9 @@ impl BlockReader {
             let left = length_at(&head[1..])?;
             let rest = &self.data[self.at + HEAD_BYTES..];
             let (kind, context, start) = match head[0] {
-                kind if kind == Kind::Packed as u8 => (Kind::Packed, Context::from_bytes(rest)?, Context::BYTES),
+                kind if kind == Kind::Packed as u8 => {
+                    (Kind::Packed, Context::from_bytes(rest)?, Context::BYTES)
+                }
                 kind if kind == Kind::Fields as u8 => (Kind::Fields, Context::NONE, 0),
                 _ => return None,
             };

@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 use domain::clock::Clock;
 use domain::{
-    AHEAD_MAX, AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId,
-    TorrentId, TrafficEvent, UnixTime, UserId,
+    AHEAD_MAX, AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds,
+    SessionId, TorrentId, TrafficEvent, UnixTime, UserId,
 };
 
 use crate::event_fields::{LEFT_UNKNOWN, for_each_field};
@@ -217,9 +217,17 @@ impl TrafficEntry {
 
     /// Like [`TrafficEntry::parse`]. An entry dated ahead is malformed for every view.
     pub fn parse_dated(fields: &Fields, clock: &dyn Clock) -> Result<TrafficEntry, BadEntry> {
+        TrafficEntry::parse_at(fields, (clock.now(), clock.steady()))
+    }
+
+    /// The same, where wall time and steady time are these: for many entries the clock is read once.
+    pub fn parse_at(
+        fields: &Fields,
+        (now, steady_now): (UnixTime, UnixTime),
+    ) -> Result<TrafficEntry, BadEntry> {
         let entry = TrafficEntry::parse(fields)?;
-        let (at, now) = (entry.at, clock.now());
-        match entry.is_ahead(now, clock.steady()) {
+        let at = entry.at;
+        match entry.is_ahead(now, steady_now) {
             true => Err(BadEntry::Ahead { at, now }),
             false => Ok(entry),
         }

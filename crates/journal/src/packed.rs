@@ -171,7 +171,8 @@ fn pack(out: &mut Vec<u8>, context: &Context, event: &TrafficEvent) {
     set(flag::SESSION, has_session);
     set(flag::CLIENT, has_session && !is_derived());
     set(flag::STEADY, event.steady != event.at);
-    let has_usual_intervals = (event.interval, event.min_interval) == (context.interval, context.min_interval);
+    let has_usual_intervals =
+        (event.interval, event.min_interval) == (context.interval, context.min_interval);
     set(flag::INTERVALS, !has_usual_intervals);
     set(flag::UNCREDITED, event.uncredited_upload > 0);
 
@@ -257,16 +258,15 @@ pub(crate) fn unpack<'b>(context: &Context, bytes: &'b [u8]) -> Option<(TrafficE
     let key = if has(flag::KEY) { ClientKey(u32::from_le_bytes(read.array()?)) } else { ClientKey::NONE };
     let steady = if has(flag::STEADY) { UnixTime(u32::from_le_bytes(read.array()?)) } else { at };
     let (interval, min_interval) = match has(flag::INTERVALS) {
-        true => {
-            (Seconds(u32::from_le_bytes(read.array()?)), Seconds(u32::from_le_bytes(read.array()?)))
-        }
+        true => (Seconds(u32::from_le_bytes(read.array()?)), Seconds(u32::from_le_bytes(read.array()?))),
         false => (context.interval, context.min_interval),
     };
     let mut numbers = [0; 8];
     for (position, number) in numbers.iter_mut().enumerate() {
         *number = read.number((lengths >> (4 * position)) & 0x0f)?;
     }
-    let [uploaded_delta, downloaded_delta, left, uploaded_total, downloaded_total, user, torrent, dt] = numbers;
+    let [uploaded_delta, downloaded_delta, left, uploaded_total, downloaded_total, user, torrent, dt] =
+        numbers;
     let uncredited_upload = if has(flag::UNCREDITED) { u64::from_le_bytes(read.array()?) } else { 0 };
     let mut event = TrafficEvent {
         passkey,

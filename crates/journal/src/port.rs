@@ -156,15 +156,15 @@ pub trait Journal: Send + Sync + 'static {
     async fn append(&self, lane: Lane, batch: &[Fields], token: &AppendToken) -> Result<(), JournalError>;
 
     /// Stores events of our own trackers at the end of the traffic lane, as [`Journal::append`] stores their fields.
-    async fn append_events(
-        &self,
-        events: &[PackedEvents],
-        token: &AppendToken,
-    ) -> Result<(), JournalError> {
+    async fn append_events(&self, events: &[PackedEvents], token: &AppendToken) -> Result<(), JournalError> {
         let batch: Vec<Fields> =
             events.iter().flat_map(PackedEvents::iter).map(|event| TrafficEntry::fields_of(&event)).collect();
         self.append(Lane::Traffic, &batch, token).await
     }
+
+    /// May do a part of the work of [`Journal::append_events`], which follows with the same arguments: while an earlier
+    /// append waits for its reply.
+    async fn prepare_events(&self, _events: &[PackedEvents], _token: &AppendToken) {}
 
     /// Creates a group unless it exists; an existing one is not moved. True if it was created.
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError>;

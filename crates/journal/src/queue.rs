@@ -95,7 +95,8 @@ impl QueueContents {
     /// Takes a batch.
     fn take(&mut self) -> QueueContents {
         let mut taken = QueueContents { risks: std::mem::take(&mut self.risks), ..QueueContents::default() };
-        while let Some(chunk) = self.chunks.pop_front_if(|next| taken.events + next.events.len() <= BATCH_MAX) {
+        while let Some(chunk) = self.chunks.pop_front_if(|next| taken.events + next.events.len() <= BATCH_MAX)
+        {
             taken.events += chunk.events.len();
             taken.chunks.push_back(chunk);
         }
@@ -213,7 +214,8 @@ impl Queue {
             _ => false,
         };
         // One thread wakes it.
-        if must_wake && self.flusher.compare_exchange(state, BUSY, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if must_wake && self.flusher.compare_exchange(state, BUSY, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
             self.filled.notify_one();
         }
     }
@@ -321,6 +323,12 @@ impl Queue {
         if !self.is_urgent() {
             let _ = tokio::time::timeout(REST, self.filled.notified()).await;
         }
+    }
+
+    /// What is queued, if it fills a batch.
+    fn take_full(&self) -> Option<QueueContents> {
+        let is_full = self.waiting.lock().events >= BATCH_MAX;
+        is_full.then(|| self.take())
     }
 
     fn take(&self) -> QueueContents {

@@ -215,11 +215,7 @@ impl Journal for SqliteJournal {
         self.append_batch(lane, batch, token).await
     }
 
-    async fn append_events(
-        &self,
-        events: &[PackedEvents],
-        token: &AppendToken,
-    ) -> Result<(), JournalError> {
+    async fn append_events(&self, events: &[PackedEvents], token: &AppendToken) -> Result<(), JournalError> {
         self.append_packed(events, token).await
     }
 

@@ -25,6 +25,34 @@ pub struct Flusher {
     backoff: Backoff,
 }
 
+/// What was taken from the queue together.
+struct Batch {
+    events: Vec<PackedEvents>,
+    count: usize,
+    on_stored: Vec<OnStored>,
+    risks: Vec<RiskEvent>,
+}
+
+impl Batch {
+    fn of(QueueContents { chunks, events: count, risks }: QueueContents) -> Batch {
+        let mut on_stored = Vec::new();
+        let events = chunks.into_iter().map(|Chunk { events, on_stored: of_chunk }| {
+            on_stored.extend(of_chunk);
+            events
+        });
+        Batch { events: events.collect(), count, on_stored, risks }
+    }
+}
+
+/// The next batch, if it is full; a smaller one grows until the previous append is done.
+async fn prepare_next(queue: &Queue, journal: &dyn Journal, token: &AppendToken) -> Option<Batch> {
+    // The previous append has to be sent first.
+    tokio::task::yield_now().await;
+    let next = Batch::of(queue.take_full()?);
+    journal.prepare_events(&next.events, token).await;
+    Some(next)
+}
+
 /// What is appended.
 enum Payload {
     Traffic(Vec<PackedEvents>),
@@ -39,28 +67,41 @@ impl Flusher {
     }
 
     pub async fn run(mut self) {
-        while let Some(QueueContents { chunks, events, risks }) = self.queue.next().await {
-            let mut on_stored = Vec::new();
-            let packed = chunks.into_iter().map(|Chunk { events, on_stored: of_chunk }| {
-                on_stored.extend(of_chunk);
-                events
-            });
-            let packed = packed.collect();
-            self.store_events(packed, events, on_stored).await;
-            self.store_risks(&risks).await;
+        let mut ahead = None;
+        while let Some(batch) = self.next(ahead.take()).await {
+            ahead = self.store_batch(batch).await;
         }
     }
 
-    async fn store_events(&mut self, packed: Vec<PackedEvents>, count: usize, on_stored: Vec<OnStored>) {
-        if count == 0 {
-            return;
+    async fn next(&self, ahead: Option<Batch>) -> Option<Batch> {
+        match ahead {
+            Some(batch) => Some(batch),
+            None => Some(Batch::of(self.queue.next().await?)),
         }
-        self.traffic_number += 1;
-        self.store(&Payload::Traffic(packed), self.traffic_number).await;
-        self.queue.counters.stored.fetch_add(count as u64, Ordering::Relaxed);
-        self.queue.counters.batches.fetch_add(1, Ordering::Relaxed);
-        on_stored.into_iter().for_each(|on_stored| on_stored(true));
-        self.queue.free(count);
+    }
+
+    /// Stores a batch, and returns the next one if it was prepared meanwhile.
+    async fn store_batch(&mut self, batch: Batch) -> Option<Batch> {
+        let Batch { events, count, on_stored, risks } = batch;
+        let mut ahead = None;
+        if count > 0 {
+            self.traffic_number += 1;
+            let payload = Payload::Traffic(events);
+            let (queue, journal) = (Arc::clone(&self.queue), Arc::clone(&self.journal));
+            let next = self.token(self.traffic_number + 1);
+            let preparing = prepare_next(&queue, &*journal, &next);
+            ((), ahead) = tokio::join!(self.store(&payload, self.traffic_number), preparing);
+            queue.counters.stored.fetch_add(count as u64, Ordering::Relaxed);
+            queue.counters.batches.fetch_add(1, Ordering::Relaxed);
+            on_stored.into_iter().for_each(|on_stored| on_stored(true));
+            queue.free(count);
+        }
+        self.store_risks(&risks).await;
+        ahead
+    }
+
+    fn token(&self, number: u64) -> AppendToken {
+        AppendToken { producer: self.producer.clone(), number }
     }
 
     async fn store_risks(&mut self, risks: &[RiskEvent]) {
@@ -75,7 +116,7 @@ impl Flusher {
 
     /// Retries until the batch is stored.
     async fn store(&mut self, payload: &Payload, number: u64) {
-        let token = AppendToken { producer: self.producer.clone(), number };
+        let token = self.token(number);
         let mut failures: u64 = 0;
         while let Err(error) = self.try_append(payload, &token).await {
             failures += 1;

@@ -181,8 +181,13 @@ pub(super) fn extents(session: &SqliteSession, from: i64, to: i64) -> Result<Vec
 }
 
 /// How many entries were ever appended up to a place; of those before the first block, which are trimmed, all.
-pub(super) fn appended_up_to(session: &SqliteSession, place: i64, lane: &TrafficRow) -> Result<i64, SqlError> {
-    let at_or_before = "SELECT first, ordinal, entries FROM blocks WHERE first <= ?1 ORDER BY first DESC LIMIT 1";
+pub(super) fn appended_up_to(
+    session: &SqliteSession,
+    place: i64,
+    lane: &TrafficRow,
+) -> Result<i64, SqlError> {
+    let at_or_before =
+        "SELECT first, ordinal, entries FROM blocks WHERE first <= ?1 ORDER BY first DESC LIMIT 1";
     if let Some(block) = session.query_one::<Extent>(at_or_before, &[place.into()])? {
         return Ok(block.ordinal + (place - block.first + 1).min(block.entries));
     }

@@ -102,7 +102,9 @@ fn split(range: &Range, extents: &[Extent], places: &[i64], removed: &mut Vec<i6
                 open.last = last;
                 open.entries += last - first + 1;
             }
-            None => remaining.push(Range { first, last, entries: last - first + 1, consumer: range.consumer }),
+            None => {
+                remaining.push(Range { first, last, entries: last - first + 1, consumer: range.consumer })
+            }
         }
     };
     for extent in extents {

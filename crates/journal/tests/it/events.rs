@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use domain::{
-    AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, PeerId, RunId, Seconds, SessionId, TorrentId,
-    TrafficEvent, UnixTime, UserId,
+    AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, PeerId, RunId, Seconds, SessionId,
+    TorrentId, TrafficEvent, UnixTime, UserId,
 };
 
 /// An ordinary event. Its `du` is the number.

@@ -232,14 +232,23 @@ async fn a_damaged_block_is_reported_and_blocks_what_comes_after_it() {
     ] {
         execute(&mut raw, &format!("UPDATE blocks SET {damage} WHERE first = {sound}")).await;
         let error = journal.list(Lane::Traffic, second.previous(), ALL).await.unwrap_err();
-        let is_named = |error: &JournalError| matches!(error, JournalError::Damaged { what, reason }
-            if what.contains(&second.to_string()) && reason.contains("restore a backup"));
+        let is_named = |error: &JournalError| {
+            matches!(error, JournalError::Damaged { what, reason }
+            if what.contains(&second.to_string()) && reason.contains("restore a backup"))
+        };
         assert!(is_named(&error), "{damage}: {error}");
         assert!(is_named(&journal.get(Lane::Traffic, second).await.unwrap_err()), "{damage}");
-        assert!(is_named(&journal.list_newest(Lane::Traffic, EntryId::MAX, ALL).await.unwrap_err()), "{damage}");
+        assert!(
+            is_named(&journal.list_newest(Lane::Traffic, EntryId::MAX, ALL).await.unwrap_err()),
+            "{damage}"
+        );
         let delivered = journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await;
         assert!(is_named(&delivered.unwrap_err()), "{damage}");
-        assert_eq!(journal.status(Lane::Traffic).await.unwrap().groups[0].pending, 0, "{damage}: nothing was given");
+        assert_eq!(
+            journal.status(Lane::Traffic).await.unwrap().groups[0].pending,
+            0,
+            "{damage}: nothing was given"
+        );
         execute(&mut raw, &format!("REPLACE INTO blocks SELECT * FROM saved WHERE first = {sound}")).await;
     }
     // What comes before it can be read meanwhile.

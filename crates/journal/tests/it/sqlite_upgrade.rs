@@ -199,7 +199,8 @@ async fn a_full_disk_stops_the_move_and_loses_nothing() {
     file.append(&vec![large.clone(); 6_000]).await;
     file.group("g", 5_990).await;
     let pages: Option<i64> = file.raw.query_one("PRAGMA page_count", &[]).await.unwrap();
-    let database = SqliteDatabase::open(&file.path, SqliteOptions { connections_max: 1, ..SqliteOptions::default() });
+    let database =
+        SqliteDatabase::open(&file.path, SqliteOptions { connections_max: 1, ..SqliteOptions::default() });
     let database = database.await.unwrap();
     let set_max = |pages: i64| {
         let database = Database::Sqlite(database.clone());
