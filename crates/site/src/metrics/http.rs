@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use access::Sessions;
+use admin::Sessions;
 
 use super::{Page, Source};
 use crate::auth::Callers;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{Audit, FollowCounters, Gate};
+use access::{FollowCounters, Gate};
+use admin::Audit;
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
@@ -66,7 +67,7 @@ impl Source for ActivityMetrics {
         for (name, help, count) in [
             (
                 "rollcall_activity_clients_evicted_total",
-                "Clients removed because a user has too many on one torrent.",
+                "Clients removed because a user has too many on one torrent, or too many torrents.",
                 counts.clients_evicted.get(),
             ),
             (
@@ -92,6 +93,14 @@ impl Source for ActivityMetrics {
         ] {
             page.counter(name, help).is(count);
         }
+        let memory = self.0.memory_usage();
+        page.gauge(
+            "rollcall_activity_memory_torrents",
+            "User-torrent pairs of the activity lists in memory.",
+        )
+        .is(memory.torrents);
+        page.gauge("rollcall_activity_memory_bytes", "Memory of the activity lists, in bytes.")
+            .is(memory.bytes);
     }
 }
 
