@@ -106,7 +106,7 @@ impl OldFile {
 fn mixed(numbers: std::ops::Range<u64>) -> Vec<Fields> {
     let entry = |number: u64| match number % 5 {
         0 => [("number", number.to_string()), ("strange", "\u{0}".to_owned())].into_iter().collect(),
-        1 if number % 2 == 0 => Fields::new(),
+        1 if number.is_multiple_of(2) => Fields::new(),
         _ => TrafficEntry::fields_of(&varied_event(number)),
     };
     numbers.map(entry).collect()
