@@ -3,11 +3,13 @@
 //! # Layout
 //!
 //! - `connection`: one connection and its deadlines
+//! - `receipts`: replies that wait until their event is stored
 //! - `request`: one request head → the bytes of its reply
 //! - `request_line`: the first line of a head, which may hold raw bytes
 //! - `response`: status lines and headers
 
 mod connection;
+mod receipts;
 mod request;
 mod request_line;
 mod response;
@@ -61,6 +63,7 @@ pub(crate) fn start_worker(listeners: Vec<Listener>, server: HttpServer) -> io::
 }
 
 async fn serve(listeners: Vec<Listener>, server: HttpServer) {
+    tokio::spawn(receipts::complete());
     let mut accepting = JoinSet::new();
     for listener in listeners {
         accepting.spawn(serve_listener(listener, server.clone()));

@@ -244,6 +244,16 @@ impl Row {
         Row { values: values.into_iter() }
     }
 
+    /// Bytes of the texts and byte strings in it.
+    pub(crate) fn value_bytes(&self) -> usize {
+        let bytes_of = |value: &Value| match value {
+            Value::Decimal(text) | Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        self.values.as_slice().iter().map(bytes_of).sum()
+    }
+
     pub fn skip(&mut self, columns: usize) {
         self.values.by_ref().take(columns).for_each(drop);
     }

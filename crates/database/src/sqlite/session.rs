@@ -12,6 +12,8 @@ use crate::sql::{SqlError, Statement};
 
 /// Prepared statements that a connection keeps: more than there are in the program.
 const STATEMENTS_MAX: usize = 256;
+/// Texts and bytes in a batch of rows, beyond which it has no further row.
+const BATCH_BYTES: usize = 4 << 20;
 /// Pages that the writer keeps, in KiB: enough for the inner pages of large tables, which are read for every row.
 const WRITER_CACHE_KIB: i64 = 16 << 10;
 /// SQLite's default.
@@ -99,7 +101,7 @@ impl SqliteSession {
         Ok(rows)
     }
 
-    /// Reads the rows of a query in batches, until `take` returns false.
+    /// Reads the rows of a query in batches, until `take` returns false. A batch with large values has fewer rows.
     pub(super) fn for_each_batch(
         &self,
         sql: &str,
@@ -109,11 +111,16 @@ impl SqliteSession {
         let mut statement = self.prepared(sql, &[])?;
         let columns = statement.column_count();
         let mut found = statement.raw_query();
-        let mut batch = Vec::with_capacity(batch_rows);
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(row) = found.next()? {
-            batch.push(row_of(row, columns)?);
-            if batch.len() >= batch_rows && !take(std::mem::take(&mut batch)) {
-                return Ok(());
+            let row = row_of(row, columns)?;
+            bytes += row.value_bytes();
+            batch.push(row);
+            if batch.len() >= batch_rows || bytes >= BATCH_BYTES {
+                bytes = 0;
+                if !take(std::mem::take(&mut batch)) {
+                    return Ok(());
+                }
             }
         }
         if !batch.is_empty() {

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
+use super::receipts::Receipt;
 use super::request::{self, Progress, RequestContext};
 use super::response::{self, After, Status};
 use super::{HttpServer, drain_started};
@@ -231,7 +232,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     }
 
     /// False if the event is not stored within the timeout.
-    async fn is_stored(&self, receipt: request::Receipt) -> bool {
+    async fn is_stored(&self, receipt: Receipt) -> bool {
         let time_limit = self.server.tracker.live().acknowledge_timeout;
         matches!(timeout(time_limit, receipt).await, Ok(Ok(true)))
     }

@@ -10,12 +10,12 @@ use domain::clock::Stopwatch;
 use httparse::{EMPTY_HEADER, Header, Status as Parsed};
 use net::proxy::{self, ForwardedError};
 use swarm::PeerLists;
-use tokio::sync::oneshot;
 use wire::ScrapeEntry;
 use wire::http::{
     AnnounceReply, Failure, QueryError, Received, Route, ScrapeQuery, Target, parse_announce, parse_target,
 };
 
+use super::receipts::{self, Receipt};
 use super::request_line::{LineParsed, RequestLine};
 use super::response::{self, After, Status};
 use crate::limits::Sender;
@@ -27,9 +27,6 @@ use crate::traffic::UnrecordedEvent;
 const HEADERS_USUAL: usize = 16;
 /// CDNs add many; the length of the head is bounded too.
 const HEADERS_MAX: usize = 100;
-
-/// Resolves to whether the event was stored; the reply waits for it.
-pub(super) type Receipt = oneshot::Receiver<bool>;
 
 /// Result of parsing and answering the first request of a buffer.
 pub(super) enum Progress {
@@ -294,15 +291,8 @@ fn record(unrecorded: UnrecordedEvent<'_>, tracker: &Tracker) -> Option<Receipt>
         unrecorded.record(None);
         return None;
     }
-    let (stored, receipt) = oneshot::channel();
-    let (waiting, waits) = (Stopwatch::start(), Arc::clone(&tracker.counters().journal_waits));
-    unrecorded.record(Some(Box::new(move |is_stored| {
-        if is_stored {
-            waits.record(waiting.elapsed());
-        }
-        // The receiver is gone if the client disconnected.
-        let _ = stored.send(is_stored);
-    })));
+    let (on_stored, receipt) = receipts::await_storage(Arc::clone(&tracker.counters().journal_waits));
+    unrecorded.record(Some(on_stored));
     Some(receipt)
 }
 
