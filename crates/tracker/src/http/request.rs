@@ -266,8 +266,7 @@ fn announce(
     scratch: &mut Scratch,
 ) -> Result<(), Refusal> {
     let received = Received { ip: client.ip, trusts_ip: client.is_trusted, now: tracker.now() };
-    let mut announce = parse_announce(target.query, received)?;
-    announce.passkey = target.path_passkey()?.or(announce.passkey);
+    let announce = parse_announce(target, received)?;
     let accepted = tracker.announce(&announce, &mut scratch.lists)?;
     tracker.counters().announces_http.count(announce.event);
     if let Some(unrecorded) = accepted.unrecorded {
