@@ -18,7 +18,7 @@ use crate::announce::{
     AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts, Terms,
 };
 use crate::leech_counts::LeechCounts;
-use crate::members::{Member, Members, Moved};
+use crate::members::{Addresses, Member, Members, Moved, PEERS_PER_SWARM_MAX, SLOTS_MAX};
 use crate::packed_state;
 use crate::peer::{Credit, ListDue, Peer};
 use crate::runs::Runs;
@@ -60,7 +60,8 @@ struct Swarm {
     snatches: u32,
 }
 
-const _: () = assert!(size_of::<Swarm>() == 56);
+// One cache line.
+const _: () = assert!(size_of::<Swarm>() == 64);
 
 impl Swarm {
     fn counts(&self) -> SwarmCounts {
@@ -372,14 +373,45 @@ impl Shard {
 
     fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
         let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX + 1], count: 0 };
-        for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
-            let peer = &self.peers[*slot];
+        let mut add = |slot: u32| {
+            let peer = &self.peers[slot];
             if peer.user == user && peer.swarm() == swarm && own.count < CLIENTS_PER_USER_MAX {
-                own.slots[own.count] = *slot;
-                own.count += 1;
+                own.add(slot);
             }
+        };
+        let members = &self.swarms[swarm].members;
+        if members.is_indexed() {
+            self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)).copied().for_each(&mut add);
+        } else {
+            members.slots_like(user).for_each(&mut add);
         }
         own
+    }
+
+    /// Adds a peer to the index of large swarms.
+    fn index_peer(&mut self, slot: u32) {
+        let (peers, hasher) = (&self.peers, &self.hasher);
+        let hash_of = |slot: &u32| hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user);
+        self.peer_by_user.insert_unique(hash_of(&slot), slot, hash_of);
+    }
+
+    fn unindex_peer(&mut self, slot: u32) {
+        let hash = hash_of_user(&self.hasher, self.peers[slot].swarm(), self.peers[slot].user);
+        if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
+            entry.remove();
+        }
+    }
+
+    /// Indexes the members of a swarm that has grown, or forgets those of one that has shrunk.
+    fn switch_index(&mut self, swarm: u32) {
+        if !self.swarms[swarm].members.switches_index() {
+            return;
+        }
+        for position in 0..self.swarms[swarm].members.len() {
+            let members = &self.swarms[swarm].members;
+            let (slot, is_indexed) = (members.all()[position].slot(), members.is_indexed());
+            if is_indexed { self.index_peer(slot) } else { self.unindex_peer(slot) }
+        }
     }
 
     /// The announcing peer: by its peer id, else by its key (see [`key_of`]).
@@ -399,35 +431,38 @@ impl Shard {
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
-        if self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX {
-            return Err(AnnounceError::NoRoom);
-        }
-        Ok(())
+        if self.is_full(swarm) { Err(AnnounceError::NoRoom) } else { Ok(()) }
+    }
+
+    /// Whether the shard or the swarm has no capacity for another peer.
+    fn is_full(&self, swarm: u32) -> bool {
+        self.peers.len() >= SLOTS_MAX || self.swarms[swarm].members.len() >= PEERS_PER_SWARM_MAX
     }
 
     fn join(&mut self, swarm: u32, announce: &Announce, terms: &Terms) -> u32 {
         let peer = Peer::new(terms.user, announce, swarm, self.runs.next());
-        let slot = self.admit(peer, Member::at(announce.ip, announce.port), &terms.rules);
+        let slot = self.admit(peer, Addresses::at(announce.ip, announce.port), &terms.rules);
         self.set_seeder(slot, announce.is_seeder());
         slot
     }
 
     /// Adds a peer to its swarm, as a leecher.
-    fn admit(&mut self, peer: Peer, mut member: Member, rules: &Rules) -> u32 {
+    fn admit(&mut self, peer: Peer, addresses: Addresses, rules: &Rules) -> u32 {
         let (swarm, user, wheel) = (peer.swarm(), peer.user, &self.wheel);
+        let has_no_other = self.peers.slots() >= SLOTS_MAX;
         let slot = self.peers.insert_where(peer, |slot, former| {
             // The wheel checks a slot when its previous peer was due, which must not be too late for this one.
-            former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
+            has_no_other || former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
         });
-        let (peers, hasher) = (&self.peers, &self.hasher);
-        self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, user), slot, |slot| {
-            hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user)
-        });
-        member.slot = slot;
         let members = &mut self.swarms[swarm].members;
-        let position = members.push(member);
+        let position = members.push(Member::new(slot, user), addresses);
         self.leeched += usize::from(members.leecher_count() == 1);
         self.peers[slot].set_position(position);
+        if self.swarms[swarm].members.is_indexed() {
+            self.index_peer(slot);
+        } else {
+            self.switch_index(swarm);
+        }
         self.wheel.arm(slot, peer.deadline(rules.silence_max));
         slot
     }
@@ -445,11 +480,11 @@ impl Shard {
         let peer = &self.peers[slot];
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
-        let member = self.swarms[swarm].members.member_mut(position);
-        member.set_address(announce.ip, announce.port);
+        let members = &mut self.swarms[swarm].members;
+        members.set_address(position, announce.ip, announce.port);
         if left_other_family {
             // A client that moved to a network with one family is no longer reachable over the other.
-            member.clear_address(!announce.ip.is_ipv6());
+            members.clear_address(position, !announce.ip.is_ipv6());
         }
         if announce.is_seeder() {
             self.note_leecher_ends(slot);
@@ -491,14 +526,14 @@ impl Shard {
             peer.vacate();
             (peer.swarm(), peer.user, peer.position())
         };
+        if self.swarms[swarm].members.is_indexed() {
+            self.unindex_peer(slot);
+        }
         let members = &mut self.swarms[swarm].members;
         let moved = members.remove_leecher(position);
         self.leeched -= usize::from(members.leecher_count() == 0);
         self.note_moved(moved);
-        let hash = hash_of_user(&self.hasher, swarm, user);
-        if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
-            entry.remove();
-        }
+        self.switch_index(swarm);
         self.peers.release(slot);
         self.longer_silences.remove(&slot);
         if leeched {
@@ -538,7 +573,7 @@ impl Shard {
             info_hash: swarm.info_hash,
             user: peer.user,
             peer_id: peer.peer_id,
-            address: swarm.members.all()[peer.position() as usize].address(),
+            address: swarm.members.addresses(peer.position()).first(),
             uploaded: peer.uploaded,
             downloaded: peer.downloaded,
             seeder: swarm.members.is_seeder(peer.position()),

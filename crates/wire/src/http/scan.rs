@@ -20,7 +20,7 @@ pub(super) fn segment_end(text: &[u8]) -> usize {
 fn position_where(text: &[u8], byte: u8, set: u8) -> usize {
     let mut rest = text;
     while let Some((word, behind)) = rest.split_first_chunk::<8>() {
-        let difference = (u64::from_le_bytes(*word) | ONES * u64::from(set)) ^ (ONES * u64::from(byte));
+        let difference = (u64::from_le_bytes(*word) | (ONES * u64::from(set))) ^ (ONES * u64::from(byte));
         // The lowest high bit is that of the first zero; above it others may be set as well.
         let found = difference.wrapping_sub(ONES) & !difference & !LOW_BITS;
         if found != 0 {
@@ -50,7 +50,7 @@ pub(super) fn first_word(text: &[u8]) -> u64 {
 pub(super) fn leading_number(word: u64) -> (u64, usize) {
     let values = word ^ (ONES * u64::from(b'0'));
     // Carries into the high bit from 10 on; the high bit itself is set in bytes above 127.
-    let not_digits = ((values & LOW_BITS) + ONES * (0x80 - 10) | values) & !LOW_BITS;
+    let not_digits = (((values & LOW_BITS) + ONES * (0x80 - 10)) | values) & !LOW_BITS;
     let count = if not_digits == 0 { 8 } else { first_byte(not_digits) };
     if count == 0 {
         return (0, 0);

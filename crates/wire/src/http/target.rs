@@ -65,32 +65,34 @@ impl std::fmt::Debug for Target<'_> {
 /// The paths are `/announce`, `/<passkey>/announce` and `/announce/<passkey>`, and the same for `scrape`.
 pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
     let local = if target.first() == Some(&b'/') { target } else { strip_authority(target)? };
-    let (route, passkey, behind) = split_path(local).ok_or(QueryError::UnknownPath)?;
+    split_path(local).ok_or(QueryError::UnknownPath)
+}
+
+/// An empty segment is not a passkey: `//announce` results from concatenated URLs.
+fn split_path(local: &[u8]) -> Option<Target<'_>> {
+    let (first, behind) = split_segment(local.strip_prefix(b"/")?);
+    let (route, passkey, behind) = match behind {
+        // As nearly all clients announce.
+        _ if let Some(query) = behind.strip_prefix(b"/announce?")
+            && !first.is_empty() =>
+        {
+            return Some(Target { route: Route::Announce, passkey: Some(first), query });
+        }
+        [b'/', segment @ ..] => {
+            let (second, behind) = split_segment(segment);
+            match Route::from_segment(second) {
+                Some(route) => (route, first, behind),
+                None => (Route::from_segment(first)?, second, behind),
+            }
+        }
+        _ => (Route::from_segment(first)?, &[][..], behind),
+    };
     let query = match behind {
         [] => behind,
         [b'?', query @ ..] => query,
-        _ => return Err(QueryError::UnknownPath),
+        _ => return None,
     };
-    Ok(Target { route, passkey, query })
-}
-
-/// Route, passkey and what follows the path. An empty segment is not a passkey: `//announce` results from concatenated
-/// URLs.
-fn split_path(local: &[u8]) -> Option<(Route, Option<&[u8]>, &[u8])> {
-    let (first, behind) = split_segment(local.strip_prefix(b"/")?);
-    // As nearly all clients announce.
-    if behind.starts_with(b"/announce?") && !first.is_empty() {
-        return Some((Route::Announce, Some(first), &behind[b"/announce".len()..]));
-    }
-    let [b'/', segment @ ..] = behind else {
-        return Some((Route::from_segment(first)?, None, behind));
-    };
-    let (second, behind) = split_segment(segment);
-    let (route, passkey) = match Route::from_segment(second) {
-        Some(route) => (route, first),
-        None => (Route::from_segment(first)?, second),
-    };
-    Some((route, Some(passkey).filter(|passkey| !passkey.is_empty()), behind))
+    Some(Target { route, passkey: Some(passkey).filter(|passkey| !passkey.is_empty()), query })
 }
 
 fn split_segment(text: &[u8]) -> (&[u8], &[u8]) {
