@@ -6,7 +6,7 @@
 //! - [`announce`]: what an announce is granted, and its result
 //! - [`mod@copy`]: swarms as bytes, for the snapshot
 //! - [`remote`]: an entry of another node, and what it changed here
-//! - `shard`: the swarms of one shard, and how peers join, continue and leave
+//! - `shard`: the swarms of one shard, and how peers join, continue and leave; `clients`: finding a user's clients
 //! - `peer`: one peer's state, in one cache line; the rules for deltas
 //! - `packed_state`: position and flags of a peer, in eight bytes
 //! - `runs`: numbers for the runs of clients

@@ -4,12 +4,10 @@
 //!
 //! - `connection`: one connection and its deadlines
 //! - `request`: one request head → the bytes of its reply
-//! - `request_line`: the first line of a head, which may hold raw bytes
 //! - `response`: status lines and headers
 
 mod connection;
 mod request;
-mod request_line;
 mod response;
 
 use std::io;

@@ -13,7 +13,8 @@
 
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, UnixTime};
 
-use super::{Shard, key_of};
+use super::Shard;
+use super::clients::key_of;
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
 use crate::members::Addresses;
 use crate::peer::Peer;
