@@ -29,9 +29,11 @@ use crate::verification::UnknownPasskeys;
 use crate::verification::unknown_passkeys::PasskeyStatus;
 
 mod access;
+mod table;
 
 pub use access::{Approval, TorrentAccess, TorrentGrant, UserAccess};
-use access::{TorrentRecord, UserGrant};
+use access::{TorrentEntry, TorrentRecord, UserEntry, UserGrant};
+use table::Table;
 
 type Map<K, V> = papaya::HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -115,9 +117,9 @@ impl Refusal {
 /// The default gate is empty and refuses every announce.
 #[derive(Debug, Default)]
 pub struct Gate {
-    by_passkey: Map<Passkey, UserGrant>,
+    by_passkey: Table<UserEntry>,
     users: Map<UserId, UserAccess>,
-    by_info_hash: Map<InfoHash, TorrentGrant>,
+    by_info_hash: Table<TorrentEntry>,
     torrents: Map<TorrentId, TorrentRecord>,
     clients: ArcSwap<ClientRules>,
     banned_ports: PortBitmap,
@@ -152,6 +154,12 @@ impl Gate {
 
 /// Reads.
 impl Gate {
+    /// Reads what [`Gate::admit`] will read first, so that memory delivers it while other announces are read.
+    pub fn touch(&self, passkey: &Passkey, info_hash: &InfoHash) {
+        self.by_passkey.touch(passkey);
+        self.by_info_hash.touch(info_hash);
+    }
+
     /// Decides about an announce. The user is checked first, so a client without a valid passkey learns nothing about
     /// torrents or clients.
     pub fn admit(
@@ -161,6 +169,8 @@ impl Gate {
         peer_id: &PeerId,
         now: UnixTime,
     ) -> Result<Admission, Refusal> {
+        // Before the passkey is looked up, so that memory delivers both at once.
+        self.by_info_hash.touch(info_hash);
         let holder = self.holder(passkey);
         let user = self.decide_user(passkey, holder, |unknown| unknown.status(passkey, now))?;
         let torrent = self.torrent(info_hash).ok_or_else(|| self.missing_torrent_refusal())?;
@@ -215,7 +225,7 @@ impl Gate {
 
     /// The user with this passkey in the database, enabled or not, external or not.
     pub(crate) fn holder(&self, passkey: &Passkey) -> Option<UserGrant> {
-        self.by_passkey.pin().get(passkey).copied()
+        self.by_passkey.get(passkey)
     }
 
     /// The user id in the site's key `t:user:<passkey>`. The user's row may have another id.
@@ -234,7 +244,7 @@ impl Gate {
 
     /// The user of this passkey, enabled or not; for journal entries.
     pub fn user_of(&self, passkey: &Passkey) -> Option<UserId> {
-        let row = self.by_passkey.pin().get(passkey).map(|grant| grant.id);
+        let row = self.by_passkey.get(passkey).map(|grant| grant.id);
         // The follower may not have read a new row yet.
         row.or_else(|| self.unknown_passkeys.as_ref()?.account_of(passkey))
     }
@@ -249,7 +259,7 @@ impl Gate {
 
     /// The same in the database alone.
     pub(crate) fn database_torrent(&self, info_hash: &InfoHash) -> Option<TorrentGrant> {
-        self.by_info_hash.pin().get(info_hash).copied()
+        self.by_info_hash.get(info_hash)
     }
 
     /// The id for the accounts of a torrent of the Redis source.
@@ -348,7 +358,7 @@ impl Gate {
         let Some(source) = &self.redis_source else { return };
         source.torrents.pin().iter().for_each(|(torrent, record)| {
             let info_hash = &record.access.info_hash;
-            if !self.by_info_hash.pin().contains_key(info_hash) {
+            if self.by_info_hash.get(info_hash).is_none() {
                 each(self.id_of_redis_torrent(*torrent), info_hash);
             }
         });
@@ -390,11 +400,11 @@ impl Gate {
 
     pub fn put_user_access(&self, user: UserId, access: UserAccess) -> bool {
         let _writing = self.lock_writers();
-        let (by_passkey, users) = (self.by_passkey.pin(), self.users.pin());
+        let (by_passkey, users) = (&self.by_passkey, self.users.pin());
         let UserAccess { passkey, enabled, is_external, leech_slots } = access;
         let grant = UserGrant { id: user, enabled, is_external, leech_slots };
         let before = users.get(&user).copied();
-        if before == Some(access) && by_passkey.get(&passkey) == Some(&grant) {
+        if before == Some(access) && by_passkey.get(&passkey) == Some(grant) {
             return false;
         }
         by_passkey.insert(passkey, grant);
@@ -432,14 +442,13 @@ impl Gate {
     /// `now` becomes the time of approval if the torrent was pending before.
     pub fn put_torrent_access(&self, torrent: TorrentId, access: TorrentAccess, now: UnixTime) -> bool {
         let _writing = self.lock_writers();
-        let (by_info_hash, torrents) = (self.by_info_hash.pin(), self.torrents.pin());
+        let (by_info_hash, torrents) = (&self.by_info_hash, self.torrents.pin());
         let before = torrents.get(&torrent).copied();
         let approval = before.map_or(Approval::ALWAYS, |record| record.approval).then(access.approved, now);
         let record = TorrentRecord { access, approval };
         let TorrentAccess { info_hash, enabled, leech_slots, .. } = access;
         let grant = TorrentGrant { id: torrent, info_hash, enabled, approval, leech_slots };
-        if before == Some(record) && access.info_hashes().all(|hash| by_info_hash.get(&hash) == Some(&grant))
-        {
+        if before == Some(record) && access.info_hashes().all(|hash| by_info_hash.get(&hash) == Some(grant)) {
             return false;
         }
         for hash in access.info_hashes() {
@@ -526,7 +535,7 @@ impl Gate {
 
     /// Removes a passkey unless another user has it by now.
     fn forget_passkey(&self, passkey: Passkey, owner: UserId) {
-        let by_passkey = self.by_passkey.pin();
+        let by_passkey = &self.by_passkey;
         if by_passkey.get(&passkey).is_some_and(|grant| grant.id == owner) {
             by_passkey.remove(&passkey);
             // A cached answer would name the removed account.
@@ -538,7 +547,7 @@ impl Gate {
 
     /// Removes an infohash unless another torrent has it by now.
     fn forget_info_hash(&self, info_hash: InfoHash, owner: TorrentId) {
-        let by_info_hash = self.by_info_hash.pin();
+        let by_info_hash = &self.by_info_hash;
         if by_info_hash.get(&info_hash).is_some_and(|grant| grant.id == owner) {
             // First, so that a reader finds the id in one place or the other.
             self.removed_torrents.insert(info_hash, owner);

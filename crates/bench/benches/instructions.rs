@@ -67,8 +67,7 @@ fn answered_scene(peers: u32) -> Fixture {
 fn parse(target: &[u8], now: UnixTime) -> Announce {
     let target = parse_target(target).expect("a target as clients send it");
     let received = Received { ip: IpAddr::V4(Ipv4Addr::LOCALHOST), trusts_ip: false, now };
-    let announce = parse_announce(target.query, received).expect("a query as clients send it");
-    Announce { passkey: target.path_passkey().expect("a passkey").or(announce.passkey), ..announce }
+    parse_announce(&target, received).expect("a query as clients send it")
 }
 
 fn write_reply(scene: &mut Fixture, counts: SwarmCounts) {

@@ -26,6 +26,32 @@ pub const VALUES: [u8; 256] = {
 /// Greater than any value.
 pub const NOT_A_DIGIT: u8 = 0xff;
 
+/// The value of one digit of either case, or a number above 15. Without a table, so that loops over it become vector
+/// instructions.
+#[inline]
+const fn value_or_more(digit: u8) -> u8 {
+    let decimal = digit.wrapping_sub(b'0');
+    let letter = (digit | 0x20).wrapping_sub(b'a');
+    let of_letter = if letter < 6 { letter + 10 } else { NOT_A_DIGIT };
+    if decimal < 10 { decimal } else { of_letter }
+}
+
+/// Decodes `2 * N` digits of either case; none if one of them is not a digit.
+#[inline]
+pub(crate) fn decode_pairs<const N: usize>(digits: &[[u8; 2]; N]) -> Option<[u8; N]> {
+    let mut values = [[0; 2]; N];
+    let mut bad = 0;
+    for (value, digit) in values.as_flattened_mut().iter_mut().zip(digits.as_flattened()) {
+        *value = value_or_more(*digit);
+        bad |= *value;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(&values) {
+        *byte = high << 4 | low;
+    }
+    (bad <= 0x0f).then_some(bytes)
+}
+
 /// The lowercase digit of a value below 16.
 pub(crate) const fn digit(value: u8) -> u8 {
     b"0123456789abcdef"[(value & 0x0f) as usize]
@@ -82,4 +108,22 @@ pub(crate) fn encode_20(bytes: &[u8; 20]) -> [u8; 40] {
         *pair = PAIRS[usize::from(*byte)];
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_decoded_as_one_by_one() {
+        for byte in 0..=255 {
+            for place in 0..4 {
+                let mut digits = *b"0aF9";
+                digits[place] = byte;
+                let [high, low] = [[digits[0], digits[1]], [digits[2], digits[3]]];
+                let plain = decode(&digits).and_then(|bytes| bytes.try_into().ok());
+                assert_eq!(decode_pairs(&[high, low]), plain, "{}", digits.escape_ascii());
+            }
+        }
+    }
 }

@@ -137,25 +137,31 @@ impl Passkey {
 
     /// Parses ASCII; upper case is normalised.
     pub fn from_ascii(text: &[u8]) -> Result<Self, IdError> {
+        match text.as_chunks::<2>() {
+            // The usual length: 32 digits.
+            (pairs, []) if let Ok(pairs) = pairs.try_into() => {
+                hex::decode_pairs(pairs).map(Self::from_random_bytes).ok_or(IdError::NotAPasskey)
+            }
+            _ => Self::from_digits(text),
+        }
+    }
+
+    fn from_digits(text: &[u8]) -> Result<Self, IdError> {
         if text.len() < Self::MIN_DIGITS || text.len() > Self::MAX_DIGITS {
             return Err(IdError::NotAPasskey);
         }
         let mut packed = [0; Self::MAX_DIGITS / 2];
-        // On the path of every announce: bad digits are accumulated and rejected at the end, without a branch each.
-        let mut bad = 0;
         for (byte, digits) in packed.iter_mut().zip(text.chunks(2)) {
-            let high = hex::VALUES[usize::from(digits[0])];
-            let low = digits.get(1).map_or(0, |low| hex::VALUES[usize::from(*low)]);
-            bad |= high | low;
-            *byte = high << 4 | (low & 0x0f);
-        }
-        if bad > 0x0f {
-            return Err(IdError::NotAPasskey);
+            let high = hex::digit_value(digits[0]).ok_or(IdError::NotAPasskey)?;
+            let low =
+                digits.get(1).map_or(Some(0), |low| hex::digit_value(*low)).ok_or(IdError::NotAPasskey)?;
+            *byte = high << 4 | low;
         }
         Ok(Passkey { packed, digits: text.len() as u8 })
     }
 
     /// 32 digits.
+    #[inline]
     pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
         let mut packed = [0; Self::MAX_DIGITS / 2];
         packed[..16].copy_from_slice(&bytes);
@@ -241,6 +247,18 @@ impl ClientKey {
 
     pub fn is_some(self) -> bool {
         self != Self::NONE
+    }
+
+    /// As [`ClientKey::from_http`], for the usual text; none if there is anything but digits.
+    #[inline]
+    pub fn from_eight_digits(text: &[u8; 8]) -> Option<Self> {
+        let (mut number, mut bad) = (0_u32, 0);
+        for digit in text {
+            let value = hex::VALUES[usize::from(*digit)];
+            bad |= value;
+            number = number << 4 | u32::from(value);
+        }
+        (bad <= 0x0f).then_some(ClientKey(number))
     }
 
     /// Parses the `key` of an HTTP announce.

@@ -152,7 +152,7 @@ mod tests {
         let target = parse_target(path.as_bytes()).unwrap();
         assert_eq!(target.path_passkey().unwrap(), Some(announce.passkey));
         let received = Received { ip: Ipv4Addr::LOCALHOST.into(), trusts_ip: false, now: UnixTime(0) };
-        let query = parse_announce(target.query, received).unwrap();
+        let query = parse_announce(&target, received).unwrap();
         assert_eq!(
             (query.info_hash, query.peer_id, query.port),
             (announce.info_hash, announce.peer_id, 51_413)

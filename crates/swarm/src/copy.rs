@@ -10,7 +10,7 @@
 
 use domain::{ClientKey, InfoHash, PeerId, RunId, Seconds, UnixTime, UserId};
 
-use crate::members::Member;
+use crate::members::Addresses;
 use crate::packed_state::PackedState;
 use crate::peer::Peer;
 
@@ -61,7 +61,7 @@ impl SwarmHead {
 
 pub(crate) struct PeerCopy {
     pub(crate) peer: Peer,
-    pub(crate) member: Member,
+    pub(crate) addresses: Addresses,
     pub(crate) is_seeder: bool,
     /// Allowed silence, if longer than the default; else zero.
     pub(crate) silence_max: Seconds,
@@ -69,15 +69,15 @@ pub(crate) struct PeerCopy {
 
 impl PeerCopy {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let PeerCopy { peer, member, is_seeder, silence_max } = self;
+        let PeerCopy { peer, addresses, is_seeder, silence_max } = self;
         let packed = peer.packed;
         let flag = |holds: bool, bit: u32| if holds { bit } else { 0 };
         let flags = flag(*is_seeder, IS_SEEDER)
             | flag(packed.has_completed(), HAS_COMPLETED)
             | flag(packed.last_was_v6(), LAST_WAS_V6)
             | flag(packed.is_remote(), IS_REMOTE)
-            | flag(member.has_v4(), HAS_V4)
-            | flag(member.has_v6(), HAS_V6)
+            | flag(addresses.v4.is_some(), HAS_V4)
+            | flag(addresses.v6.is_some(), HAS_V6)
             | silence_max.0.div_ceil(SILENCE_STEP_S).min(SILENCE_STEPS_MAX) << SILENCE_SHIFT
             | packed.other_family_s().unwrap_or(OTHER_FAMILY_NEVER) << OTHER_FAMILY_SHIFT;
         for number in [peer.user.get(), peer.uploaded, peer.downloaded] {
@@ -87,12 +87,8 @@ impl PeerCopy {
         for number in [peer.key.0, peer.last_announce.0, peer.run.0, flags] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        if member.has_v4() {
-            out.extend_from_slice(&member.v4);
-        }
-        if member.has_v6() {
-            out.extend_from_slice(&member.v6);
-        }
+        out.extend(addresses.v4.iter().flatten());
+        out.extend(addresses.v6.iter().flatten());
     }
 
     pub(crate) fn read(bytes: &mut Bytes<'_>, swarm: u32) -> Result<PeerCopy, BadCopy> {
@@ -101,10 +97,9 @@ impl PeerCopy {
         let peer_id = PeerId(bytes.take()?);
         let (key, last_announce, run) = (bytes.u32()?, bytes.u32()?, bytes.u32()?);
         let flags = bytes.u32()?;
-        let member = Member {
-            slot: 0,
-            v4: if flags & HAS_V4 > 0 { bytes.take()? } else { [0; 6] },
-            v6: if flags & HAS_V6 > 0 { bytes.take()? } else { [0; 18] },
+        let addresses = Addresses {
+            v4: if flags & HAS_V4 > 0 { Some(bytes.take()?) } else { None },
+            v6: if flags & HAS_V6 > 0 { Some(bytes.take()?) } else { None },
         };
         let peer = Peer {
             user,
@@ -117,7 +112,7 @@ impl PeerCopy {
             run: RunId(run),
         };
         let silence_max = Seconds((flags >> SILENCE_SHIFT & SILENCE_STEPS_MAX) * SILENCE_STEP_S);
-        Ok(PeerCopy { peer, member, is_seeder: flags & IS_SEEDER > 0, silence_max })
+        Ok(PeerCopy { peer, addresses, is_seeder: flags & IS_SEEDER > 0, silence_max })
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`announce`]: what an announce is granted, and its result
 //! - [`mod@copy`]: swarms as bytes, for the snapshot
 //! - [`remote`]: an entry of another node, and what it changed here
-//! - `shard`: the swarms of one shard, and how peers join, continue and leave
+//! - `shard`: the swarms of one shard, and how peers join, continue and leave; `clients`: finding a user's clients
 //! - `peer`: one peer's state, in one cache line; the rules for deltas
 //! - `packed_state`: position and flags of a peer, in eight bytes
 //! - `runs`: numbers for the runs of clients
@@ -31,21 +31,24 @@
 //!
 //! # Memory of a peer
 //!
-//! A shard holds a slab of `Swarm`, a slab of `Peer`, two hash tables of 4-byte slots (by infohash, by swarm and user)
-//! and a timing wheel. A peer has two records:
+//! A shard holds a slab of `Swarm`, a slab of `Peer`, two hash tables of 4-byte slots (by infohash; of large swarms by
+//! swarm and user) and a timing wheel. A peer has two records:
 //!
 //! - `Peer`, 64 bytes, one cache line: what an announce of this peer touches. User, totals, peer id, key, time, run,
 //!   `PackedState`. Its size is asserted at compile time.
-//! - `Member`, 28 bytes: what announces of other peers touch. The slot, IPv4 and IPv6 address and port. The members of
-//!   a swarm are contiguous, seeders first, so choosing fifty peers reads one range of memory, and "leechers only" is a
-//!   slice.
+//! - `Member`, 12 bytes: what announces of other peers touch. The slot, IPv4 address and port, seven bits of a hash of
+//!   the user, and where the IPv6 address is, if there is one: these are in a list of their own, 21 bytes each. The
+//!   members of a swarm are contiguous, seeders first, so choosing fifty peers reads one range of memory, and "leechers
+//!   only" is a slice.
 //!
 //! Each points at the other; a removal moves the last member into the gap and corrects one position. `PackedState`
 //! packs swarm (22 bits), position (24 bits), the age of the other address family (14 bits) and four flags into eight
-//! bytes; so a shard holds four million torrents and a swarm sixteen million peers. The index is by (swarm, user), not
+//! bytes. A shard holds four million torrents and four million peers, a swarm half a million peers. A user's clients on
+//! a torrent are found by the seven bits among up to 32 members, and in a larger swarm by an index of swarm and user, not
 //! by peer id: one short walk finds the client by peer id or key, counts the user's clients, and yields the peers that
-//! this user must not receive. Slabs grow in chunks of 128 without moving a record. Hashes are seeded per process. The
-//! budget is 96 bytes per peer; docs/benchmarks.md has what is measured.
+//! this user must not receive. So an announce on a small torrent reads three records: the swarm, its members, the peer.
+//! Slabs grow in chunks of 128 without moving a record. Hashes are seeded per process. The budget is 96 bytes per peer;
+//! docs/benchmarks.md has what is measured.
 //!
 //! # Deltas
 //!

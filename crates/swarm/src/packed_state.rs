@@ -1,7 +1,9 @@
 //! Position and flags of a peer, in eight bytes.
 //!
-//! Swarm and position need less than 32 bits each: a shard holds four million torrents, a swarm sixteen million peers.
+//! Swarm and position need less than 32 bits each: a shard holds four million torrents, a swarm half a million peers.
 //! The saved bits hold the flags.
+
+use crate::members::PEERS_PER_SWARM_MAX;
 
 /// A bit field of a [`PackedState`].
 struct Bits {
@@ -27,8 +29,7 @@ const VACANT: Bits = Bits { count: 1, shift: 63 };
 
 /// Swarms per shard.
 pub(crate) const SWARMS_MAX: usize = SWARM.max() as usize + 1;
-/// Peers per swarm.
-pub(crate) const PEERS_PER_SWARM_MAX: usize = POSITION.max() as usize + 1;
+const _: () = assert!(PEERS_PER_SWARM_MAX <= POSITION.max() as usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedState(u64);

@@ -5,10 +5,8 @@
 
 use fastrand::Rng;
 
-use domain::Families;
-
 use crate::announce::{CLIENTS_PER_USER_MAX, PeerLists, WANTED_MAX};
-use crate::members::Member;
+use crate::members::Candidates;
 
 /// Up to this many times the wanted number, candidates are shuffled.
 const SHUFFLE_FACTOR: usize = 4;
@@ -33,7 +31,6 @@ const WALK_FACTOR: usize = 8;
 
 pub(crate) struct Requester<'a> {
     pub(crate) wanted: usize,
-    pub(crate) families: Families,
     /// Slots of the requester's own peers, which are never returned.
     pub(crate) own: &'a [u32],
     /// If the same random numbers should lead to the same peers, even if a few candidates have changed: the position of
@@ -42,11 +39,13 @@ pub(crate) struct Requester<'a> {
 }
 
 impl Requester<'_> {
-    fn append(&self, member: &Member, lists: &mut PeerLists) -> bool {
-        !self.own.contains(&member.slot) && member.append_to(self.families, lists)
+    /// False for a candidate without an address for the requester, and beyond the last one.
+    #[inline]
+    fn append(&self, candidates: &Candidates<'_>, index: usize, lists: &mut PeerLists) -> bool {
+        candidates.append(index, self.own, lists)
     }
 
-    fn span<const REPEATABLE: bool>(&self, candidates: &[Member]) -> Span {
+    fn span<const REPEATABLE: bool>(&self, candidates: &Candidates<'_>) -> Span {
         if !REPEATABLE {
             return Span { places: candidates.len(), shift: 0 };
         }
@@ -63,19 +62,16 @@ struct Span {
 }
 
 impl Span {
-    /// None for an index beyond the candidates.
-    fn member<const REPEATABLE: bool>(self, candidates: &[Member], place: usize) -> Option<&Member> {
-        if !REPEATABLE {
-            return candidates.get(place);
-        }
-        let shifted = place + self.shift;
-        candidates.get(if shifted >= self.places { shifted - self.places } else { shifted })
+    /// May lie beyond the candidates.
+    fn index<const REPEATABLE: bool>(self, place: usize) -> usize {
+        let shifted = if REPEATABLE { place + self.shift } else { place };
+        if shifted >= self.places { shifted - self.places } else { shifted }
     }
 }
 
 /// Writes the addresses of up to `requester.wanted` of `candidates` to `lists`.
 pub(crate) fn choose(
-    candidates: &[Member],
+    candidates: &Candidates<'_>,
     requester: &Requester<'_>,
     random: &mut Rng,
     lists: &mut PeerLists,
@@ -85,9 +81,7 @@ pub(crate) fn choose(
         return;
     }
     if candidates.len() <= wanted {
-        for member in candidates {
-            requester.append(member, lists);
-        }
+        candidates.append_all(requester.own, lists);
     } else if requester.repeatable_from.is_some() {
         choose_some::<true>(candidates, wanted, requester, random, lists);
     } else {
@@ -97,7 +91,7 @@ pub(crate) fn choose(
 
 /// `REPEATABLE` is a constant: most choices are not repeatable, and should not pay for it.
 fn choose_some<const REPEATABLE: bool>(
-    candidates: &[Member],
+    candidates: &Candidates<'_>,
     wanted: usize,
     requester: &Requester<'_>,
     random: &mut Rng,
@@ -111,7 +105,7 @@ fn choose_some<const REPEATABLE: bool>(
 }
 
 fn choose_by_shuffle<const REPEATABLE: bool>(
-    candidates: &[Member],
+    candidates: &Candidates<'_>,
     wanted: usize,
     requester: &Requester<'_>,
     random: &mut Rng,
@@ -127,8 +121,8 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
     for step in 0..span.places {
         let drawn = step + random.u32(..(span.places - step) as u32) as usize;
         places.swap(step, drawn);
-        let Some(member) = span.member::<REPEATABLE>(candidates, places[step] as usize) else { continue };
-        given += usize::from(requester.append(member, lists));
+        let index = span.index::<REPEATABLE>(places[step] as usize);
+        given += usize::from(requester.append(candidates, index, lists));
         if given == wanted {
             return;
         }
@@ -136,7 +130,7 @@ fn choose_by_shuffle<const REPEATABLE: bool>(
 }
 
 fn choose_by_drawing<const REPEATABLE: bool>(
-    candidates: &[Member],
+    candidates: &Candidates<'_>,
     wanted: usize,
     requester: &Requester<'_>,
     random: &mut Rng,
@@ -147,9 +141,9 @@ fn choose_by_drawing<const REPEATABLE: bool>(
     let span = requester.span::<REPEATABLE>(candidates);
     for _ in 0..draws_max(wanted) {
         let place = random.u32(..span.places as u32);
-        let Some(member) = span.member::<REPEATABLE>(candidates, place as usize) else { continue };
         if drawn.insert(place) {
-            given += usize::from(requester.append(member, lists));
+            let index = span.index::<REPEATABLE>(place as usize);
+            given += usize::from(requester.append(candidates, index, lists));
             if given == wanted {
                 return;
             }
@@ -160,7 +154,7 @@ fn choose_by_drawing<const REPEATABLE: bool>(
 
 /// Searches for the missing peers sequentially, from a random index.
 fn walk_on<const REPEATABLE: bool>(
-    candidates: &[Member],
+    candidates: &Candidates<'_>,
     mut missing: usize,
     drawn: &DrawnIndices,
     requester: &Requester<'_>,
@@ -171,9 +165,9 @@ fn walk_on<const REPEATABLE: bool>(
     let start = random.usize(..span.places);
     for step in 0..span.places.min(WALK_FACTOR * requester.wanted) {
         let place = (start + step) % span.places;
-        let Some(member) = span.member::<REPEATABLE>(candidates, place) else { continue };
         if !drawn.contains(place as u32) {
-            missing -= usize::from(requester.append(member, lists));
+            let index = span.index::<REPEATABLE>(place);
+            missing -= usize::from(requester.append(candidates, index, lists));
             if missing == 0 {
                 return;
             }

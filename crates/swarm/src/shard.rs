@@ -1,12 +1,7 @@
 //! The swarms of one shard, and the lifecycle of a peer: join, announce, leave, expire.
-//!
-//! A peer is found by (swarm, user): a user has few clients on a torrent, so one small table serves the lookup by peer
-//! id and key, the limit on clients and the exclusion of the user's own peers.
 
 use domain::wheel::{TimingWheel, Verdict};
-use domain::{
-    Announce, AnnounceEvent, ClientId, ClientKey, InfoHash, PeerId, Seconds, SessionId, UnixTime, UserId,
-};
+use domain::{Announce, AnnounceEvent, ClientId, InfoHash, Seconds, SessionId, UnixTime, UserId};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -18,12 +13,13 @@ use crate::announce::{
     AnnounceError, CLIENTS_PER_USER_MAX, Departure, Outcome, PeerLists, Rules, SwarmCounts, Terms,
 };
 use crate::leech_counts::LeechCounts;
-use crate::members::{Member, Members, Moved};
+use crate::members::{Addresses, Member, Members, Moved, PEERS_PER_SWARM_MAX, SLOTS_MAX};
 use crate::packed_state;
 use crate::peer::{Credit, ListDue, Peer};
 use crate::runs::Runs;
 use crate::slab::Slab;
 
+mod clients;
 mod completions;
 mod copying;
 mod join_budget;
@@ -36,6 +32,7 @@ mod recent_stops;
 mod remote;
 mod removal;
 
+use clients::{OwnPeers, key_of};
 use completions::Completions;
 use join_budget::JoinBudgets;
 use last_leechers::OwnLeechers;
@@ -60,7 +57,8 @@ struct Swarm {
     snatches: u32,
 }
 
-const _: () = assert!(size_of::<Swarm>() == 56);
+// One cache line.
+const _: () = assert!(size_of::<Swarm>() == 64);
 
 impl Swarm {
     fn counts(&self) -> SwarmCounts {
@@ -69,24 +67,6 @@ impl Swarm {
             leechers: self.members.leecher_count(),
             snatches: self.snatches,
         }
-    }
-}
-
-/// The slots of one user's peers in one swarm.
-struct OwnPeers {
-    /// One more than the limit: the peer that joins.
-    slots: [u32; CLIENTS_PER_USER_MAX + 1],
-    count: usize,
-}
-
-impl OwnPeers {
-    fn slots(&self) -> &[u32] {
-        &self.slots[..self.count]
-    }
-
-    fn add(&mut self, slot: u32) {
-        self.slots[self.count] = slot;
-        self.count += 1;
     }
 }
 
@@ -370,64 +350,44 @@ impl Shard {
         }
     }
 
-    fn own_peers(&self, swarm: u32, user: UserId) -> OwnPeers {
-        let mut own = OwnPeers { slots: [0; CLIENTS_PER_USER_MAX + 1], count: 0 };
-        for slot in self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)) {
-            let peer = &self.peers[*slot];
-            if peer.user == user && peer.swarm() == swarm && own.count < CLIENTS_PER_USER_MAX {
-                own.slots[own.count] = *slot;
-                own.count += 1;
-            }
-        }
-        own
-    }
-
-    /// The announcing peer: by its peer id, else by its key (see [`key_of`]).
-    fn find_client(&self, own: &OwnPeers, peer_id: &PeerId, key: ClientKey) -> Option<u32> {
-        let mut slots = own.slots().iter().copied();
-        let by_peer_id = slots.clone().find(|slot| self.peers[*slot].has_peer_id(peer_id));
-        by_peer_id.or_else(|| slots.find(|slot| self.peers[*slot].has_key(key)))
-    }
-
-    fn hash_of_client(&self, info_hash: &InfoHash, user: UserId, peer_id: &PeerId) -> u64 {
-        self.hasher.hash_one((info_hash, user, peer_id))
-    }
-
     /// Whether the user may have another client, and the swarm has capacity.
     fn check_room(&self, swarm: u32, own: &OwnPeers, rules: &Rules) -> Result<(), AnnounceError> {
         let limit = rules.clients_per_user_max.min(CLIENTS_PER_USER_MAX as u8);
         if own.count >= usize::from(limit) {
             return Err(AnnounceError::TooManyClients { limit });
         }
-        if self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX {
-            return Err(AnnounceError::NoRoom);
-        }
-        Ok(())
+        if self.is_full(swarm) { Err(AnnounceError::NoRoom) } else { Ok(()) }
+    }
+
+    /// Whether the shard or the swarm has no capacity for another peer.
+    fn is_full(&self, swarm: u32) -> bool {
+        self.peers.len() >= SLOTS_MAX || self.swarms[swarm].members.len() >= PEERS_PER_SWARM_MAX
     }
 
     fn join(&mut self, swarm: u32, announce: &Announce, terms: &Terms) -> u32 {
         let peer = Peer::new(terms.user, announce, swarm, self.runs.next());
-        let slot = self.admit(peer, Member::at(announce.ip, announce.port), &terms.rules);
+        let slot = self.admit(peer, Addresses::at(announce.ip, announce.port), &terms.rules);
         self.set_seeder(slot, announce.is_seeder());
         slot
     }
 
     /// Adds a peer to its swarm, as a leecher.
-    fn admit(&mut self, peer: Peer, mut member: Member, rules: &Rules) -> u32 {
+    fn admit(&mut self, peer: Peer, addresses: Addresses, rules: &Rules) -> u32 {
         let (swarm, user, wheel) = (peer.swarm(), peer.user, &self.wheel);
+        let has_no_other = self.peers.slots() >= SLOTS_MAX;
         let slot = self.peers.insert_where(peer, |slot, former| {
             // The wheel checks a slot when its previous peer was due, which must not be too late for this one.
-            former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
+            has_no_other || former.last_announce <= peer.last_announce + EXPIRY_SLACK || !wheel.is_armed(slot)
         });
-        let (peers, hasher) = (&self.peers, &self.hasher);
-        self.peer_by_user.insert_unique(hash_of_user(hasher, swarm, user), slot, |slot| {
-            hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user)
-        });
-        member.slot = slot;
         let members = &mut self.swarms[swarm].members;
-        let position = members.push(member);
+        let position = members.push(Member::new(slot, user), addresses);
         self.leeched += usize::from(members.leecher_count() == 1);
         self.peers[slot].set_position(position);
+        if self.swarms[swarm].members.is_indexed() {
+            self.index_peer(slot);
+        } else {
+            self.switch_index(swarm);
+        }
         self.wheel.arm(slot, peer.deadline(rules.silence_max));
         slot
     }
@@ -445,11 +405,11 @@ impl Shard {
         let peer = &self.peers[slot];
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
-        let member = self.swarms[swarm].members.member_mut(position);
-        member.set_address(announce.ip, announce.port);
+        let members = &mut self.swarms[swarm].members;
+        members.set_address(position, announce.ip, announce.port);
         if left_other_family {
             // A client that moved to a network with one family is no longer reachable over the other.
-            member.clear_address(!announce.ip.is_ipv6());
+            members.clear_address(position, !announce.ip.is_ipv6());
         }
         if announce.is_seeder() {
             self.note_leecher_ends(slot);
@@ -491,14 +451,14 @@ impl Shard {
             peer.vacate();
             (peer.swarm(), peer.user, peer.position())
         };
+        if self.swarms[swarm].members.is_indexed() {
+            self.unindex_peer(slot);
+        }
         let members = &mut self.swarms[swarm].members;
         let moved = members.remove_leecher(position);
         self.leeched -= usize::from(members.leecher_count() == 0);
         self.note_moved(moved);
-        let hash = hash_of_user(&self.hasher, swarm, user);
-        if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
-            entry.remove();
-        }
+        self.switch_index(swarm);
         self.peers.release(slot);
         self.longer_silences.remove(&slot);
         if leeched {
@@ -538,7 +498,7 @@ impl Shard {
             info_hash: swarm.info_hash,
             user: peer.user,
             peer_id: peer.peer_id,
-            address: swarm.members.all()[peer.position() as usize].address(),
+            address: swarm.members.addresses(peer.position()).first(),
             uploaded: peer.uploaded,
             downloaded: peer.downloaded,
             seeder: swarm.members.is_seeder(peer.position()),
@@ -548,15 +508,4 @@ impl Shard {
             silence_max: self.longer_silences.get(&slot).copied().unwrap_or_default(),
         }
     }
-}
-
-/// The key by which a client may be found.
-///
-/// A `stopped` goes by peer id only: a late one must not remove a restarted client with the same key.
-fn key_of(event: AnnounceEvent, key: ClientKey) -> ClientKey {
-    if event == AnnounceEvent::Stopped { ClientKey::NONE } else { key }
-}
-
-fn hash_of_user(hasher: &FixedState, swarm: u32, user: UserId) -> u64 {
-    hasher.hash_one((swarm, user))
 }

@@ -45,8 +45,12 @@ impl<T> Slab<T> {
 
     /// Slots in use.
     pub(crate) fn len(&self) -> usize {
-        let slots = self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len());
-        slots - self.free.len()
+        self.slots() - self.free.len()
+    }
+
+    /// Slots in use and free.
+    pub(crate) fn slots(&self) -> usize {
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
     }
 
     /// Every slot that ever held a record, with its content.

@@ -5,13 +5,11 @@
 //! - `connection`: one connection and its deadlines
 //! - `receipts`: replies that wait until their event is stored
 //! - `request`: one request head → the bytes of its reply
-//! - `request_line`: the first line of a head, which may hold raw bytes
 //! - `response`: status lines and headers
 
 mod connection;
 mod receipts;
 mod request;
-mod request_line;
 mod response;
 
 use std::io;

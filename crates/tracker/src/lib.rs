@@ -6,7 +6,6 @@
 //! - `server`: starts the listeners, reloads, drains
 //! - `bound_sockets`: the sockets, bound or inherited from another process
 //! - `pipeline`: the path of an announce, the same for every protocol; `departures`: peers that expire or are evicted
-//! - `terms`: how an announce is answered: intervals, peers or none, leech slots
 //! - `refusal`: why a request is refused; the one type whose text is sent to clients
 //! - `http`: one single-threaded runtime per core; own request loop
 //! - `udp`: batches of packets, connection ids without state
@@ -77,7 +76,6 @@ mod secrets;
 mod server;
 pub mod settings;
 pub mod snapshot;
-mod terms;
 mod traffic;
 mod udp;
 mod waiting_packets;

@@ -15,7 +15,7 @@ use journal::risk::RiskThrottle;
 use net::ConnectionPermits;
 use net::proxy::network_of;
 use parking_lot::Mutex;
-use swarm::{AnnounceError, Outcome, PeerLists, SwarmCounts, Swarms};
+use swarm::{AnnounceError, Outcome, PeerLists, Rules, SlotLimits, SwarmCounts, Swarms, Terms};
 use wire::ScrapeEntry;
 use wire::http::QueryError;
 
@@ -26,7 +26,6 @@ use crate::refusal::Refusal;
 use crate::risks::RiskReporter;
 use crate::secrets::Secrets;
 use crate::settings::{Acknowledge, LiveSettings};
-use crate::terms::AnnounceTerms;
 use crate::traffic::{QueueSlot, TrafficSink, UnrecordedEvent};
 use crate::waiting_packets::WaitingPackets;
 
@@ -411,6 +410,45 @@ impl Tracker {
         UnrecordedEvent::new(slot, completed, false).record(None);
         (stopped.uploaded_delta, stopped.downloaded_delta, stopped.since_last) = (0, 0, Seconds(0));
         stopped.uncredited_upload = 0;
+    }
+}
+
+/// How an accepted announce is answered.
+///
+/// A pending torrent is announced like any other, and every announce is recorded; but its clients get a short interval
+/// and no peers until it is approved.
+#[derive(Clone, Copy, Debug)]
+struct AnnounceTerms {
+    interval: Seconds,
+    /// `min interval` of the reply.
+    min_interval: Seconds,
+    granted: Terms,
+}
+
+impl AnnounceTerms {
+    fn of(announce: &Announce, admission: &Admission, live: &LiveSettings) -> AnnounceTerms {
+        let is_pending = admission.approval.is_pending();
+        let soonest =
+            |seconds: Seconds| if is_pending { seconds.min(live.pending_interval) } else { seconds };
+        // Clients that announced while the torrent was pending were told a short interval. Counting from the
+        // approval, their first announce after it gets peers, however early it comes.
+        let since_approval =
+            admission.approval.since().map_or(Seconds(u32::MAX), |then| announce.now.since(then));
+        let min_interval = soonest(live.min_announce_interval);
+        AnnounceTerms {
+            interval: soonest(live.announce_interval),
+            min_interval,
+            granted: Terms {
+                user: admission.user,
+                wanted: if is_pending { 0 } else { live.wanted(announce.numwant) },
+                slots: SlotLimits {
+                    of_user: admission.user_slots.limit(live.leeches_per_user_max),
+                    of_torrent: admission.torrent_slots.limit(live.leeches_per_torrent_max),
+                },
+                // An announce sooner than this after the previous one gets no peers.
+                rules: Rules { min_interval: min_interval.min(since_approval), ..live.rules() },
+            },
+        }
     }
 }
 

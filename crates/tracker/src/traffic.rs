@@ -2,9 +2,8 @@
 //!
 //! A queue slot is reserved before an announce changes anything, so that an accepted announce can always be recorded.
 
-mod journal;
-
 use domain::{RiskEvent, TrafficEvent};
+use journal::Queue;
 use tracing::debug;
 
 /// Called with true once the event is stored, with false if it will not be. May run on any thread; must not block.
@@ -32,6 +31,32 @@ pub trait TrafficSink: Send + Sync {
 
     /// Throttled by the caller. May be dropped, but is then counted.
     fn report(&self, risk: &RiskEvent);
+}
+
+impl TrafficSink for Queue {
+    fn reserve(&self) -> bool {
+        Queue::reserve(self)
+    }
+
+    fn release(&self) {
+        Queue::release(self);
+    }
+
+    fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
+        self.put_in_turn(event, on_stored);
+    }
+
+    fn hand_over(&self) {
+        Queue::hand_over(self);
+    }
+
+    fn record_blocking(&self, event: &TrafficEvent) {
+        self.put_blocking(event);
+    }
+
+    fn report(&self, risk: &RiskEvent) {
+        Queue::report(self, risk);
+    }
 }
 
 /// Logs at level `debug`, target `traffic`; nearly free while that is off.

@@ -1,7 +1,10 @@
 //! What the gate stores about users and torrents.
 
+use std::sync::atomic::AtomicBool;
+
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 
+use super::table::Entry;
 use crate::leech_slots::LeechSlots;
 
 /// Since when a torrent is approved, if it is.
@@ -84,4 +87,73 @@ impl TorrentAccess {
 pub(super) struct TorrentRecord {
     pub(super) access: TorrentAccess,
     pub(super) approval: Approval,
+}
+
+/// A passkey and its user.
+#[derive(Debug)]
+pub(super) struct UserEntry {
+    passkey: Passkey,
+    user: UserGrant,
+    is_dead: AtomicBool,
+}
+
+impl Entry for UserEntry {
+    type Key = Passkey;
+    type Value = UserGrant;
+
+    fn new(passkey: Passkey, user: UserGrant) -> Self {
+        UserEntry { passkey, user, is_dead: AtomicBool::new(false) }
+    }
+
+    fn key(&self) -> &Passkey {
+        &self.passkey
+    }
+
+    fn value(&self) -> UserGrant {
+        self.user
+    }
+
+    fn is_dead(&self) -> &AtomicBool {
+        &self.is_dead
+    }
+}
+
+/// An infohash and its torrent.
+#[derive(Debug)]
+pub(super) struct TorrentEntry {
+    key: InfoHash,
+    info_hash: InfoHash,
+    /// In two halves: aligned to eight bytes the entry would not fit into a cache line.
+    id: [u32; 2],
+    approval: Approval,
+    leech_slots: LeechSlots,
+    enabled: bool,
+    is_dead: AtomicBool,
+}
+
+const _: () = assert!(size_of::<UserEntry>() <= 60 && size_of::<TorrentEntry>() <= 60);
+
+impl Entry for TorrentEntry {
+    type Key = InfoHash;
+    type Value = TorrentGrant;
+
+    fn new(key: InfoHash, torrent: TorrentGrant) -> Self {
+        let TorrentGrant { id, info_hash, enabled, approval, leech_slots } = torrent;
+        let id = [id.get() as u32, (id.get() >> 32) as u32];
+        TorrentEntry { key, info_hash, id, approval, leech_slots, enabled, is_dead: AtomicBool::new(false) }
+    }
+
+    fn key(&self) -> &InfoHash {
+        &self.key
+    }
+
+    fn value(&self) -> TorrentGrant {
+        let TorrentEntry { info_hash, id: [low, high], approval, leech_slots, enabled, .. } = *self;
+        let id = TorrentId::new(u64::from(high) << 32 | u64::from(low)).expect("split from an id");
+        TorrentGrant { id, info_hash, enabled, approval, leech_slots }
+    }
+
+    fn is_dead(&self) -> &AtomicBool {
+        &self.is_dead
+    }
 }

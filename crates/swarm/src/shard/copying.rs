@@ -5,7 +5,6 @@ use domain::{InfoHash, UserId};
 use super::Shard;
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
 use crate::copy::{BadCopy, Bytes, PeerCopy, Restored, SwarmHead};
-use crate::packed_state;
 
 /// Most peers have one address.
 const BYTES_PER_PEER: usize = 76;
@@ -27,10 +26,11 @@ impl Shard {
             };
             head.write(out);
             for member in members {
-                let peer = self.peers[member.slot];
+                let peer = self.peers[member.slot()];
+                let addresses = swarm.members.addresses(peer.position());
                 let is_seeder = swarm.members.is_seeder(peer.position());
-                let silence_max = self.longer_silences.get(&member.slot).copied().unwrap_or_default();
-                PeerCopy { peer, member: *member, is_seeder, silence_max }.write(out);
+                let silence_max = self.longer_silences.get(&member.slot()).copied().unwrap_or_default();
+                PeerCopy { peer, addresses, is_seeder, silence_max }.write(out);
             }
         }
     }
@@ -65,13 +65,11 @@ impl Shard {
     fn restore_peer(&mut self, swarm: u32, copy: &PeerCopy, rules: &Rules) -> bool {
         let own = self.own_peers(swarm, copy.peer.user);
         let is_there = self.find_client(&own, &copy.peer.peer_id, copy.peer.key).is_some();
-        let is_full = own.count >= CLIENTS_PER_USER_MAX
-            || self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX;
-        if is_there || is_full {
+        if is_there || own.count >= CLIENTS_PER_USER_MAX || self.is_full(swarm) {
             return false;
         }
         let had_slot = self.any_leeches(&own);
-        let slot = self.admit(copy.peer, copy.member, rules);
+        let slot = self.admit(copy.peer, copy.addresses, rules);
         self.set_silence_max(slot, copy.silence_max, rules);
         self.set_seeder(slot, copy.is_seeder);
         self.settle_slot(had_slot, swarm, copy.peer.user);

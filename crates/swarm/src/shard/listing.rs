@@ -19,13 +19,14 @@ impl Shard {
         let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return Vec::new() };
         let members = &self.swarms[swarm].members;
         let seen = |(position, member): (usize, &Member)| {
-            let peer = &self.peers[member.slot];
+            let peer = &self.peers[member.slot()];
+            let addresses = members.addresses(position as u32);
             PeerInfo {
                 user: peer.user,
                 peer_id: peer.peer_id,
                 is_seeding: members.is_seeder(position as u32),
-                v4: member.address_v4(),
-                v6: member.address_v6(),
+                v4: addresses.socket_v4(),
+                v6: addresses.socket_v6(),
                 uploaded: peer.uploaded,
                 downloaded: peer.downloaded,
                 last_announce: peer.last_announce,

@@ -69,18 +69,17 @@ impl Shard {
     ) {
         let members = &self.swarms[swarm].members;
         // A seeder does not need other seeders.
-        let candidates = if announce.is_seeder() { members.leechers() } else { members.all() };
+        let candidates = members.candidates(announce.is_seeder(), announce.families);
         let requester = Requester {
             wanted,
-            families: announce.families,
             own: own.slots(),
-            repeatable_from: (choice != ListChoice::Any).then(|| members.all().len() - candidates.len()),
+            repeatable_from: (choice != ListChoice::Any).then(|| members.len() - candidates.len()),
         };
         match choice {
             ListChoice::Nothing | ListChoice::Withheld => {}
-            ListChoice::Any => selection::choose(candidates, &requester, &mut self.random, lists),
+            ListChoice::Any => selection::choose(&candidates, &requester, &mut self.random, lists),
             ListChoice::Repeatable { seed } => {
-                selection::choose(candidates, &requester, &mut Rng::with_seed(seed), lists);
+                selection::choose(&candidates, &requester, &mut Rng::with_seed(seed), lists);
             }
         }
     }

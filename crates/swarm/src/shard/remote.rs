@@ -13,10 +13,10 @@
 
 use domain::{AHEAD_MAX, AnnounceEvent, Cause, UnixTime};
 
-use super::{Shard, key_of};
+use super::Shard;
+use super::clients::key_of;
 use crate::announce::{CLIENTS_PER_USER_MAX, Rules};
-use crate::members::Member;
-use crate::packed_state;
+use crate::members::Addresses;
 use crate::peer::Peer;
 use crate::remote::{RemoteAnnounce, RemoteOutcome};
 
@@ -74,11 +74,10 @@ impl Shard {
         let Ok(Some(swarm)) = self.find_or_open_swarm(hash_of_torrent, &remote.info_hash, true) else {
             return RemoteOutcome::NoRoom;
         };
-        let is_full = self.swarms[swarm].members.all().len() >= packed_state::PEERS_PER_SWARM_MAX;
-        if is_full || clients >= CLIENTS_PER_USER_MAX {
+        if self.is_full(swarm) || clients >= CLIENTS_PER_USER_MAX {
             return RemoteOutcome::NoRoom;
         }
-        let slot = self.admit(Peer::from_remote(remote, swarm), Member::at(remote.ip, remote.port), rules);
+        let slot = self.admit(Peer::from_remote(remote, swarm), Addresses::at(remote.ip, remote.port), rules);
         self.set_silence_max(slot, remote.silence_max, rules);
         self.set_seeder(slot, remote.is_seeder());
         // The first leeching client takes a slot; further ones are already counted.
@@ -100,10 +99,10 @@ impl Shard {
         let (swarm, position) = (peer.swarm(), peer.position());
         let left_other_family = peer.other_family_is_stale(rules.silence_max);
         self.set_silence_max(slot, remote.silence_max, rules);
-        let member = self.swarms[swarm].members.member_mut(position);
-        member.set_address(remote.ip, remote.port);
+        let members = &mut self.swarms[swarm].members;
+        members.set_address(position, remote.ip, remote.port);
         if left_other_family {
-            member.clear_address(!remote.ip.is_ipv6());
+            members.clear_address(position, !remote.ip.is_ipv6());
         }
         let was_seeder = !self.is_leeching(slot);
         let is_seeder = remote.is_seeder() || is_same_second && was_seeder;
@@ -121,7 +120,7 @@ impl Shard {
         let peer = &mut self.peers[slot];
         if peer.apply_late_remote(remote, rules.silence_max) {
             let (swarm, position) = (peer.swarm(), peer.position());
-            self.swarms[swarm].members.member_mut(position).set_address(remote.ip, remote.port);
+            self.swarms[swarm].members.set_address(position, remote.ip, remote.port);
         }
         RemoteOutcome::Late
     }
@@ -158,7 +157,7 @@ impl Shard {
         }
         if !is_timeout && self.peers[slot].clear_stale_other_family(remote.at) {
             let (position, was_v6) = (self.peers[slot].position(), self.peers[slot].last_was_v6());
-            self.swarms[swarm].members.member_mut(position).clear_address(!was_v6);
+            self.swarms[swarm].members.clear_address(position, !was_v6);
         }
         RemoteOutcome::Late
     }

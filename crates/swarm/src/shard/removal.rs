@@ -21,7 +21,7 @@ impl Shard {
         };
         let swarm = entry.remove().0;
         while let Some(member) = self.swarms[swarm].members.all().last() {
-            let slot = member.slot;
+            let slot = member.slot();
             departed(self.departure(slot));
             self.leave(slot);
         }
@@ -49,8 +49,8 @@ impl Shard {
         mut departed: impl FnMut(Departure),
     ) {
         let is_out = |(_, peer): &(u32, &Peer)| {
-            let member = &self.swarms[peer.swarm()].members.all()[peer.position() as usize];
-            [member.address_v4(), member.address_v6()]
+            let addresses = self.swarms[peer.swarm()].members.addresses(peer.position());
+            [addresses.socket_v4(), addresses.socket_v6()]
                 .iter()
                 .flatten()
                 .any(|address| is_banned(address.port()))

@@ -66,7 +66,7 @@ fn an_announce_in_steady_state_allocates_nothing() {
 }
 
 #[test]
-fn a_million_peers_cost_at_most_120_bytes_each() {
+fn a_million_peers_cost_at_most_96_bytes_each() {
     const PEERS: u64 = 1_000_000;
     for per_torrent in [10, 100] {
         let mut lists = PeerLists::default();
@@ -75,6 +75,6 @@ fn a_million_peers_cost_at_most_120_bytes_each() {
         fill(&swarms, PEERS, per_torrent, &mut lists);
         let bytes_per_peer = held().wrapping_sub(before) as f64 / PEERS as f64;
         assert_eq!(swarms.totals().peers as u64, PEERS);
-        assert!(bytes_per_peer <= 120.0, "{bytes_per_peer} bytes a peer, {per_torrent} a torrent");
+        assert!(bytes_per_peer <= 96.0, "{bytes_per_peer} bytes a peer, {per_torrent} a torrent");
     }
 }

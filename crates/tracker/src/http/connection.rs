@@ -6,7 +6,6 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 use access::verification::RequestOutcome;
 use domain::Passkey;
@@ -68,6 +67,8 @@ struct Connection<'s, S> {
     from: SocketAddr,
     server: &'s HttpServer,
     received: Vec<u8>,
+    /// When bytes last arrived, or a reply no longer had to wait. Deadlines count from here.
+    active_at: Instant,
     deadline: Instant,
 }
 
@@ -84,8 +85,9 @@ enum End {
 
 impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     fn new(stream: S, from: SocketAddr, server: &'s HttpServer) -> Self {
-        let deadline = Instant::now() + server.tracker.live().limits.header_timeout;
-        Connection { stream, from, server, received: Vec::new(), deadline }
+        let active_at = Instant::now();
+        let deadline = active_at + server.tracker.live().limits.header_timeout;
+        Connection { stream, from, server, received: Vec::new(), active_at, deadline }
     }
 
     async fn run(mut self) {
@@ -140,8 +142,9 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                 read = self.stream.read_buf(&mut self.received) => {
                     return match read {
                         Ok(bytes) if bytes > 0 => {
+                            self.active_at = Instant::now();
                             if idle {
-                                self.expect_within(self.server.tracker.live().limits.header_timeout);
+                                self.deadline = self.active_at + self.server.tracker.live().limits.header_timeout;
                             }
                             None
                         }
@@ -157,10 +160,6 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
                 () = draining.as_mut(), if idle => return Some(End::Draining),
             }
         }
-    }
-
-    fn expect_within(&mut self, time_limit: Duration) {
-        self.deadline = Instant::now() + time_limit;
     }
 
     /// Answers every complete request in the buffer.
@@ -219,7 +218,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
     }
 
     /// Waits for the verification of a passkey, if one starts, up to its timeout; the gate then has the result.
-    async fn verify_passkey(&self, passkey: Passkey, client: IpAddr) {
+    async fn verify_passkey(&mut self, passkey: Passkey, client: IpAddr) {
         let tracker = &self.server.tracker;
         let (verified, verification) = oneshot::channel();
         // The receiver is gone if the client disconnected.
@@ -228,13 +227,16 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         });
         if tracker.verify_passkey(passkey, client, on_verified) == RequestOutcome::Queued {
             let _ = timeout(tracker.verify_timeout(), verification).await;
+            self.active_at = Instant::now();
         }
     }
 
     /// False if the event is not stored within the timeout.
-    async fn is_stored(&self, receipt: Receipt) -> bool {
+    async fn is_stored(&mut self, receipt: Receipt) -> bool {
         let time_limit = self.server.tracker.live().acknowledge_timeout;
-        matches!(timeout(time_limit, receipt).await, Ok(Ok(true)))
+        let stored = timeout(time_limit, receipt).await;
+        self.active_at = Instant::now();
+        matches!(stored, Ok(Ok(true)))
     }
 
     /// Bounds an incomplete request head.
@@ -254,7 +256,7 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Connection<'s, S> {
         self.received.drain(..answered);
         let limits = &self.server.tracker.live().limits;
         let time_limit = if self.received.is_empty() { limits.idle_timeout } else { limits.header_timeout };
-        self.deadline = Instant::now() + time_limit;
+        self.deadline = self.active_at + time_limit;
     }
 
     /// A client that does not read within the time limit loses its connection.

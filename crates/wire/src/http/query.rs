@@ -9,8 +9,8 @@ use domain::percent::{DecodeError, decode, decode_20, decode_leniently};
 use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, PeerId, UnixTime};
 
 use super::error::QueryError;
-use super::scan::position;
-use super::target::decode_passkey;
+use super::scan::{first_word, leading_number, position};
+use super::target::{Target, decode_passkey};
 use crate::MAX_SCRAPE_HASHES;
 
 /// Longer keys are distinguished by their first bytes.
@@ -28,96 +28,103 @@ pub struct Received {
     pub now: UnixTime,
 }
 
-/// Parses the query of an announce, without its `?`. One pass, no allocation.
-pub fn parse_announce(query: &[u8], received: Received) -> Result<Announce, QueryError> {
-    let (mut info_hash, mut peer_id, mut port) = (None, None, None);
-    let (mut uploaded, mut downloaded, mut left) = (None, None, None);
-    let (mut event, mut numwant, mut key) = (None, None, None);
-    let (mut ip, mut passkey) = (None, None);
+/// Reads the query of an announce. One pass, no allocation. A passkey in the path takes precedence over one in the query.
+// Inlined, so that the announce is built where the caller keeps it.
+#[inline]
+pub fn parse_announce(target: &Target<'_>, received: Received) -> Result<Announce, QueryError> {
+    let mut announce = Announce {
+        passkey: target.path_passkey()?,
+        info_hash: InfoHash([0; 20]),
+        peer_id: PeerId([0; 20]),
+        port: 0,
+        uploaded: 0,
+        downloaded: 0,
+        left: None,
+        event: AnnounceEvent::None,
+        numwant: None,
+        key: ClientKey::NONE,
+        ip: received.ip,
+        families: Families::Both,
+        now: received.now,
+    };
+    read_query(target.query, received.trusts_ip, &mut announce)?;
+    Ok(announce)
+}
+
+fn read_query(query: &[u8], trusts_ip: bool, announce: &mut Announce) -> Result<(), QueryError> {
+    let mut seen = Seen(0);
+    let mut has_port = false;
     let mut rest = query;
     while let Some(first) = rest.first() {
-        // By the first letter: the names of all parameters that clients send are told apart after one comparison.
-        let known = match first {
-            b'i' => {
-                prefixed(rest, b"info_hash=", Name::InfoHash).or_else(|| prefixed(rest, b"ip=", Name::Ip))
+        // By the first letter: the names of all parameters that clients send are told apart after one or two comparisons.
+        rest = match first {
+            b'i' if let Some(text) = seen.first(rest, b"info_hash=", Name::InfoHash) => {
+                id(text, parse_info_hash, &mut announce.info_hash.0)?
             }
-            b'p' => prefixed(rest, b"peer_id=", Name::PeerId)
-                .or_else(|| prefixed(rest, b"port=", Name::Port))
-                .or_else(|| prefixed(rest, b"passkey=", Name::Passkey)),
-            b'u' => prefixed(rest, b"uploaded=", Name::Uploaded),
-            b'd' => prefixed(rest, b"downloaded=", Name::Downloaded),
-            b'l' => prefixed(rest, b"left=", Name::Left),
-            b'e' => prefixed(rest, b"event=", Name::Event),
-            b'n' => prefixed(rest, b"numwant=", Name::Numwant),
-            b'k' => prefixed(rest, b"key=", Name::Key),
-            _ => None,
-        };
-        let Some((name, text)) = known else {
-            rest = behind_parameter(rest);
-            continue;
-        };
-        rest = match name {
-            Name::InfoHash if info_hash.is_none() => {
-                let (value, behind) = id(text, parse_info_hash, InfoHash)?;
-                info_hash = Some(value);
-                behind
+            b'p' if let Some(text) = seen.first(rest, b"peer_id=", Name::PeerId) => {
+                id(text, parse_peer_id, &mut announce.peer_id.0)?
             }
-            Name::PeerId if peer_id.is_none() => {
-                let (value, behind) = id(text, parse_peer_id, PeerId)?;
-                peer_id = Some(value);
-                behind
-            }
-            Name::Port if port.is_none() => {
+            b'p' if let Some(text) = seen.first(rest, b"port=", Name::Port) => {
                 let (value, behind) = number(text, |value| parse_counter("port", value))?;
-                let value = value.map(u16::try_from).transpose();
-                port = value.map_err(|_| QueryError::TooLarge { parameter: "port" })?;
+                let port = u16::try_from(value.unwrap_or(0));
+                announce.port = port.map_err(|_| QueryError::TooLarge { parameter: "port" })?;
+                has_port = value.is_some();
                 behind
             }
-            Name::Uploaded if uploaded.is_none() => {
+            b'u' if let Some(text) = seen.first(rest, b"uploaded=", Name::Uploaded) => {
                 let (value, behind) = number(text, |value| parse_counter("uploaded", value))?;
-                uploaded = value;
+                announce.uploaded = value.unwrap_or(0);
                 behind
             }
-            Name::Downloaded if downloaded.is_none() => {
+            b'd' if let Some(text) = seen.first(rest, b"downloaded=", Name::Downloaded) => {
                 let (value, behind) = number(text, |value| parse_counter("downloaded", value))?;
-                downloaded = value;
+                announce.downloaded = value.unwrap_or(0);
                 behind
             }
-            Name::Left if left.is_none() => {
+            b'l' if let Some(text) = seen.first(rest, b"left=", Name::Left) => {
                 let (value, behind) = number(text, parse_left)?;
-                left = Some(value);
+                announce.left = value;
                 behind
             }
-            _ => {
+            b'n' if let Some(text) = seen.first(rest, b"numwant=", Name::Numwant) => {
+                let (value, behind) = number(text, |value| Ok(parse_numwant(value)))?;
+                announce.numwant = value.map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+                behind
+            }
+            b'k' if let Some(text) = seen.first(rest, b"key=", Name::Key) => {
+                let (value, behind) = split_key(text);
+                announce.key = value;
+                behind
+            }
+            b'e' if let Some(text) = seen.first(rest, b"event=", Name::Event) => {
                 let (value, behind) = split_value(text);
-                match name {
-                    Name::Event if event.is_none() => event = Some(AnnounceEvent::from_query(value)),
-                    Name::Numwant if numwant.is_none() => numwant = Some(parse_numwant(value)),
-                    Name::Key if key.is_none() => key = Some(parse_key(value)),
-                    Name::Ip if ip.is_none() => ip = Some(parse_ip(value)),
-                    Name::Passkey if passkey.is_none() => passkey = Some(decode_passkey(value)?),
-                    _ => {}
+                announce.event = AnnounceEvent::from_query(value);
+                behind
+            }
+            b'i' if let Some(text) = seen.first(rest, b"ip=", Name::Ip) => {
+                let (value, behind) = split_value(text);
+                if let Some(ip) = parse_ip(value).filter(|_| trusts_ip) {
+                    announce.ip = ip.to_canonical();
                 }
                 behind
             }
+            b'p' if let Some(text) = seen.first(rest, b"passkey=", Name::Passkey) => {
+                let (value, behind) = split_value(text);
+                if announce.passkey.is_none() {
+                    announce.passkey = Some(decode_passkey(value)?);
+                }
+                behind
+            }
+            _ => split_value(rest).1,
         };
     }
-    let claimed_ip = ip.flatten().filter(|_| received.trusts_ip);
-    Ok(Announce {
-        passkey,
-        info_hash: info_hash.ok_or(QueryError::Missing { parameter: "info_hash" })?,
-        peer_id: peer_id.ok_or(QueryError::Missing { parameter: "peer_id" })?,
-        port: port.ok_or(QueryError::Missing { parameter: "port" })?,
-        uploaded: uploaded.unwrap_or(0),
-        downloaded: downloaded.unwrap_or(0),
-        left: left.flatten(),
-        event: event.unwrap_or_default(),
-        numwant: numwant.flatten(),
-        key: key.unwrap_or_default(),
-        ip: claimed_ip.map_or(received.ip, |ip: IpAddr| ip.to_canonical()),
-        families: Families::Both,
-        now: received.now,
-    })
+    let missing = |parameter| Err(QueryError::Missing { parameter });
+    match () {
+        () if !seen.has(Name::InfoHash) => missing("info_hash"),
+        () if !seen.has(Name::PeerId) => missing("peer_id"),
+        () if !has_port => missing("port"),
+        () => Ok(()),
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +143,7 @@ impl ScrapeQuery {
         for (name, value) in pairs(query) {
             match name {
                 b"info_hash" if info_hashes.len() < MAX_SCRAPE_HASHES => {
-                    info_hashes.push(parse_info_hash(value)?)
+                    info_hashes.push(InfoHash(parse_info_hash(value)?))
                 }
                 b"passkey" if passkey.is_none() => passkey = Some(decode_passkey(value)?),
                 _ => {}
@@ -185,9 +192,29 @@ enum Name {
     Passkey,
 }
 
-#[inline]
-fn prefixed<'a, const N: usize>(text: &'a [u8], prefix: &[u8; N], name: Name) -> Option<(Name, &'a [u8])> {
-    text.strip_prefix(prefix.as_slice()).map(|value| (name, value))
+/// The parameters read so far.
+struct Seen(u32);
+
+impl Seen {
+    fn has(&self, name: Name) -> bool {
+        self.0 >> name as u32 & 1 == 1
+    }
+
+    /// What follows the name of a parameter, if the text begins with it and it was not there before.
+    #[inline]
+    fn first<'t, const N: usize>(
+        &mut self,
+        text: &'t [u8],
+        prefix: &[u8; N],
+        name: Name,
+    ) -> Option<&'t [u8]> {
+        let behind = text.strip_prefix(prefix)?;
+        if self.has(name) {
+            return None;
+        }
+        self.0 |= 1 << name as u32;
+        Some(behind)
+    }
 }
 
 /// A value up to the next `&`, and what follows that.
@@ -195,11 +222,6 @@ fn prefixed<'a, const N: usize>(text: &'a [u8], prefix: &[u8; N], name: Name) ->
 fn split_value(text: &[u8]) -> (&[u8], &[u8]) {
     let (value, behind) = text.split_at(position(text, b'&'));
     (value, behind.get(1..).unwrap_or_default())
-}
-
-#[inline]
-fn behind_parameter(text: &[u8]) -> &[u8] {
-    split_value(text).1
 }
 
 /// What follows a value that ends here; none if it does not end here.
@@ -212,20 +234,20 @@ fn behind_value(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// An id of twenty bytes, decoded without looking for its end first. Everything else is left to `parse`.
+/// An id of twenty bytes, decoded without looking for its end first; returns what follows. Everything else is left to
+/// `parse`.
 #[inline]
-fn id<T>(
-    text: &[u8],
-    parse: impl Fn(&[u8]) -> Result<T, QueryError>,
-    of_bytes: impl Fn([u8; 20]) -> T,
-) -> Result<(T, &[u8]), QueryError> {
-    if let Some((bytes, length)) = decode_20(text)
-        && let Some(behind) = behind_value(&text[length..])
-    {
-        return Ok((of_bytes(bytes), behind));
+fn id<'t>(
+    text: &'t [u8],
+    parse: impl Fn(&[u8]) -> Result<[u8; 20], QueryError>,
+    into: &mut [u8; 20],
+) -> Result<&'t [u8], QueryError> {
+    if let Some(behind) = decode_20(text, into).and_then(behind_value) {
+        return Ok(behind);
     }
     let (value, behind) = split_value(text);
-    Ok((parse(value)?, behind))
+    *into = parse(value)?;
+    Ok(behind)
 }
 
 /// Up to 18 digits, read without looking for their end first. Everything else is left to `parse`.
@@ -234,7 +256,14 @@ fn number(
     text: &[u8],
     parse: impl Fn(&[u8]) -> Result<Option<u64>, QueryError>,
 ) -> Result<(Option<u64>, &[u8]), QueryError> {
-    let (mut sum, mut length) = (0_u64, 0);
+    let word = first_word(text);
+    let (mut sum, mut length) = leading_number(word);
+    if matches!(length, 1..8)
+        && (word >> (8 * length)) as u8 == b'&'
+        && let Some(behind) = text.get(length + 1..)
+    {
+        return Ok((Some(sum), behind));
+    }
     while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0'))
         && digit <= 9
         && length < DIGITS_WITHOUT_OVERFLOW
@@ -251,20 +280,33 @@ fn number(
     Ok((parse(value)?, behind))
 }
 
-fn parse_info_hash(value: &[u8]) -> Result<InfoHash, QueryError> {
+/// A key, and what follows it: mostly eight hexadecimal digits.
+#[inline]
+fn split_key(text: &[u8]) -> (ClientKey, &[u8]) {
+    if let Some((digits, behind)) = text.split_first_chunk::<8>()
+        && let Some(behind) = behind_value(behind)
+        && let Some(key) = ClientKey::from_eight_digits(digits)
+    {
+        return (key, behind);
+    }
+    let (value, behind) = split_value(text);
+    (parse_key(value), behind)
+}
+
+/// Of a v2 hash the first twenty bytes.
+fn parse_info_hash(value: &[u8]) -> Result<[u8; 20], QueryError> {
     let mut buffer = [0; 32];
     let bytes = decode_id("info_hash", value, &mut buffer)?;
     match bytes.first_chunk() {
-        Some(hash) if bytes.len() == 20 || bytes.len() == 32 => Ok(InfoHash(*hash)),
+        Some(hash) if bytes.len() == 20 || bytes.len() == 32 => Ok(*hash),
         _ => Err(QueryError::WrongLength { parameter: "info_hash" }),
     }
 }
 
-fn parse_peer_id(value: &[u8]) -> Result<PeerId, QueryError> {
+fn parse_peer_id(value: &[u8]) -> Result<[u8; 20], QueryError> {
     let mut buffer = [0; 20];
     let bytes = decode_id("peer_id", value, &mut buffer)?;
-    let id = bytes.try_into().map_err(|_| QueryError::WrongLength { parameter: "peer_id" })?;
-    Ok(PeerId(id))
+    bytes.try_into().map_err(|_| QueryError::WrongLength { parameter: "peer_id" })
 }
 
 #[inline]
@@ -325,10 +367,10 @@ fn parse_left(value: &[u8]) -> Result<Option<u64>, QueryError> {
     }
 }
 
-fn parse_numwant(value: &[u8]) -> Option<u32> {
+fn parse_numwant(value: &[u8]) -> Option<u64> {
     match parse_decimal(value) {
-        Ok(number) => number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)),
-        Err(NumberError::Overflow) => Some(u32::MAX),
+        Ok(number) => number,
+        Err(NumberError::Overflow) => Some(u64::MAX),
         Err(NumberError::NotDigits) => None,
     }
 }
@@ -357,7 +399,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) as usize % bound
         };
-        for alphabet in [&b"0123456789"[..], b"0123456789&", b"%41", b"%4f%00ab&", b"-09%&=xyz"] {
+        for alphabet in [&b"0123456789"[..], b"0123456789&", b"%41", b"%4f%00ab&", b"-09%&=xyz", b"0aF&"] {
             for _ in 0..20_000 {
                 let length = draw(70);
                 let text: Vec<u8> = (0..length).map(|_| alphabet[draw(alphabet.len())]).collect();
@@ -366,10 +408,12 @@ mod tests {
                 let counter = |value: &[u8]| parse_counter("uploaded", value);
                 assert_eq!(number(&text, counter), plain(counter(value)), "{text:?}");
                 assert_eq!(number(&text, parse_left), plain(parse_left(value)), "{text:?}");
-                let hash = parse_info_hash(value).map(|hash| (hash, behind));
-                assert_eq!(id(&text, parse_info_hash, InfoHash), hash, "{text:?}");
-                let peer = parse_peer_id(value).map(|peer| (peer, behind));
-                assert_eq!(id(&text, parse_peer_id, PeerId), peer, "{text:?}");
+                assert_eq!(split_key(&text), (parse_key(value), behind), "{text:?}");
+                for parse in [parse_info_hash, parse_peer_id] {
+                    let mut bytes = [0; 20];
+                    let read = id(&text, parse, &mut bytes).map(|behind| (bytes, behind));
+                    assert_eq!(read, parse(value).map(|bytes| (bytes, behind)), "{text:?}");
+                }
             }
         }
     }

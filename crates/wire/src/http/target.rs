@@ -4,7 +4,7 @@ use domain::{Passkey, percent};
 
 use super::error::QueryError;
 use super::query::pairs;
-use super::scan::position;
+use super::scan::segment_end;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
@@ -33,8 +33,12 @@ pub struct Target<'a> {
 
 impl Target<'_> {
     /// Decoded, in lower case.
+    #[inline]
     pub fn path_passkey(&self) -> Result<Option<Passkey>, QueryError> {
-        self.passkey.map(decode_passkey).transpose()
+        match self.passkey {
+            Some(text) => decode_passkey(text).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The passkey in the path or else in the query, without parsing the rest of the query.
@@ -61,30 +65,42 @@ impl std::fmt::Debug for Target<'_> {
 /// The paths are `/announce`, `/<passkey>/announce` and `/announce/<passkey>`, and the same for `scrape`.
 pub fn parse_target(target: &[u8]) -> Result<Target<'_>, QueryError> {
     let local = if target.first() == Some(&b'/') { target } else { strip_authority(target)? };
-    let (path, behind) = local.split_at(position(local, b'?'));
-    let query = behind.get(1..).unwrap_or_default();
-    let (route, passkey) = split_path(path).ok_or(QueryError::UnknownPath)?;
-    Ok(Target { route, passkey, query })
+    split_path(local).ok_or(QueryError::UnknownPath)
 }
 
 /// An empty segment is not a passkey: `//announce` results from concatenated URLs.
-fn split_path(path: &[u8]) -> Option<(Route, Option<&[u8]>)> {
-    let segments = path.strip_prefix(b"/")?;
-    let (first, behind) = segments.split_at(position(segments, b'/'));
-    let Some(second) = behind.get(1..) else {
-        return Some((Route::from_segment(first)?, None));
+fn split_path(local: &[u8]) -> Option<Target<'_>> {
+    let (first, behind) = split_segment(local.strip_prefix(b"/")?);
+    let (route, passkey, behind) = match behind {
+        // As nearly all clients announce.
+        _ if let Some(query) = behind.strip_prefix(b"/announce?")
+            && !first.is_empty() =>
+        {
+            return Some(Target { route: Route::Announce, passkey: Some(first), query });
+        }
+        [b'/', segment @ ..] => {
+            let (second, behind) = split_segment(segment);
+            match Route::from_segment(second) {
+                Some(route) => (route, first, behind),
+                None => (Route::from_segment(first)?, second, behind),
+            }
+        }
+        _ => (Route::from_segment(first)?, &[][..], behind),
     };
-    let (route, passkey) = match Route::from_segment(second) {
-        Some(route) => (route, first),
-        None => (Route::from_segment(first)?, second),
+    let query = match behind {
+        [] => behind,
+        [b'?', query @ ..] => query,
+        _ => return None,
     };
-    if position(passkey, b'/') < passkey.len() {
-        return None;
-    }
-    Some((route, Some(passkey).filter(|passkey| !passkey.is_empty())))
+    Some(Target { route, passkey: Some(passkey).filter(|passkey| !passkey.is_empty()), query })
+}
+
+fn split_segment(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(segment_end(text))
 }
 
 /// Removes `http://host` from an absolute-form target.
+#[cold]
 fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
     let separator = target.iter().position(|byte| *byte == b':').ok_or(QueryError::UnknownPath)?;
     let (scheme, rest) = target.split_at(separator);
@@ -97,11 +113,17 @@ fn strip_authority(target: &[u8]) -> Result<&[u8], QueryError> {
 }
 
 /// The passkey in a path segment or query value.
+#[inline]
 pub(super) fn decode_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
     // No client escapes digits.
     if let Ok(passkey) = Passkey::from_ascii(text) {
         return Ok(passkey);
     }
+    decode_escaped_passkey(text)
+}
+
+#[cold]
+fn decode_escaped_passkey(text: &[u8]) -> Result<Passkey, QueryError> {
     let mut buffer = [0; Passkey::MAX_DIGITS];
     let digits = percent::decode(text, &mut buffer).map_err(|_| QueryError::NotAPasskey)?;
     Passkey::from_ascii(digits).map_err(|_| QueryError::NotAPasskey)

@@ -17,6 +17,8 @@ use wire::http::{
     parse_announce, parse_target, write_scrape_reply,
 };
 
+use crate::plain_query::target_of;
+
 const FROM: Received =
     Received { ip: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), trusts_ip: true, now: UnixTime(1_700_000_000) };
 
@@ -90,7 +92,7 @@ proptest! {
         let target = target_written_by_them(&their_request::Request::Announce(request.clone()), b"/0123456789abcdef");
         let parsed = parse_target(target.as_bytes()).unwrap();
         prop_assert_eq!((parsed.route, parsed.passkey), (Route::Announce, Some(&b"0123456789abcdef"[..])));
-        prop_assert_eq!(parse_announce(parsed.query, FROM).unwrap(), to_our_query(&request));
+        prop_assert_eq!(parse_announce(&target_of(parsed.query), FROM).unwrap(), to_our_query(&request));
     }
 
     #[test]
@@ -109,7 +111,7 @@ proptest! {
         ];
         let query = order.iter().map(|part| parts[*part].as_str()).collect::<Vec<_>>().join("&");
         let theirs = their_request::AnnounceRequest::parse_query_string(&query).unwrap();
-        prop_assert_eq!(parse_announce(query.as_bytes(), FROM).unwrap(), to_our_query(&theirs));
+        prop_assert_eq!(parse_announce(&target_of(query.as_bytes()), FROM).unwrap(), to_our_query(&theirs));
     }
 
     #[test]

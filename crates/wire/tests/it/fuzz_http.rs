@@ -8,6 +8,8 @@ use wire::http::{
     Failure, MAX_SCRAPE_HASHES, QueryError, Received, ScrapeQuery, parse_announce, parse_target,
 };
 
+use crate::plain_query::{self, target_of};
+
 /// Parts of real requests. Low bytes of the input select them, so that random input passes the first check.
 const PIECES: [&[u8]; 30] = [
     b"/announce?",
@@ -47,7 +49,7 @@ const FROM: Received =
     Received { ip: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), trusts_ip: true, now: UnixTime(1_700_000_000) };
 
 fn parse(query: &[u8]) -> Result<Announce, QueryError> {
-    parse_announce(query, FROM)
+    parse_announce(&target_of(query), FROM)
 }
 
 fn assemble(input: &[u8]) -> Vec<u8> {
@@ -77,6 +79,7 @@ fn check_target(text: &[u8]) {
 }
 
 fn check_announce(query: &[u8]) {
+    assert_eq!(parse(query), plain_query::parse(query, FROM), "{}", query.escape_ascii());
     match parse(query) {
         Ok(parsed) => assert_eq!(parse(spell(&parsed).as_bytes()), Ok(parsed)),
         Err(error) => check_error(error),

@@ -6,6 +6,8 @@ use domain::{Announce, AnnounceEvent, ClientKey, Families, InfoHash, Passkey, Pe
 use proptest::prelude::*;
 use wire::http::{MAX_SCRAPE_HASHES, QueryError, Received, Route, ScrapeQuery, parse_announce, parse_target};
 
+use crate::plain_query::target_of;
+
 const HASH: &str = "info_hash=%00%01%02%03%04%05%06%07%08%09%0a%0b%0c%0d%0e%0f%10%11%12%13";
 const HASH_BYTES: [u8; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19];
 const PEER: &str = "peer_id=-TR4000-abcdefghijkl";
@@ -15,7 +17,7 @@ const FROM: Received =
     Received { ip: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), trusts_ip: true, now: UnixTime(1_700_000_000) };
 
 fn parse(query: &[u8]) -> Result<Announce, QueryError> {
-    parse_announce(query, FROM)
+    parse_announce(&target_of(query), FROM)
 }
 
 /// A complete announce with `extra`.
@@ -220,7 +222,7 @@ fn the_claimed_address_counts_only_from_a_trusted_proxy() {
         assert_eq!(ip(text), FROM.ip, "{text}");
     }
     let query = format!("{HASH}&{PEER}&port=6881&ip=192.0.2.7");
-    let untrusted = parse_announce(query.as_bytes(), Received { trusts_ip: false, ..FROM });
+    let untrusted = parse_announce(&target_of(query.as_bytes()), Received { trusts_ip: false, ..FROM });
     assert_eq!(untrusted.unwrap().ip, FROM.ip);
 }
 

@@ -12,5 +12,6 @@ mod fuzz_websocket;
 mod http_query;
 mod http_reply;
 mod metainfo;
+mod plain_query;
 mod udp;
 mod websocket;
