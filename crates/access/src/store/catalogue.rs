@@ -7,6 +7,7 @@
 //! of a text; a hundred thousand names are scanned quickly enough.
 
 use database::{Kind, Value};
+use domain::named;
 use domain::{TorrentId, UserId};
 
 use super::rows::{Selected, TORRENT_COLUMNS, USER_COLUMNS, readable, sql_integer, torrent_id, user_id};
@@ -189,10 +190,12 @@ impl Store {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Table {
-    Torrents,
-    Users,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Table {
+        Torrents = "torrents",
+        Users = "users",
+    }
 }
 
 impl Table {
@@ -200,13 +203,6 @@ impl Table {
         match self {
             Table::Torrents => TORRENT_COLUMNS,
             Table::Users => USER_COLUMNS,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Table::Torrents => "torrents",
-            Table::Users => "users",
         }
     }
 }

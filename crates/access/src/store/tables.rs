@@ -6,6 +6,7 @@
 //! - A row that cannot be parsed is an error inside the result, so that it does not hide other rows.
 
 use database::{Database, FromRow, Kind, Row, Rows, Session, SqlError, Statement, Value};
+use domain::named;
 use domain::{InfoHash, Passkey, TorrentId, UserId};
 
 use super::catalogue::Selection;
@@ -69,21 +70,16 @@ struct Numbered {
     highest: i64,
 }
 
-/// A table whose rows are numbered.
-#[derive(Clone, Copy)]
-enum NumberedTable {
-    Users,
-    Torrents,
+named! {
+    /// A table whose rows are numbered.
+    #[derive(Clone, Copy, PartialEq)]
+    enum NumberedTable {
+        Users = "users",
+        Torrents = "torrents",
+    }
 }
 
 impl NumberedTable {
-    const fn name(self) -> &'static str {
-        match self {
-            NumberedTable::Users => "users",
-            NumberedTable::Torrents => "torrents",
-        }
-    }
-
     /// MariaDB: the highest id, locked.
     const fn newest_id(self) -> &'static str {
         match self {
