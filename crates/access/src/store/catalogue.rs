@@ -10,7 +10,7 @@ use database::{Kind, Value};
 use domain::named;
 use domain::{TorrentId, UserId};
 
-use super::rows::{Selected, TORRENT_COLUMNS, USER_COLUMNS, readable, sql_integer, torrent_id, user_id};
+use super::rows::{NumberedRow, Selected, readable, sql_integer, torrent_id, user_id};
 use super::search::NameSearch;
 use super::{Store, Torrent, User};
 use crate::error::AccessError;
@@ -201,8 +201,8 @@ named! {
 impl Table {
     const fn columns(self) -> &'static str {
         match self {
-            Table::Torrents => TORRENT_COLUMNS,
-            Table::Users => USER_COLUMNS,
+            Table::Torrents => Torrent::COLUMNS,
+            Table::Users => User::COLUMNS,
         }
     }
 }
