@@ -18,7 +18,7 @@ WORDS_MAX = {"README.md": 1500, "ARCHITECTURE.md": 3500}
 
 VAGUE = re.compile(r"(?<![a-z])(somebody|nobody|whoever|everybody|anybody|someone|whom)(?![a-z])", re.IGNORECASE)
 # `nobody` is a value of the privacy settings: "nobody", Audience::Nobody, the variant, and its error message.
-AUDIENCE = re.compile(r"""(["'`])nobody\b|\b\w+::Nobody\b|^ +Nobody,$|friends or nobody""", re.MULTILINE)
+AUDIENCE = re.compile(r"""(["'`])nobody\b|\b\w+::Nobody\b|^ +Nobody(?: = "nobody")?,$|friends or nobody""", re.MULTILINE)
 SUFFIXES = {".rs", ".lua", ".sql", ".ts", ".tsx", ".css", ".mjs", ".js", ".py"}
 # Generated from sources, where their words are counted already.
 GENERATED = {"docs/commands.md", "docs/configuration.md", "web/src/api/schema.d.ts"}

@@ -23,6 +23,7 @@ mod read;
 pub mod sync;
 mod write;
 
+use domain::named;
 use std::sync::atomic::AtomicU64;
 
 use domain::{InfoHash, Passkey};
@@ -34,29 +35,20 @@ pub use copy::{Copier, CopierParts, CopyCounters, CopyQueue};
 pub use follow::{RedisSourceFollower, RedisSourceReader};
 pub use sync::{SyncOptions, SyncReport};
 
-/// A kind of keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// `t:info_hash:<infohash>` (M1).
-    Torrents,
-    /// `t:user:<passkey>` (M3).
-    Users,
-    /// `t:whitelist:<prefix>` (M2).
-    Clients,
+named! {
+    /// A kind of keys.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// `t:info_hash:<infohash>` (M1).
+        Torrents = "torrents",
+        /// `t:user:<passkey>` (M3).
+        Users = "users",
+        /// `t:whitelist:<prefix>` (M2).
+        Clients = "clients",
+    }
 }
 
 impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Torrents, Kind::Users, Kind::Clients];
-
-    /// Name in messages and in `t:m:copies:<kind>`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Torrents => "torrents",
-            Kind::Users => "users",
-            Kind::Clients => "clients",
-        }
-    }
-
     const fn key(self) -> RedisSourceKey {
         match self {
             Kind::Torrents => RedisSourceKey::InfoHash,

@@ -35,6 +35,7 @@ pub use search::NameSearch;
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 
+use rows::NumberedRow;
 use tables::Tables;
 
 /// Rows per statement of a bulk insert.
@@ -112,6 +113,21 @@ impl Store {
 
     async fn commit(&self, transaction: Tables<'_>) -> Result<(), AccessError> {
         transaction.commit().await.map_err(|error| self.explain(error))
+    }
+
+    /// The first `limit` rows after `after`, by id. Fewer than `limit` are the last ones.
+    async fn list<T: NumberedRow>(&self, after: i64, limit: u32) -> Result<Vec<T>, AccessError> {
+        let (mut tables, mut rows, mut last) = (self.tables(), Vec::new(), after);
+        loop {
+            let wanted = limit - rows.len() as u32;
+            let page = tables.page(last, wanted).await.map_err(|error| self.explain(error))?;
+            rows.extend(page.rows);
+            match page.last {
+                // Rows that cannot be read are skipped.
+                Some(id) if (rows.len() as u32) < limit => last = id,
+                _ => return Ok(rows),
+            }
+        }
     }
 
     pub(crate) fn explain(&self, error: SqlError) -> AccessError {

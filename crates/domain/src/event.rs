@@ -1,5 +1,6 @@
 //! The traffic event: what a tracker records of an announce.
 
+use crate::named;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,27 +8,19 @@ use std::str::FromStr;
 use crate::ids::{ClientKey, InfoHash, NodeId, Passkey, PeerId, SessionId, TorrentId, UserId};
 use crate::time::{Seconds, UnixTime};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AnnounceEvent {
-    #[default]
-    None,
-    Started,
-    /// The client has received the last piece.
-    Completed,
-    Stopped,
+named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum AnnounceEvent {
+        #[default]
+        None = "none",
+        Started = "started",
+        /// The client has received the last piece.
+        Completed = "completed",
+        Stopped = "stopped",
+    }
 }
 
 impl AnnounceEvent {
-    /// The name used in the journal (J2).
-    pub const fn name(self) -> &'static str {
-        match self {
-            AnnounceEvent::None => "none",
-            AnnounceEvent::Started => "started",
-            AnnounceEvent::Completed => "completed",
-            AnnounceEvent::Stopped => "stopped",
-        }
-    }
-
     /// The event of a query; `paused`, empty and unknown ones are plain announces, as real clients expect.
     pub fn from_query(text: &[u8]) -> Self {
         match text {
@@ -46,13 +39,7 @@ pub struct NotAnEvent;
 impl FromStr for AnnounceEvent {
     type Err = NotAnEvent;
     fn from_str(text: &str) -> Result<Self, NotAnEvent> {
-        match text {
-            "none" => Ok(AnnounceEvent::None),
-            "started" => Ok(AnnounceEvent::Started),
-            "completed" => Ok(AnnounceEvent::Completed),
-            "stopped" => Ok(AnnounceEvent::Stopped),
-            _ => Err(NotAnEvent),
-        }
+        AnnounceEvent::from_name(text).ok_or(NotAnEvent)
     }
 }
 
@@ -62,26 +49,17 @@ impl fmt::Display for AnnounceEvent {
     }
 }
 
-/// What caused an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// Announced by the client.
-    #[default]
-    Announce,
-    /// No announce within interval + grace.
-    Timeout,
-    /// The site removed the torrent or the user.
-    Removal,
-}
-
-impl Cause {
-    /// The name used in the journal.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Announce => "announce",
-            Cause::Timeout => "timeout",
-            Cause::Removal => "removal",
-        }
+named! {
+    /// What caused an event.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Cause {
+        /// Announced by the client.
+        #[default]
+        Announce = "announce",
+        /// No announce within interval + grace.
+        Timeout = "timeout",
+        /// The site removed the torrent or the user.
+        Removal = "removal",
     }
 }
 
@@ -92,12 +70,7 @@ pub struct NotACause;
 impl FromStr for Cause {
     type Err = NotACause;
     fn from_str(text: &str) -> Result<Self, NotACause> {
-        match text {
-            "announce" => Ok(Cause::Announce),
-            "timeout" => Ok(Cause::Timeout),
-            "removal" => Ok(Cause::Removal),
-            _ => Err(NotACause),
-        }
+        Cause::from_name(text).ok_or(NotACause)
     }
 }
 

@@ -13,6 +13,7 @@
 //! - [`counter`], [`histogram`]: counters and latency histograms
 //! - [`backoff`], [`circuit_breaker`], [`rate_limit`]: delays between retries, pauses of calls that fail, limits of requests
 //! - `counted`: a number with its noun
+//! - [`named!`], [`Named`]: enumerations whose variants have names
 //! - [`log_throttle`]: limits log lines that clients can cause
 //!
 //! Nothing here does I/O. Only [`clock`] reads the time.
@@ -28,6 +29,7 @@ pub mod hex;
 pub mod histogram;
 pub mod ids;
 pub mod log_throttle;
+mod named;
 pub mod percent;
 pub mod rate;
 pub mod rate_limit;
@@ -46,6 +48,7 @@ pub use ids::{
     ClientId, ClientKey, IdError, InfoHash, NodeId, Passkey, PeerId, RunId, SessionId, TorrentId, UserId,
 };
 pub use log_throttle::LogThrottle;
+pub use named::Named;
 pub use rate::RateCeiling;
 pub use rate_limit::{LeakyBucket, RateLimit, RateLimiter};
 pub use risk::{RiskEvent, RiskKind};

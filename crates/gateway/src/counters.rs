@@ -12,25 +12,9 @@
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use domain::{Counter, Histogram, Level};
+use domain::{Counter, Histogram, Level, Named, named};
 use friends::ChangeFeedCounters;
 use presence::Cause;
-
-/// One of a few things that are counted apart.
-pub trait Kind: Copy + PartialEq + 'static {
-    const ALL: &'static [Self];
-
-    /// Its name on a metrics page.
-    fn name(self) -> &'static str;
-}
-
-impl Kind for Cause {
-    const ALL: &'static [Self] = &Cause::ALL;
-
-    fn name(self) -> &'static str {
-        Cause::name(self)
-    }
-}
 
 #[derive(Debug)]
 pub struct ByKind<K> {
@@ -38,13 +22,13 @@ pub struct ByKind<K> {
     kind: PhantomData<fn(K)>,
 }
 
-impl<K: Kind> Default for ByKind<K> {
+impl<K: Named> Default for ByKind<K> {
     fn default() -> Self {
         ByKind { counts: K::ALL.iter().map(|_| Counter::default()).collect(), kind: PhantomData }
     }
 }
 
-impl<K: Kind> ByKind<K> {
+impl<K: Named> ByKind<K> {
     pub fn count(&self, kind: K) {
         if let Some(counter) = self.counter(kind) {
             counter.increment();
@@ -70,26 +54,10 @@ impl<K: Kind> ByKind<K> {
     }
 }
 
-/// Names for the kinds of an enumeration.
-macro_rules! kinds {
-    ($(#[$about:meta])* $kind:ident { $($(#[$one:meta])* $variant:ident = $name:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $kind { $($(#[$one])* $variant,)+ }
-
-        impl Kind for $kind {
-            const ALL: &'static [Self] = &[$($kind::$variant),+];
-
-            fn name(self) -> &'static str {
-                match self { $($kind::$variant => $name),+ }
-            }
-        }
-    };
-}
-
-kinds! {
+named! {
     /// Why a request for a WebSocket got none.
-    UpgradeRefusal {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum UpgradeRefusal {
         /// Not a WebSocket of version 13.
         NotAWebSocket = "not_a_websocket",
         /// An origin that may not connect (gateway.allowed_origins).
@@ -105,8 +73,9 @@ kinds! {
     }
 }
 
-kinds! {
-    Ending {
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Ending {
         Clean = "clean",
         /// The connection broke, or ended without a close frame.
         Dropped = "dropped",
@@ -161,9 +130,10 @@ impl Ending {
     }
 }
 
-kinds! {
+named! {
     /// Why a command was not done.
-    CommandRefusal {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum CommandRefusal {
         /// More commands than gateway.commands_per_s.
         TooMany = "too_many",
         BadRequest = "bad_request",
@@ -180,9 +150,10 @@ kinds! {
     }
 }
 
-kinds! {
+named! {
     /// Outcome of an attempt to deliver a webhook.
-    WebhookOutcome {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum WebhookOutcome {
         Delivered = "delivered",
         TimedOut = "timed_out",
         /// No connection, a connection that broke, or a certificate that is not trusted.

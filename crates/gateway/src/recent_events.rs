@@ -11,6 +11,7 @@
 //!
 //! Events of other gateways. The history: that is in the database.
 
+use domain::named;
 use std::collections::VecDeque;
 
 use domain::UserId;
@@ -34,23 +35,16 @@ pub struct RecentEvent {
     pub cause: Cause,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
-    Joined,
-    Left,
-    Status,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EventKind {
+        Joined = "joined",
+        Left = "left",
+        Status = "status",
+    }
 }
 
 impl EventKind {
-    /// Its name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EventKind::Joined => "joined",
-            EventKind::Left => "left",
-            EventKind::Status => "status",
-        }
-    }
-
     fn of(from: Status, to: Status) -> EventKind {
         match (from, to) {
             (Status::Offline, _) => EventKind::Joined,

@@ -1,5 +1,6 @@
 //! Devices: id, platform and app state (P2, P8).
 
+use domain::named;
 use std::fmt;
 
 /// Chosen by the client: 1 to 64 visible ASCII characters.
@@ -26,58 +27,28 @@ impl fmt::Display for DeviceId {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Platform {
-    /// Phone or tablet.
-    Phone,
-    /// A desktop program.
-    Computer,
-    /// A browser page.
-    #[default]
-    Web,
-}
-
-impl Platform {
-    pub const ALL: [Platform; 3] = [Platform::Phone, Platform::Computer, Platform::Web];
-
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Platform::Phone => "phone",
-            Platform::Computer => "computer",
-            Platform::Web => "web",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Platform> {
-        Platform::ALL.into_iter().find(|platform| platform.name() == name)
+named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Platform {
+        /// Phone or tablet.
+        Phone = "phone",
+        /// A desktop program.
+        Computer = "computer",
+        /// A browser page.
+        #[default]
+        Web = "web",
     }
 }
 
-/// Whether the app is in use (P8).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AppState {
-    #[default]
-    Foreground,
-    /// Open, but not visible.
-    Background,
-    /// About to be suspended, or idle.
-    Inactive,
-}
-
-impl AppState {
-    pub const ALL: [AppState; 3] = [AppState::Foreground, AppState::Background, AppState::Inactive];
-
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AppState::Foreground => "foreground",
-            AppState::Background => "background",
-            AppState::Inactive => "inactive",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<AppState> {
-        AppState::ALL.into_iter().find(|state| state.name() == name)
+named! {
+    /// Whether the app is in use (P8).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum AppState {
+        #[default]
+        Foreground = "foreground",
+        /// Open, but not visible.
+        Background = "background",
+        /// About to be suspended, or idle.
+        Inactive = "inactive",
     }
 }

@@ -1,5 +1,6 @@
 //! Inputs and effects of a presence table.
 
+use domain::named;
 use domain::{UnixTime, UserId, counted};
 
 use crate::device::{AppState, DeviceId, Platform};
@@ -91,64 +92,27 @@ pub enum CloseCause {
     SignedOut,
 }
 
-/// Recorded with each status change in the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    Connect,
-    Close,
-    /// A device without a connection ended its session.
-    Goodbye,
-    Drop,
-    Silence,
-    SignedOut,
-    /// The user declared a status.
-    Declared,
-    /// The app changed its state.
-    AppState,
-    /// A declaration reached its end.
-    Until,
-    Restart,
-    /// A user that was online before a restart did not reconnect in time.
-    PendingOver,
-    Heartbeat,
-}
-
-impl Cause {
-    pub const ALL: [Cause; 12] = [
-        Cause::Connect,
-        Cause::Close,
-        Cause::Goodbye,
-        Cause::Drop,
-        Cause::Silence,
-        Cause::SignedOut,
-        Cause::Declared,
-        Cause::AppState,
-        Cause::Until,
-        Cause::Restart,
-        Cause::PendingOver,
-        Cause::Heartbeat,
-    ];
-
-    /// The name on the wire and in the database.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Connect => "connect",
-            Cause::Close => "close",
-            Cause::Goodbye => "goodbye",
-            Cause::Drop => "drop",
-            Cause::Silence => "silence",
-            Cause::SignedOut => "signed_out",
-            Cause::Declared => "declared",
-            Cause::AppState => "app_state",
-            Cause::Until => "until",
-            Cause::Restart => "restart",
-            Cause::PendingOver => "pending_over",
-            Cause::Heartbeat => "heartbeat",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Cause> {
-        Cause::ALL.into_iter().find(|cause| cause.name() == name)
+named! {
+    /// Recorded with each status change in the history.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Cause {
+        Connect = "connect",
+        Close = "close",
+        /// A device without a connection ended its session.
+        Goodbye = "goodbye",
+        Drop = "drop",
+        Silence = "silence",
+        SignedOut = "signed_out",
+        /// The user declared a status.
+        Declared = "declared",
+        /// The app changed its state.
+        AppState = "app_state",
+        /// A declaration reached its end.
+        Until = "until",
+        Restart = "restart",
+        /// A user that was online before a restart did not reconnect in time.
+        PendingOver = "pending_over",
+        Heartbeat = "heartbeat",
     }
 }
 

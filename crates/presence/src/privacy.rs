@@ -1,32 +1,20 @@
 //! Privacy settings, and what they let a viewer see.
 
 use domain::UserId;
+use domain::named;
 
-/// Which users may see something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Audience {
-    Everyone,
-    #[default]
-    Friends,
-    Nobody,
+named! {
+    /// Which users may see something.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Audience {
+        Everyone = "everyone",
+        #[default]
+        Friends = "friends",
+        Nobody = "nobody",
+    }
 }
 
 impl Audience {
-    pub const ALL: [Audience; 3] = [Audience::Everyone, Audience::Friends, Audience::Nobody];
-
-    /// The name on the wire and in the database.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Audience::Everyone => "everyone",
-            Audience::Friends => "friends",
-            Audience::Nobody => "nobody",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Audience> {
-        Audience::ALL.into_iter().find(|choice| choice.name() == name)
-    }
-
     fn covers(self, is_friend: bool) -> bool {
         match self {
             Audience::Everyone => true,

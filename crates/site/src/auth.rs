@@ -107,7 +107,7 @@ pub async fn require(
     let key = caller.key;
     if !key.scopes.allow(guard.scope) {
         site.counters.forbidden.increment();
-        return Err(Problem::forbidden(guard.scope.as_str()));
+        return Err(Problem::forbidden(guard.scope.name()));
     }
     if let Some(signed_in) = &caller.signed_in {
         site.check_csrf(signed_in, request.method(), request.headers())?;

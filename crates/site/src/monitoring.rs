@@ -93,7 +93,7 @@ async fn show_metrics(State(site): State<Arc<Site>>, headers: HeaderMap) -> Resu
         })?;
         if !caller.key.scopes.allow(Scope::Read) {
             site.counters.forbidden.increment();
-            return Err(Problem::forbidden(Scope::Read.as_str()));
+            return Err(Problem::forbidden(Scope::Read.name()));
         }
     }
     let page = site.parts.metrics.render_with(&[

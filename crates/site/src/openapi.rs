@@ -100,7 +100,7 @@ pub(crate) fn scoped(mut routes: Routes, scope: Scope) -> Routes {
     for item in routes.get_openapi_mut().paths.paths.values_mut() {
         let methods = [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in methods.into_iter().flatten() {
-            operation.security = Some(vec![SecurityRequirement::new("api_key", [scope.as_str()])]);
+            operation.security = Some(vec![SecurityRequirement::new("api_key", [scope.name()])]);
         }
     }
     routes

@@ -30,7 +30,6 @@ use std::time::Duration;
 use domain::clock::{Clock, Stopwatch};
 use domain::{Histogram, UnixTime};
 use gateway::Gateway;
-use gateway::counters::Kind;
 use journal::Journal;
 use parking_lot::Mutex;
 use tokio::sync::watch;

@@ -10,6 +10,7 @@
 //!
 //! Fairness between callers: each has a rate limit.
 
+use domain::named;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,25 +27,16 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// `Retry-After`, in seconds.
 const RETRY_S: u64 = 2;
 
-/// What a scan reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScanKind {
-    /// Names of users or torrents, in the database.
-    Names,
-    /// Journal entries, backwards.
-    Journal,
-    /// Uploaded torrent files.
-    TorrentFiles,
-}
-
-impl ScanKind {
-    /// Metric label.
-    const fn name(self) -> &'static str {
-        match self {
-            ScanKind::Names => "names",
-            ScanKind::Journal => "journal",
-            ScanKind::TorrentFiles => "torrent_files",
-        }
+named! {
+    /// What a scan reads.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ScanKind {
+        /// Names of users or torrents, in the database.
+        Names = "names",
+        /// Journal entries, backwards.
+        Journal = "journal",
+        /// Uploaded torrent files.
+        TorrentFiles = "torrent_files",
     }
 }
 

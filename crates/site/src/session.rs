@@ -77,7 +77,7 @@ impl OperatorSession {
         OperatorSession {
             key_id: key.key_id.to_string(),
             name: name.map(|name| name.to_string()).unwrap_or_default(),
-            scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+            scopes: key.scopes.iter().map(|scope| scope.name().to_owned()).collect(),
             expires_at: session.expires_at.0,
             csrf: secret.csrf(),
         }
@@ -123,7 +123,7 @@ async fn begin(
     site.callers.check_key(&who.key_id, now_ms).inspect_err(|_| refused("too_often"))?;
     if !who.scopes.allow(Scope::Read) {
         refused("scope");
-        return Err(Problem::forbidden(Scope::Read.as_str()));
+        return Err(Problem::forbidden(Scope::Read.name()));
     }
     let change =
         Change::new("session.begin", Subject::new("session", who.key_id)).with("from", from.to_string());

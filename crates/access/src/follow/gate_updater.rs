@@ -10,7 +10,7 @@ use super::log::Batch;
 use crate::clients::{ClientRule, ClientRules};
 use crate::gate::{Gate, TorrentAccess, UserAccess};
 use crate::ports::BannedPorts;
-use crate::store::rows::{torrent_id, user_id};
+use crate::store::rows::{NumberedRow, torrent_id, user_id};
 use crate::store::tables::Tables;
 use crate::store::{PAGE_ROWS, Torrent, User};
 
@@ -137,29 +137,35 @@ pub(super) async fn read_all<F: FnMut(Change)>(
     updater.set_clients(&tables.all_clients().await?);
     updater.set_banned_ports(&tables.all_banned_ports().await?);
 
-    let mut users = HashSet::with_hasher(foldhash::fast::RandomState::default());
-    let mut last = Some(0);
-    while let Some(after) = last {
-        let page = tables.user_page(after, PAGE_ROWS).await?;
-        users.extend(page.rows.iter().map(|user| user.id));
-        page.rows.iter().for_each(|user| updater.put_user(user));
-        last = page.last;
-    }
-
-    let mut torrents = HashSet::with_hasher(foldhash::fast::RandomState::default());
-    let mut last = Some(0);
-    while let Some(after) = last {
-        let page = tables.torrent_page(after, PAGE_ROWS).await?;
-        torrents.extend(page.rows.iter().map(|torrent| torrent.id));
-        page.rows.iter().for_each(|torrent| updater.put_torrent(torrent));
-        last = page.last;
-    }
+    let (mut users, mut torrents) = (Set::default(), Set::default());
+    each_row(tables, |user: &User| {
+        users.insert(user.id);
+        updater.put_user(user);
+    })
+    .await?;
+    each_row(tables, |torrent: &Torrent| {
+        torrents.insert(torrent.id);
+        updater.put_torrent(torrent);
+    })
+    .await?;
 
     for user in updater.gate.users_where(|user| !users.contains(&user)) {
         updater.remove_user(user);
     }
     for torrent in updater.gate.torrents_where(|torrent| !torrents.contains(&torrent)) {
         updater.remove_torrent(torrent);
+    }
+    Ok(())
+}
+
+type Set<T> = HashSet<T, foldhash::fast::RandomState>;
+
+async fn each_row<T: NumberedRow>(tables: &mut Tables<'_>, mut put: impl FnMut(&T)) -> Result<(), SqlError> {
+    let mut last = Some(0);
+    while let Some(after) = last {
+        let page = tables.page(after, PAGE_ROWS).await?;
+        page.rows.iter().for_each(&mut put);
+        last = page.last;
     }
     Ok(())
 }

@@ -75,6 +75,6 @@ async fn read_rows(tables: &mut Tables<'_>, rows: Vec<Row>, up_to: Position) -> 
         }),
         false => None,
     };
-    let (users, torrents) = (tables.users_now(users).await?, tables.torrents_now(torrents).await?);
+    let (users, torrents) = (tables.rows_now(users).await?, tables.rows_now(torrents).await?);
     Ok(Batch { up_to, users, torrents, lists })
 }

@@ -7,9 +7,10 @@
 //! of a text; a hundred thousand names are scanned quickly enough.
 
 use database::{Kind, Value};
+use domain::named;
 use domain::{TorrentId, UserId};
 
-use super::rows::{Selected, TORRENT_COLUMNS, USER_COLUMNS, readable, sql_integer, torrent_id, user_id};
+use super::rows::{NumberedRow, Selected, readable, sql_integer, torrent_id, user_id};
 use super::search::NameSearch;
 use super::{Store, Torrent, User};
 use crate::error::AccessError;
@@ -189,24 +190,19 @@ impl Store {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Table {
-    Torrents,
-    Users,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Table {
+        Torrents = "torrents",
+        Users = "users",
+    }
 }
 
 impl Table {
     const fn columns(self) -> &'static str {
         match self {
-            Table::Torrents => TORRENT_COLUMNS,
-            Table::Users => USER_COLUMNS,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Table::Torrents => "torrents",
-            Table::Users => "users",
+            Table::Torrents => Torrent::COLUMNS,
+            Table::Users => User::COLUMNS,
         }
     }
 }

@@ -101,7 +101,7 @@ async fn ensure(
         return Ok(Outcome::Done(found));
     }
     if let Some(site_id) = new.site_id {
-        match transaction.user(sql_integer(site_id.get())).await? {
+        match transaction.row::<User>(sql_integer(site_id.get())).await? {
             None => return insert(transaction, new, Some(site_id), options).await,
             Some(Ok(present)) if present.is_external && site_id < options.id_min => {
                 return replace_passkey(transaction, present, new.passkey).await;
@@ -115,7 +115,7 @@ async fn ensure(
         return Ok(outcome);
     }
     // The first one without an id of the site: automatic ids continue from `id_min`.
-    transaction.delete_user(sql_integer(user.id.get())).await?;
+    transaction.delete::<User>(sql_integer(user.id.get())).await?;
     insert(transaction, new, Some(options.id_min), options).await
 }
 

@@ -24,12 +24,39 @@ pub(crate) fn torrent_id(number: i64) -> Option<TorrentId> {
     u64::try_from(number).ok().and_then(TorrentId::new)
 }
 
-pub(crate) const USER_COLUMNS: &str = "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at";
-pub(crate) const TORRENT_COLUMNS: &str =
-    "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at";
+/// A row with a numeric id: a user or a torrent.
+pub(crate) trait NumberedRow: Sized {
+    const TABLE: &'static str;
+    const COLUMNS: &'static str;
+    /// Column of `access_counter`.
+    const NEWEST_ID: &'static str;
 
-/// Reads [`USER_COLUMNS`].
-pub(crate) fn read_user(mut row: Row) -> Result<User, AccessError> {
+    /// Reads [`NumberedRow::COLUMNS`].
+    fn read(row: Row) -> Result<Self, AccessError>;
+}
+
+impl NumberedRow for User {
+    const TABLE: &'static str = "users";
+    const COLUMNS: &'static str = "id, passkey, enabled, vouched, leech_slots, name, sandbox, created_at";
+    const NEWEST_ID: &'static str = "newest_user_id";
+
+    fn read(row: Row) -> Result<User, AccessError> {
+        read_user(row)
+    }
+}
+
+impl NumberedRow for Torrent {
+    const TABLE: &'static str = "torrents";
+    const COLUMNS: &'static str =
+        "id, infohash, infohash_v2, name, total_bytes, enabled, approved, leech_slots, created_at";
+    const NEWEST_ID: &'static str = "newest_torrent_id";
+
+    fn read(row: Row) -> Result<Torrent, AccessError> {
+        read_torrent(row)
+    }
+}
+
+fn read_user(mut row: Row) -> Result<User, AccessError> {
     let number = column("a user", "id", row.get())?;
     let subject = format!("user {number}");
     let passkey = Passkey::from_ascii(&text(&mut row, "passkey", &subject)?);
@@ -45,8 +72,7 @@ pub(crate) fn read_user(mut row: Row) -> Result<User, AccessError> {
     })
 }
 
-/// Reads [`TORRENT_COLUMNS`].
-pub(crate) fn read_torrent(mut row: Row) -> Result<Torrent, AccessError> {
+fn read_torrent(mut row: Row) -> Result<Torrent, AccessError> {
     let number = column("a torrent", "id", row.get())?;
     let subject = format!("torrent {number}");
     let info_hash_v1 = text(&mut row, "infohash", &subject)?;

@@ -11,8 +11,7 @@ use domain::{InfoHash, Passkey, TorrentId, UserId};
 use super::catalogue::Selection;
 use super::numbering::{is_of_sandbox, number};
 use super::rows::{
-    Selected, TORRENT_COLUMNS, USER_COLUMNS, read_banned_ports, read_client, read_selected, read_torrent,
-    read_user, readable, sql_integer,
+    NumberedRow, Selected, read_banned_ports, read_client, read_selected, readable, sql_integer,
 };
 use super::users::UserWithPasskey;
 use super::{NewTorrent, Torrent, TorrentChange, User, UserChange};
@@ -39,27 +38,8 @@ pub(crate) enum Tables<'c> {
     Session(&'c mut Session),
 }
 
-macro_rules! select_users {
-    ($which:literal) => {
-        Select { columns: USER_COLUMNS, rest: concat!("FROM users ", $which) }
-    };
-}
-
-macro_rules! select_torrents {
-    ($which:literal) => {
-        Select { columns: TORRENT_COLUMNS, rest: concat!("FROM torrents ", $which) }
-    };
-}
-
-struct Select {
-    columns: &'static str,
-    rest: &'static str,
-}
-
-impl Select {
-    fn text(&self) -> String {
-        format!("SELECT {} {}", self.columns, self.rest)
-    }
+fn select<T: NumberedRow>(which: &str) -> String {
+    format!("SELECT {} FROM {} {which}", T::COLUMNS, T::TABLE)
 }
 
 /// Ids for new rows.
@@ -67,30 +47,6 @@ struct Numbered {
     ids: Vec<i64>,
     /// SQLite: the highest id before them, outside of the sandbox.
     highest: i64,
-}
-
-/// A table whose rows are numbered.
-#[derive(Clone, Copy)]
-enum NumberedTable {
-    Users,
-    Torrents,
-}
-
-impl NumberedTable {
-    const fn name(self) -> &'static str {
-        match self {
-            NumberedTable::Users => "users",
-            NumberedTable::Torrents => "torrents",
-        }
-    }
-
-    /// MariaDB: the highest id, locked.
-    const fn newest_id(self) -> &'static str {
-        match self {
-            NumberedTable::Users => "SELECT newest_user_id FROM access_counter FOR UPDATE",
-            NumberedTable::Torrents => "SELECT newest_torrent_id FROM access_counter FOR UPDATE",
-        }
-    }
 }
 
 impl Tables<'_> {
@@ -152,25 +108,27 @@ impl Tables<'_> {
         }
     }
 
-    async fn count(&mut self, table: &str) -> Result<i64, SqlError> {
-        let count = self.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await?;
+    pub(crate) async fn count<T: NumberedRow>(&mut self) -> Result<i64, SqlError> {
+        let count = self.query_one(&format!("SELECT count(*) FROM {}", T::TABLE), &[]).await?;
         count.ok_or(SqlError::RowMissing)
     }
 
     /// Ids for new rows; none if ids are exhausted. MariaDB's counter is locked only if an id must be assigned.
-    async fn number(
+    async fn number<T: NumberedRow>(
         &mut self,
-        table: NumberedTable,
         given: Vec<Option<u64>>,
     ) -> Result<Option<Numbered>, SqlError> {
         let mut given: Vec<Option<i64>> = given.into_iter().map(|id| id.map(sql_integer)).collect();
         let missing = given.iter().filter(|id| id.is_none()).count();
-        let name = table.name();
+        let name = T::TABLE;
         let highest: Option<i64> = match self.kind() {
             Kind::Sqlite => {
                 self.query_one("SELECT seq FROM sqlite_sequence WHERE name = ?", &[name.into()]).await?
             }
-            Kind::MySql if missing > 0 => self.query_one(table.newest_id(), &[]).await?,
+            Kind::MySql if missing > 0 => {
+                let locked = format!("SELECT {} FROM access_counter FOR UPDATE", T::NEWEST_ID);
+                self.query_one(&locked, &[]).await?
+            }
             Kind::Postgres if missing > 0 => {
                 let next = format!("SELECT nextval('{name}_id_seq') FROM generate_series(1, ?)");
                 let next: Vec<i64> = self.query(&next, &[(missing as i64).into()]).await?;
@@ -185,40 +143,72 @@ impl Tables<'_> {
     }
 
     /// SQLite: resets the sequence, which has moved to an id of the sandbox.
-    async fn exclude_sandbox(&mut self, table: NumberedTable, numbered: &Numbered) -> Result<(), SqlError> {
+    async fn exclude_sandbox<T: NumberedRow>(&mut self, numbered: &Numbered) -> Result<(), SqlError> {
         if self.kind() != Kind::Sqlite || !numbered.ids.iter().any(|id| is_of_sandbox(*id)) {
             return Ok(());
         }
         let others = numbered.ids.iter().copied().filter(|id| !is_of_sandbox(*id));
         let highest = others.max().unwrap_or(0).max(numbered.highest);
         let reset = "UPDATE sqlite_sequence SET seq = ? WHERE name = ?";
-        self.execute(reset, &[highest.into(), table.name().into()]).await.map(drop)
+        self.execute(reset, &[highest.into(), T::TABLE.into()]).await.map(drop)
     }
 
-    pub(crate) async fn user(&mut self, id: i64) -> Result<Option<Read<User>>, SqlError> {
-        let row = self.query_one(&select_users!("WHERE id = ?").text(), &[id.into()]).await?;
-        Ok(row.map(read_user))
+    pub(crate) async fn row<T: NumberedRow>(&mut self, id: i64) -> Result<Option<Read<T>>, SqlError> {
+        Ok(self.query_one(&select::<T>("WHERE id = ?"), &[id.into()]).await?.map(T::read))
+    }
+
+    /// Rows by id, with ids after `after`.
+    pub(crate) async fn page<T: NumberedRow>(&mut self, after: i64, limit: u32) -> Result<Page<T>, SqlError> {
+        let select = select::<T>("WHERE id > ? ORDER BY id LIMIT ?");
+        let rows: Vec<Row> = self.query(&select, &[after.into(), limit.into()]).await?;
+        let last = rows.last().map(|row| row.clone().get()).transpose()?;
+        Ok(Page { last, rows: rows.into_iter().filter_map(|row| readable(T::read(row))).collect() })
+    }
+
+    /// Inserts one row and returns it as stored. The first value is the id.
+    async fn insert<T: NumberedRow, const N: usize>(
+        &mut self,
+        statement: &str,
+        given: Option<u64>,
+        values: impl FnOnce(i64) -> [Value; N],
+    ) -> Result<Read<T>, SqlError> {
+        let Some(numbered) = self.number::<T>(vec![given]).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
+        let id = numbered.ids[0];
+        self.execute(statement, &values(id)).await?;
+        self.exclude_sandbox::<T>(&numbered).await?;
+        self.row(id).await?.ok_or(SqlError::RowMissing)
+    }
+
+    /// Inserts rows by one statement. The first value is the id.
+    async fn insert_all<T: NumberedRow, New, const N: usize>(
+        &mut self,
+        statement: &str,
+        batch: &[New],
+        (given, values): (impl Fn(&New) -> Option<u64>, impl Fn(i64, &New) -> [Value; N]),
+    ) -> Result<Read<()>, SqlError> {
+        let Some(numbered) = self.number::<T>(batch.iter().map(given).collect()).await? else {
+            return Ok(Err(AccessError::NoNextId));
+        };
+        let rows = Rows::new(batch.iter().zip(&numbered.ids).map(|(new, id)| values(*id, new)));
+        self.write_rows(statement, &rows).await?;
+        self.exclude_sandbox::<T>(&numbered).await.map(Ok)
+    }
+
+    pub(crate) async fn delete<T: NumberedRow>(&mut self, id: i64) -> Result<u64, SqlError> {
+        self.execute(&format!("DELETE FROM {} WHERE id = ?", T::TABLE), &[id.into()]).await
     }
 
     pub(crate) async fn user_by_passkey(
         &mut self,
         passkey: &Passkey,
     ) -> Result<Option<Read<User>>, SqlError> {
-        let text = select_users!("WHERE passkey = ?").text();
-        let lower = select_users!("WHERE lower(passkey) = ?").text();
+        let text = select::<User>("WHERE passkey = ?");
+        let lower = select::<User>("WHERE lower(passkey) = ?");
         let statement = Statement::each(&text, &lower, &text);
         let row = self.query_one(statement, &[passkey.to_string().into()]).await?;
-        Ok(row.map(read_user))
-    }
-
-    pub(crate) async fn user_page(&mut self, after: i64, limit: u32) -> Result<Page<User>, SqlError> {
-        let select = select_users!("WHERE id > ? ORDER BY id LIMIT ?").text();
-        let rows = self.query(&select, &[after.into(), limit.into()]).await?;
-        page(rows, read_user)
-    }
-
-    pub(crate) async fn count_users(&mut self) -> Result<i64, SqlError> {
-        self.count("users").await
+        Ok(row.map(User::read))
     }
 
     /// The ids of users with this id or this passkey.
@@ -237,28 +227,19 @@ impl Tables<'_> {
         (user, passkey): &UserWithPasskey,
         is_external: bool,
     ) -> Result<Read<User>, SqlError> {
-        let given = vec![user.id.map(UserId::get)];
-        let Some(numbered) = self.number(NumberedTable::Users, given).await? else {
-            return Ok(Err(AccessError::NoNextId));
-        };
-        let id = numbered.ids[0];
-        let values = [id.into(), passkey.to_string().into(), user.created_at.0.into(), is_external.into()];
         let insert = "INSERT INTO users (id, passkey, created_at, vouched) VALUES (?, ?, ?, ?)";
-        self.execute(insert, &values).await?;
-        self.exclude_sandbox(NumberedTable::Users, &numbered).await?;
-        self.user(id).await?.ok_or(SqlError::RowMissing)
+        let values =
+            |id: i64| [id.into(), passkey.to_string().into(), user.created_at.0.into(), is_external.into()];
+        self.insert(insert, user.id.map(UserId::get), values).await
     }
 
     pub(crate) async fn insert_users(&mut self, batch: &[UserWithPasskey]) -> Result<Read<()>, SqlError> {
-        let given = batch.iter().map(|(user, _)| user.id.map(UserId::get)).collect();
-        let Some(numbered) = self.number(NumberedTable::Users, given).await? else {
-            return Ok(Err(AccessError::NoNextId));
+        let insert = "INSERT INTO users (id, passkey, created_at) {values}";
+        let values = |id: i64, (user, passkey): &UserWithPasskey| {
+            [id.into(), passkey.to_string().into(), user.created_at.0.into()]
         };
-        let rows = Rows::new(batch.iter().zip(&numbered.ids).map(|((user, passkey), id)| {
-            [(*id).into(), passkey.to_string().into(), user.created_at.0.into()]
-        }));
-        self.write_rows("INSERT INTO users (id, passkey, created_at) {values}", &rows).await?;
-        self.exclude_sandbox(NumberedTable::Users, &numbered).await.map(Ok)
+        let given = |(user, _): &UserWithPasskey| user.id.map(UserId::get);
+        self.insert_all::<User, _, 3>(insert, batch, (given, values)).await
     }
 
     pub(crate) async fn set_passkey(&mut self, id: i64, passkey: &Passkey) -> Result<u64, SqlError> {
@@ -297,39 +278,19 @@ impl Tables<'_> {
         self.execute("UPDATE users SET vouched = FALSE WHERE id = ?", &[id.into()]).await
     }
 
-    pub(crate) async fn delete_user(&mut self, id: i64) -> Result<u64, SqlError> {
-        self.execute("DELETE FROM users WHERE id = ?", &[id.into()]).await
-    }
-
-    pub(crate) async fn torrent(&mut self, id: i64) -> Result<Option<Read<Torrent>>, SqlError> {
-        let row = self.query_one(&select_torrents!("WHERE id = ?").text(), &[id.into()]).await?;
-        Ok(row.map(read_torrent))
-    }
-
     /// By its v1 or its truncated v2 hash.
     pub(crate) async fn torrent_by_info_hash(
         &mut self,
         info_hash: &InfoHash,
     ) -> Result<Option<Read<Torrent>>, SqlError> {
         // As the indexes are.
-        let sqlite = select_torrents!("WHERE infohash = ? OR lower(substr(infohash_v2, 1, 40)) = ?").text();
-        let postgres =
-            select_torrents!("WHERE lower(infohash) = ? OR lower(left(infohash_v2, 40)) = ?").text();
-        let mysql = select_torrents!("WHERE infohash = ? OR infohash_v2_short = ?").text();
+        let sqlite = select::<Torrent>("WHERE infohash = ? OR lower(substr(infohash_v2, 1, 40)) = ?");
+        let postgres = select::<Torrent>("WHERE lower(infohash) = ? OR lower(left(infohash_v2, 40)) = ?");
+        let mysql = select::<Torrent>("WHERE infohash = ? OR infohash_v2_short = ?");
         let digits = Value::from(info_hash.to_string());
         let row =
             self.query_one(Statement::each(&sqlite, &postgres, &mysql), &[digits.clone(), digits]).await?;
-        Ok(row.map(read_torrent))
-    }
-
-    pub(crate) async fn torrent_page(&mut self, after: i64, limit: u32) -> Result<Page<Torrent>, SqlError> {
-        let select = select_torrents!("WHERE id > ? ORDER BY id LIMIT ?").text();
-        let rows = self.query(&select, &[after.into(), limit.into()]).await?;
-        page(rows, read_torrent)
-    }
-
-    pub(crate) async fn count_torrents(&mut self) -> Result<i64, SqlError> {
-        self.count("torrents").await
+        Ok(row.map(Torrent::read))
     }
 
     pub(crate) async fn selected_torrents(
@@ -345,7 +306,7 @@ impl Tables<'_> {
         selection: &Selection,
     ) -> Result<Vec<Read<User>>, SqlError> {
         let (sql, values) = selection.statement(self.kind());
-        Ok(self.query(&sql, &values).await?.into_iter().map(read_user).collect())
+        Ok(self.query(&sql, &values).await?.into_iter().map(User::read).collect())
     }
 
     /// The ids of a selection, or its count.
@@ -356,29 +317,17 @@ impl Tables<'_> {
 
     /// The caller has checked the size.
     pub(crate) async fn insert_torrent(&mut self, torrent: &NewTorrent) -> Result<Read<Torrent>, SqlError> {
-        let given = vec![torrent.id.map(TorrentId::get)];
-        let Some(numbered) = self.number(NumberedTable::Torrents, given).await? else {
-            return Ok(Err(AccessError::NoNextId));
-        };
-        let id = numbered.ids[0];
         let insert = "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at)
              VALUES (?, ?, ?, ?, ?, ?)";
-        self.execute(insert, &torrent_values(id, torrent)).await?;
-        self.exclude_sandbox(NumberedTable::Torrents, &numbered).await?;
-        self.torrent(id).await?.ok_or(SqlError::RowMissing)
+        self.insert(insert, torrent.id.map(TorrentId::get), |id| torrent_values(id, torrent)).await
     }
 
     /// The caller has checked the sizes.
     pub(crate) async fn insert_torrents(&mut self, batch: &[NewTorrent]) -> Result<Read<()>, SqlError> {
-        let given = batch.iter().map(|torrent| torrent.id.map(TorrentId::get)).collect();
-        let Some(numbered) = self.number(NumberedTable::Torrents, given).await? else {
-            return Ok(Err(AccessError::NoNextId));
-        };
-        let rows = batch.iter().zip(&numbered.ids).map(|(torrent, id)| torrent_values(*id, torrent));
         let insert =
             "INSERT INTO torrents (id, infohash, infohash_v2, name, total_bytes, created_at) {values}";
-        self.write_rows(insert, &Rows::new(rows)).await?;
-        self.exclude_sandbox(NumberedTable::Torrents, &numbered).await.map(Ok)
+        let given = |torrent: &NewTorrent| torrent.id.map(TorrentId::get);
+        self.insert_all::<Torrent, _, 6>(insert, batch, (given, torrent_values)).await
     }
 
     pub(crate) async fn change_torrent(&mut self, id: i64, change: &TorrentChange) -> Result<u64, SqlError> {
@@ -393,10 +342,6 @@ impl Tables<'_> {
             id.into(),
         ];
         self.execute(set, &values).await
-    }
-
-    pub(crate) async fn delete_torrent(&mut self, id: i64) -> Result<u64, SqlError> {
-        self.execute("DELETE FROM torrents WHERE id = ?", &[id.into()]).await
     }
 
     /// All prefixes that can be parsed, sorted by their text.
@@ -443,37 +388,21 @@ impl Tables<'_> {
     }
 
     /// The present rows of these ids; none for a row that is removed or cannot be read.
-    pub(crate) async fn users_now(&mut self, ids: Vec<i64>) -> Result<Vec<(i64, Option<User>)>, SqlError> {
-        let joined = Select { columns: USER_COLUMNS, rest: "FROM {rows 1} LEFT JOIN users ON id = k.c0" };
-        self.rows_now(ids, &joined, |row| readable(read_user(row))).await
-    }
-
-    /// The present rows of these ids; none for a row that is removed or cannot be read.
-    pub(crate) async fn torrents_now(
+    pub(crate) async fn rows_now<T: NumberedRow>(
         &mut self,
         ids: Vec<i64>,
-    ) -> Result<Vec<(i64, Option<Torrent>)>, SqlError> {
-        let joined =
-            Select { columns: TORRENT_COLUMNS, rest: "FROM {rows 1} LEFT JOIN torrents ON id = k.c0" };
-        self.rows_now(ids, &joined, |row| readable(read_torrent(row))).await
-    }
-
-    async fn rows_now<T>(
-        &mut self,
-        ids: Vec<i64>,
-        joined: &Select,
-        read: impl Fn(Row) -> Option<T>,
     ) -> Result<Vec<(i64, Option<T>)>, SqlError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let select = format!("SELECT k.c0, {} {}", joined.columns, joined.rest);
+        let select =
+            format!("SELECT k.c0, {} FROM {{rows 1}} LEFT JOIN {} ON id = k.c0", T::COLUMNS, T::TABLE);
         let ids = Value::Rows(Rows::new(ids.into_iter().map(|id| [id.into()])));
         let rows: Vec<Row> = self.query(&select, &[ids]).await?;
         let row = |mut row: Row| {
             let subject = row.get()?;
             let is_present = row.clone().get::<Option<i64>>()?.is_some();
-            Ok((subject, if is_present { read(row) } else { None }))
+            Ok((subject, if is_present { readable(T::read(row)) } else { None }))
         };
         rows.into_iter().map(row).collect()
     }
@@ -492,9 +421,4 @@ fn torrent_values(id: i64, torrent: &NewTorrent) -> [Value; 6] {
 
 fn port_values(range: PortRange) -> [Value; 2] {
     [i64::from(range.first()).into(), i64::from(range.last()).into()]
-}
-
-fn page<T>(rows: Vec<Row>, read: impl Fn(Row) -> Read<T>) -> Result<Page<T>, SqlError> {
-    let last = rows.last().map(|row| row.clone().get()).transpose()?;
-    Ok(Page { last, rows: rows.into_iter().filter_map(|row| readable(read(row))).collect() })
 }

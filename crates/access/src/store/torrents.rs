@@ -94,7 +94,7 @@ impl Store {
     }
 
     pub async fn torrent(&self, id: TorrentId) -> Result<Option<Torrent>, AccessError> {
-        let found = self.tables().torrent(sql_integer(id.get())).await;
+        let found = self.tables().row(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
@@ -110,28 +110,16 @@ impl Store {
         after: Option<TorrentId>,
         limit: u32,
     ) -> Result<Vec<Torrent>, AccessError> {
-        let mut tables = self.tables();
-        let mut torrents = Vec::new();
-        let mut last = after.map_or(0, |id| sql_integer(id.get()));
-        loop {
-            let wanted = limit - torrents.len() as u32;
-            let page = tables.torrent_page(last, wanted).await.map_err(|error| self.explain(error))?;
-            torrents.extend(page.rows);
-            match page.last {
-                // Rows that cannot be read are skipped.
-                Some(id) if (torrents.len() as u32) < limit => last = id,
-                _ => return Ok(torrents),
-            }
-        }
+        self.list(after.map_or(0, |id| sql_integer(id.get())), limit).await
     }
 
     pub async fn count_torrents(&self) -> Result<u64, AccessError> {
-        let count = self.tables().count_torrents().await.map_err(|error| self.explain(error))?;
+        let count = self.tables().count::<Torrent>().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
     pub async fn remove_torrent(&self, id: TorrentId) -> Result<(), AccessError> {
-        let removed = self.tables().delete_torrent(sql_integer(id.get())).await;
+        let removed = self.tables().delete::<Torrent>(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownTorrent(id)),
             _ => Ok(()),
@@ -192,7 +180,7 @@ impl Store {
             return self.explain(error);
         }
         if let Some(id) = torrent.id
-            && matches!(transaction.torrent(sql_integer(id.get())).await, Ok(Some(_)))
+            && matches!(transaction.row::<Torrent>(sql_integer(id.get())).await, Ok(Some(_)))
         {
             return AccessError::TorrentIdTaken(id);
         }

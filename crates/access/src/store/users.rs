@@ -103,7 +103,7 @@ impl Store {
     }
 
     pub async fn user(&self, id: UserId) -> Result<Option<User>, AccessError> {
-        let found = self.tables().user(sql_integer(id.get())).await;
+        let found = self.tables().row(sql_integer(id.get())).await;
         found.map_err(|error| self.explain(error))?.transpose()
     }
 
@@ -114,28 +114,16 @@ impl Store {
 
     /// The first `limit` users after `after`, by id. Fewer than `limit` are the last ones.
     pub async fn list_users(&self, after: Option<UserId>, limit: u32) -> Result<Vec<User>, AccessError> {
-        let mut tables = self.tables();
-        let mut users = Vec::new();
-        let mut last = after.map_or(0, |id| sql_integer(id.get()));
-        loop {
-            let wanted = limit - users.len() as u32;
-            let page = tables.user_page(last, wanted).await.map_err(|error| self.explain(error))?;
-            users.extend(page.rows);
-            match page.last {
-                // Rows that cannot be read are skipped.
-                Some(id) if (users.len() as u32) < limit => last = id,
-                _ => return Ok(users),
-            }
-        }
+        self.list(after.map_or(0, |id| sql_integer(id.get())), limit).await
     }
 
     pub async fn count_users(&self) -> Result<u64, AccessError> {
-        let count = self.tables().count_users().await.map_err(|error| self.explain(error))?;
+        let count = self.tables().count::<User>().await.map_err(|error| self.explain(error))?;
         Ok(count.unsigned_abs())
     }
 
     pub async fn remove_user(&self, id: UserId) -> Result<(), AccessError> {
-        let removed = self.tables().delete_user(sql_integer(id.get())).await;
+        let removed = self.tables().delete::<User>(sql_integer(id.get())).await;
         match removed.map_err(|error| self.explain(error))? {
             0 => Err(AccessError::UnknownUser(id)),
             _ => Ok(()),
@@ -158,7 +146,8 @@ impl Store {
     pub async fn rotate_passkey(&self, id: UserId, passkey: Option<Passkey>) -> Result<Passkey, AccessError> {
         let passkey = passkey.map_or_else(random_passkey, Ok)?;
         let mut transaction = self.begin().await?;
-        let present = transaction.user(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
+        let present =
+            transaction.row::<User>(sql_integer(id.get())).await.map_err(|error| self.explain(error))?;
         if present.transpose()?.is_some_and(|user| user.is_external) {
             return Err(AccessError::NotRotatable(id));
         }
@@ -243,7 +232,7 @@ impl Store {
     }
 
     async fn explain_id(&self, transaction: &mut Tables<'_>, id: UserId) -> AccessError {
-        match transaction.user(sql_integer(id.get())).await {
+        match transaction.row::<User>(sql_integer(id.get())).await {
             Ok(Some(Ok(user))) if user.is_external => AccessError::UserIdExternal(id),
             _ => AccessError::UserIdTaken(id),
         }

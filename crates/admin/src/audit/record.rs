@@ -1,5 +1,6 @@
 //! What is recorded. Secrets are not: a passkey appears as its first digits and a part of its hash.
 
+use domain::named;
 use domain::{Passkey, TorrentId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -9,20 +10,13 @@ use super::line::LineHash;
 /// Passkeys named in one record; the count is always complete.
 const PASSKEYS_MAX: usize = 100;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    Ok,
-    /// Not done, or not wholly; the details have the `reason`.
-    Failed,
-}
-
-impl Outcome {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Ok => "ok",
-            Outcome::Failed => "failed",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Outcome {
+        Ok = "ok",
+        /// Not done, or not wholly; the details have the `reason`.
+        Failed = "failed",
     }
 }
 

@@ -1,29 +1,22 @@
 //! Permissions of a key.
 
+use domain::named;
 use std::fmt;
 use std::str::FromStr;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Verify passkeys; for trackers.
-    Verify,
-    /// Read everything but secrets; does not include `verify`.
-    Read,
-    /// Includes all others.
-    Admin,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Scope {
+        /// Verify passkeys; for trackers.
+        Verify = "verify",
+        /// Read everything but secrets; does not include `verify`.
+        Read = "read",
+        /// Includes all others.
+        Admin = "admin",
+    }
 }
 
 impl Scope {
-    pub const ALL: [Scope; 3] = [Scope::Verify, Scope::Read, Scope::Admin];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Scope::Verify => "verify",
-            Scope::Read => "read",
-            Scope::Admin => "admin",
-        }
-    }
-
     const fn bit(self) -> u8 {
         1 << self as u8
     }
@@ -31,7 +24,7 @@ impl Scope {
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.name())
     }
 }
 
@@ -43,7 +36,7 @@ impl FromStr for Scope {
     type Err = NotAScope;
 
     fn from_str(text: &str) -> Result<Self, NotAScope> {
-        Scope::ALL.into_iter().find(|scope| scope.as_str() == text).ok_or(NotAScope)
+        Scope::from_name(text).ok_or(NotAScope)
     }
 }
 
@@ -81,7 +74,7 @@ impl fmt::Display for Scopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, scope) in self.iter().enumerate() {
             f.write_str(if number > 0 { "," } else { "" })?;
-            f.write_str(scope.as_str())?;
+            f.write_str(scope.name())?;
         }
         Ok(())
     }

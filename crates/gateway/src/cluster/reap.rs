@@ -7,6 +7,7 @@
 //!   anything to do.
 //! - Watchers that may have missed a user's last change at a dead node are notified again.
 
+use domain::named;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -63,21 +64,13 @@ impl ReapState {
     }
 }
 
-/// Why something is cleared up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum DueKind {
-    Gone,
-    Late,
-    Pending,
-}
-
-impl DueKind {
-    const fn name(self) -> &'static str {
-        match self {
-            DueKind::Gone => "gone",
-            DueKind::Late => "late",
-            DueKind::Pending => "pending",
-        }
+named! {
+    /// Why something is cleared up.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum DueKind {
+        Gone = "gone",
+        Late = "late",
+        Pending = "pending",
     }
 }
 

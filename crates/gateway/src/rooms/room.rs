@@ -1,5 +1,6 @@
 //! One room: its local and remote members.
 
+use domain::named;
 use std::sync::Arc;
 
 use crate::cluster::NodeName;
@@ -142,18 +143,11 @@ impl Member {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Change {
-    Join,
-    Leave,
-}
-
-impl Change {
-    const fn name(self) -> &'static str {
-        match self {
-            Change::Join => "join",
-            Change::Leave => "leave",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Change {
+        Join = "join",
+        Leave = "leave",
     }
 }
 

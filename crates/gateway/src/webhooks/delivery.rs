@@ -1,6 +1,7 @@
 //! A delivery: its body, signature and headers.
 
 use aws_lc_rs::hmac;
+use domain::named;
 use domain::{UserId, hex};
 use http::{HeaderValue, Request, Uri, header};
 use http_body_util::Full;
@@ -8,18 +9,11 @@ use hyper::body::Bytes;
 use presence::{Cause, DeviceId};
 use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Arrived,
-    Left,
-}
-
-impl Event {
-    const fn name(self) -> &'static str {
-        match self {
-            Event::Arrived => "arrived",
-            Event::Left => "left",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Event {
+        Arrived = "arrived",
+        Left = "left",
     }
 }
 

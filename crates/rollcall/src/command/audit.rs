@@ -45,7 +45,7 @@ fn list(context: &CommandContext, args: AuditListArgs) -> anyhow::Result<()> {
             entry.actor_id.clone(),
             entry.action.clone(),
             format!("{} {}", entry.subject_type, entry.subject_id),
-            entry.result.as_str().to_owned(),
+            entry.result.name().to_owned(),
             details_of(entry),
         ]);
     }

@@ -91,5 +91,5 @@ fn json_of(key: &ApiKey) -> Json {
 }
 
 fn names_of(scopes: Scopes) -> Vec<&'static str> {
-    scopes.iter().map(|scope| scope.as_str()).collect()
+    scopes.iter().map(|scope| scope.name()).collect()
 }

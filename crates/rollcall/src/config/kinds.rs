@@ -1,5 +1,6 @@
 //! Types of values, validated when parsed.
 
+use domain::named;
 use std::fmt;
 
 use serde_json::{Value as Json, json};
@@ -116,26 +117,16 @@ impl Value for LogFilter {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Text on a terminal, JSON otherwise.
-    #[default]
-    Auto,
-    /// Text.
-    Human,
-    /// One JSON object per line.
-    Json,
-}
-
-impl LogFormat {
-    const ALL: [LogFormat; 3] = [LogFormat::Auto, LogFormat::Human, LogFormat::Json];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            LogFormat::Auto => "auto",
-            LogFormat::Human => "human",
-            LogFormat::Json => "json",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum LogFormat {
+        /// Text on a terminal, JSON otherwise.
+        #[default]
+        Auto = "auto",
+        /// Text.
+        Human = "human",
+        /// One JSON object per line.
+        Json = "json",
     }
 }
 

@@ -74,7 +74,7 @@ impl AuditRecord {
             actor_id: entry.actor_id,
             subject_type: entry.subject_type,
             subject_id: entry.subject_id,
-            result: entry.result.as_str().to_owned(),
+            result: entry.result.name().to_owned(),
             details: entry.details.into(),
             at: entry.at,
             seq: entry.seq,

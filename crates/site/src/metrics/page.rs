@@ -6,6 +6,7 @@
 //! - A family and a combination of labels appear once, even if several sources write them: the last one wins. Both are
 //!   sorted by name, so that pages can be compared.
 
+use domain::named;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,20 +59,12 @@ pub struct Family {
     samples: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Kind {
+        Counter = "counter",
+        Gauge = "gauge",
+        Histogram = "histogram",
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gateway::GatewayCounters;
-use gateway::counters::{AcceptCounters, HubCounters, Kind, SessionCounters, WebhookCounters};
+use gateway::counters::{AcceptCounters, HubCounters, SessionCounters, WebhookCounters};
 use gateway::hub::OnlineCount;
 use presence::{Platform, Status};
 

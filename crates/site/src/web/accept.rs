@@ -1,24 +1,19 @@
 //! `Accept-Encoding`.
 
+use domain::named;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// A compressed form. The preferred one comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Brotli,
-    Gzip,
+named! {
+    /// A compressed form. The preferred one comes first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Encoding {
+        Brotli = "br",
+        Gzip = "gzip",
+    }
 }
 
 impl Encoding {
-    /// Name in headers.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Encoding::Brotli => "br",
-            Encoding::Gzip => "gzip",
-        }
-    }
-
     /// Suffix of its entity tag.
     pub(super) const fn tag_suffix(self) -> &'static str {
         match self {

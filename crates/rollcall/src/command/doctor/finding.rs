@@ -1,26 +1,18 @@
 //! Results of checks.
 
+use domain::named;
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    Ok,
-    Unknown,
-    Warning,
-    /// It does not work, or accounted data can be lost.
-    Problem,
-}
-
-impl Severity {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Ok => "ok",
-            Severity::Unknown => "unknown",
-            Severity::Warning => "warning",
-            Severity::Problem => "problem",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Severity {
+        Ok = "ok",
+        Unknown = "unknown",
+        Warning = "warning",
+        /// It does not work, or accounted data can be lost.
+        Problem = "problem",
     }
 }
 

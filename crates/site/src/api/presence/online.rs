@@ -132,7 +132,7 @@ async fn online(
         one_of("status", asked.status.as_deref(), listed, "online, away, busy, invisible or pending")?;
     if status == Some(Status::Invisible) && !is_admin {
         site.counters.forbidden.increment();
-        return Err(Problem::forbidden(Scope::Admin.as_str()));
+        return Err(Problem::forbidden(Scope::Admin.name()));
     }
     let platform =
         one_of("platform", asked.platform.as_deref(), Platform::from_name, "phone, computer or web")?;
