@@ -93,7 +93,7 @@ pub use error::JournalError;
 pub use fields::Fields;
 pub use id::EntryId;
 pub use notes::{Notes, Skipped};
-pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts};
+pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts, keep_lease};
 pub use port::{
     AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
     Transfer, Trimmed,

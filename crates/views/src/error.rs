@@ -19,6 +19,9 @@ pub enum ViewsError {
     /// A batch of a rebuild was not applied.
     #[error("{reason}")]
     NotApplied { reason: String },
+    /// Other processes claimed again and again: several consider themselves the only writer.
+    #[error("another process writes the same keys")]
+    Superseded,
     /// The lists in memory are not complete yet.
     #[error("the activity lists are being rebuilt from the journal")]
     Rebuilding,
@@ -31,7 +34,7 @@ impl ViewsError {
             ViewsError::Redis(error) => error.is_retryable(),
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
-            ViewsError::NotApplied { .. } | ViewsError::Rebuilding => true,
+            ViewsError::NotApplied { .. } | ViewsError::Superseded | ViewsError::Rebuilding => true,
         }
     }
 }

@@ -89,6 +89,11 @@ impl Source for ActivityMetrics {
                 "Sweeps that reached their maximum number of users and left some for the next one.",
                 counts.sweeps_behind.get(),
             ),
+            (
+                "rollcall_activity_superseded_total",
+                "Times that another writer had claimed the keys of the activity lists in Redis, or Redis had lost them.",
+                self.0.times_superseded(),
+            ),
         ] {
             page.counter(name, help).is(count);
         }
