@@ -97,16 +97,6 @@ script!(
     "lease_release"
 );
 script!(
-    /// Applies journal entries to one torrent of the mirror (M4 to M8).
-    REDIS_MIRROR_TORRENT,
-    "redis_mirror_torrent"
-);
-script!(
-    /// Writes counts of torrents to the indexes and statistics of the mirror (M9, M10).
-    REDIS_MIRROR_INDEX,
-    "redis_mirror_index"
-);
-script!(
     /// Changes the infohash of a torrent of the mirror.
     REDIS_MIRROR_RENAME,
     "redis_mirror_rename"
@@ -162,7 +152,7 @@ script!(
 );
 
 /// Searched by hash when Redis does not have a script.
-pub static ALL: [&Script; 24] = [
+pub static ALL: [&Script; 22] = [
     &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
@@ -176,8 +166,6 @@ pub static ALL: [&Script; 24] = [
     &WHITELIST_UNDO,
     &LEASE_TAKE,
     &LEASE_RELEASE,
-    &REDIS_MIRROR_TORRENT,
-    &REDIS_MIRROR_INDEX,
     &REDIS_MIRROR_RENAME,
     &REDIS_MIRROR_REPAIR,
     &REDIS_MIRROR_REMOVE,

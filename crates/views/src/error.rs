@@ -1,7 +1,7 @@
 //! Errors, and which are retryable.
 
 use journal::JournalError;
-use keyspace::RedisError;
+use keyspace::{FenceError, RedisError};
 
 /// Contains no passkey.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +35,15 @@ impl ViewsError {
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
             ViewsError::NotApplied { .. } | ViewsError::Superseded | ViewsError::Rebuilding => true,
+        }
+    }
+}
+
+impl From<FenceError> for ViewsError {
+    fn from(error: FenceError) -> ViewsError {
+        match error {
+            FenceError::Superseded => ViewsError::Superseded,
+            FenceError::Redis(error) => ViewsError::Redis(error),
         }
     }
 }

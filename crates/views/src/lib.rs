@@ -4,6 +4,7 @@
 //!
 //! - [`activity`]: what each user seeds and leeches now
 //! - [`redis_mirror`]: the keys `t:*` in Redis (docs/redis.md)
+//! - `generations`: a bounded map, for what a writer keeps in memory
 //! - [`error`]: errors, and which are retryable
 //!
 //! # Activity
@@ -46,6 +47,7 @@
 
 pub mod activity;
 pub mod error;
+mod generations;
 pub mod redis_mirror;
 
 pub use activity::{

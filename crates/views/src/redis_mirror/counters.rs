@@ -27,6 +27,8 @@ pub struct RedisMirrorCounters {
     pub timeouts_deferred: Counter,
     /// Torrents whose watermark was reset because the journal's ids went back.
     pub watermarks_reset: Counter,
+    /// Times that another writer had claimed the keys, or Redis had lost them.
+    pub superseded: Counter,
     /// Torrents removed by the site whose keys were deleted.
     pub removed_torrents: Counter,
     /// Torrents checked by the sweep.
@@ -60,6 +62,10 @@ impl RedisMirrorCounters {
 
     pub(super) fn watermarks_reset(&self, torrents: u64) {
         self.watermarks_reset.add(torrents);
+    }
+
+    pub(super) fn superseded(&self) {
+        self.superseded.increment();
     }
 
     pub(super) fn removed(&self, torrents: u64) {

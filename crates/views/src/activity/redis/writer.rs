@@ -23,6 +23,7 @@ use crate::activity::settings::Window;
 use crate::activity::store::{Applied, MemoryUsage, Refused};
 use crate::activity::user_torrents::{ChangeKind, UserTorrents};
 use crate::error::ViewsError;
+use crate::generations::Generations;
 
 /// Torrents in memory, over all users: about 100 MB. Users who have not announced for longest are dropped.
 const MEMORY_TORRENTS_MAX: usize = 2_000_000;
@@ -35,10 +36,16 @@ const ATTEMPTS_MAX: u32 = 20;
 /// A record this close to its expiry is written with its time: a reader with a fast clock may have removed it.
 const CLOCK_SLACK: Seconds = Seconds(120);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     session: Option<FencedSession>,
-    memory: Memory,
+    users: Generations<Passkey, UserTorrents>,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Writer { session: None, users: Generations::new(MEMORY_TORRENTS_MAX) }
+    }
 }
 
 /// Attempts of a step.
@@ -53,14 +60,6 @@ impl Default for Attempts {
     }
 }
 
-/// Two generations: when the younger one is full, it replaces the older one.
-#[derive(Debug, Default)]
-struct Memory {
-    younger: HashMap<Passkey, UserTorrents>,
-    older: HashMap<Passkey, UserTorrents>,
-    younger_torrents: usize,
-}
-
 /// What Redis has of a user.
 pub(super) struct Loaded {
     pub(super) torrents: UserTorrents,
@@ -71,43 +70,10 @@ pub(super) struct Loaded {
 /// Redis commands per user in a load.
 const LOAD_COMMANDS: usize = 4;
 
-impl Memory {
-    /// Moves the user to the younger generation.
-    fn get_mut(&mut self, passkey: &Passkey) -> Option<&mut UserTorrents> {
-        if let Some(torrents) = self.older.remove(passkey) {
-            self.insert(*passkey, torrents);
-        }
-        self.younger.get_mut(passkey)
-    }
-
-    fn contains(&self, passkey: &Passkey) -> bool {
-        self.younger.contains_key(passkey) || self.older.contains_key(passkey)
-    }
-
-    fn insert(&mut self, passkey: Passkey, torrents: UserTorrents) {
-        if self.younger_torrents >= MEMORY_TORRENTS_MAX / 2 {
-            self.older = std::mem::take(&mut self.younger);
-            self.younger_torrents = 0;
-        }
-        // At least one, so that users without torrents are bounded too.
-        self.younger_torrents += torrents.len().max(1);
-        self.younger.insert(passkey, torrents);
-    }
-
-    fn remove(&mut self, passkey: &Passkey) {
-        self.older.remove(passkey);
-        self.younger.remove(passkey);
-    }
-
-    fn users(&self) -> impl Iterator<Item = &UserTorrents> {
-        self.younger.values().chain(self.older.values())
-    }
-}
-
 impl Writer {
     pub(super) fn usage(&self) -> MemoryUsage {
-        let torrents = self.memory.users().map(|torrents| torrents.len() as u64).sum();
-        let bytes = self.memory.users().map(|torrents| torrents.bytes() as u64).sum();
+        let torrents = self.users.values().map(|torrents| torrents.len() as u64).sum();
+        let bytes = self.users.values().map(|torrents| torrents.bytes() as u64).sum();
         MemoryUsage { torrents, bytes }
     }
 
@@ -117,13 +83,13 @@ impl Writer {
     }
 
     pub(super) fn forget(&mut self, passkey: &Passkey) {
-        self.memory.remove(passkey);
+        self.users.remove(passkey);
     }
 
     /// Replaces what is known of a user.
     pub(super) fn put(&mut self, passkey: Passkey, torrents: UserTorrents) {
-        self.memory.remove(&passkey);
-        self.memory.insert(passkey, torrents);
+        let weight = torrents.len();
+        self.users.insert(passkey, torrents, weight);
     }
 }
 
@@ -194,11 +160,12 @@ impl RedisActivity {
         // The sweep reports users with damaged keys.
         index.extend(applied.refused.iter().map(|refused| (window.now, users[refused.user].passkey)));
         for (number, user) in users.iter().enumerate() {
-            let Some(torrents) = writer.memory.get_mut(&user.passkey) else { continue };
+            let known = writer.users.get_mut(&user.passkey, UserTorrents::len);
+            let Some(torrents) = known else { continue };
             let before = torrents.len();
             let (writes, due, evicted) = apply_to(torrents, user, window.cutoff());
             let added = torrents.len().saturating_sub(before);
-            writer.memory.younger_torrents += added;
+            writer.users.grow(added);
             applied.clients_evicted += evicted;
             index.extend(due.map(|due| (due + window.silence.usual(), user.passkey)));
             writes.push_commands(&UserKeys::of(&self.names, &user.passkey), &mut commands);
@@ -258,14 +225,14 @@ impl RedisActivity {
         users: &[UserChanges],
         applied: &mut Applied,
     ) -> Result<(), FenceError> {
-        let is_missing = |user: &&UserChanges| !writer.memory.contains(&user.passkey);
+        let is_missing = |user: &&UserChanges| writer.users.get(&user.passkey).is_none();
         let missing: Vec<Passkey> = users.iter().filter(is_missing).map(|user| user.passkey).collect();
         let loaded = self.load(writer, &missing).await?;
         let mut loaded: HashMap<Passkey, _> = missing.into_iter().zip(loaded).collect();
         for (number, user) in users.iter().enumerate() {
             match loaded.remove(&user.passkey) {
                 None => {}
-                Some(Ok(loaded)) => writer.memory.insert(user.passkey, loaded.torrents),
+                Some(Ok(loaded)) => writer.put(user.passkey, loaded.torrents),
                 Some(Err(key)) => {
                     let reason = ViewsError::WrongType { key }.to_string();
                     applied.refused.push(Refused { user: number, reason });
