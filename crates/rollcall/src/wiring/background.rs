@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Whitelist;
-use access::audit::{Audit, Record, Subject};
+use admin::audit::{Audit, Record, Subject};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{

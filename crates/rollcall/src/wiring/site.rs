@@ -4,9 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
-use access::audit::{Audit, Record, Subject};
-use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
-use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
+use access::{FollowCounters, Gate, Passkeys, Store};
+use admin::Sessions;
+use admin::audit::{Audit, Record, Subject};
+use admin::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
 use anyhow::Context;
 use friends::FriendStore;
 use gateway::Gateway;
@@ -72,7 +73,7 @@ impl OpenSite {
         let clock = system_clock();
         let audit = Audit::open(inputs.config.audit_settings(inputs.data), system_clock())?;
         let ring = KeyRing::load(
-            ApiKeys::on(inputs.store),
+            ApiKeys::on(inputs.store.database()),
             inputs.config.site.tracker_api_key.reveal(),
             system_clock(),
         )
@@ -80,7 +81,7 @@ impl OpenSite {
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         background.add_task(|stopped| async move { followed.follow(until_stopped(stopped)).await });
-        let sessions = Arc::new(Sessions::on(inputs.store));
+        let sessions = Arc::new(Sessions::on(inputs.store.database()));
         let swept = Arc::clone(&sessions);
         background.add_task(|stopped| swept.keep_swept(system_clock(), until_stopped(stopped)));
         let ledger = ledger_of(&inputs, background).await?;
@@ -226,7 +227,7 @@ impl ServingSite {
     /// this when nothing else can fail before that.
     pub async fn create_first_key(&mut self, data: &Path) -> anyhow::Result<()> {
         let parts = &self.site.parts;
-        let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
+        let Some(key) = ApiKeys::on(parts.store.database()).first_key(parts.clock.now()).await? else {
             return Ok(());
         };
         let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);

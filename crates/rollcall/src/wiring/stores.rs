@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{AuditSettings, RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use access::{RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use admin::AuditSettings;
 use anyhow::Context;
 use database::Database;
 use domain::clock::{Clock, SystemClock};
