@@ -10,13 +10,14 @@ pub(crate) struct Generations<K, V> {
     older: HashMap<K, V>,
     /// Of the younger one.
     weight: usize,
+    older_weight: usize,
     weight_max: usize,
 }
 
 impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     /// `weight_max` is the bound of both generations, in units of the caller.
     pub(crate) fn new(weight_max: usize) -> Self {
-        Generations { younger: HashMap::new(), older: HashMap::new(), weight: 0, weight_max }
+        Generations { younger: HashMap::new(), older: HashMap::new(), weight: 0, older_weight: 0, weight_max }
     }
 
     /// `weight` is added if the entry was in the older generation.
@@ -35,7 +36,7 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     pub(crate) fn insert(&mut self, key: K, value: V, weight: usize) {
         if self.weight >= self.weight_max / 2 {
             self.older = std::mem::take(&mut self.younger);
-            self.weight = 0;
+            self.older_weight = std::mem::take(&mut self.weight);
         }
         self.older.remove(&key);
         self.younger.insert(key, value);
@@ -45,6 +46,11 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     /// An entry of the younger generation has grown.
     pub(crate) fn grow(&mut self, weight: usize) {
         self.weight += weight;
+    }
+
+    /// Of both generations; moved and removed entries may count twice.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight + self.older_weight
     }
 
     pub(crate) fn remove(&mut self, key: &K) {

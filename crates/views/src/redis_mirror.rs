@@ -187,6 +187,7 @@ impl View for RedisMirror {
                 Err(error) => self.recover(&mut writer, &mut attempts, error).map_err(transient)?,
             }
         };
+        self.counters.in_memory(writer.weight());
         drop(writer);
         let Some(state) = state else { return Err(ViewError::Fenced) };
         self.counters.applied(&folded, &state);

@@ -17,6 +17,8 @@ pub(super) struct TorrentCommands<'a> {
     pub(super) names: &'a RedisMirrorNames,
     pub(super) settings: &'a RedisMirrorSettings,
     pub(super) id: TorrentId,
+    /// Whether there is no state hash yet.
+    pub(super) is_new: bool,
     /// Time of Redis.
     pub(super) now: UnixTime,
 }
@@ -55,7 +57,9 @@ impl TorrentCommands<'_> {
         let [announces, leechers, seeders, snatches] = counts.in_order();
         let mut state = redis::cmd("HSET");
         state.arg(names.state(self.id)).arg("w").arg(torrent.watermark.to_string());
-        state.arg("h").arg(torrent.info_hash.to_string());
+        if self.is_new {
+            state.arg("h").arg(torrent.info_hash.to_string());
+        }
         state.arg("c").arg(format!("{announces} {leechers} {seeders} {snatches}"));
         for (user, change) in &changes.users {
             let figures = torrent.figures(*user);

@@ -37,6 +37,8 @@ pub struct RedisMirrorCounters {
     pub repaired: Counter,
     /// Completed rounds of the sweep over all torrents.
     pub rounds: Counter,
+    /// Peers and users that the writer has in memory.
+    pub in_memory: Level,
     /// End of the last round, in Unix seconds; 0 if none.
     pub last_round_at: Level,
 }
@@ -62,6 +64,10 @@ impl RedisMirrorCounters {
 
     pub(super) fn watermarks_reset(&self, torrents: u64) {
         self.watermarks_reset.add(torrents);
+    }
+
+    pub(super) fn in_memory(&self, peers_and_users: usize) {
+        self.in_memory.set(peers_and_users);
     }
 
     pub(super) fn superseded(&self) {

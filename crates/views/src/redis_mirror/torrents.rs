@@ -86,6 +86,10 @@ impl Writer {
         self.torrents.get_mut(&torrent, weight_of)
     }
 
+    pub(super) fn weight(&self) -> usize {
+        self.torrents.weight()
+    }
+
     /// Time of Redis, by which keys expire.
     fn redis_now(&self) -> UnixTime {
         let (then, since) = self.began.as_ref().map_or((UnixTime(0), 0), |(then, watch)| {
@@ -113,7 +117,8 @@ impl RedisMirror {
         Ok(writer.session.as_mut().expect("a session was begun above"))
     }
 
-    /// Repeats a step that another writer interrupted; any other error is returned.
+    /// After a failed step: drops what is in memory, so that a step that another writer interrupted can be repeated. So
+    /// can one whose reply was lost, once: idle connections are closed. Any other error is returned.
     pub(super) fn recover(
         &self,
         writer: &mut Writer,
@@ -124,6 +129,10 @@ impl RedisMirror {
         match error {
             ViewsError::Superseded if *attempts < ATTEMPTS_MAX => {
                 self.counters.superseded();
+                *attempts += 1;
+                Ok(())
+            }
+            ViewsError::Redis(RedisError::Unanswered { .. }) if *attempts == 1 => {
                 *attempts += 1;
                 Ok(())
             }
@@ -183,7 +192,8 @@ impl RedisMirror {
             torrent.owner = Some(id);
         }
         let was_stored = std::mem::replace(&mut torrent.is_stored, true);
-        let commands = TorrentCommands { names: self.names(), settings: &self.settings, id, now };
+        let (names, settings, is_new) = (self.names(), &self.settings, !was_stored);
+        let commands = TorrentCommands { names, settings, id, is_new, now };
         let mut all = Vec::new();
         if takes_over {
             commands.take_over(torrent, &mut all);

@@ -105,7 +105,7 @@ impl RedisActivity {
     }
 
     /// After a failed step: drops what is in memory, and waits if another process claimed meanwhile, so that the step
-    /// can be repeated. Any other error is returned.
+    /// can be repeated. So can one whose reply was lost, once: idle connections are closed. Any other error is returned.
     pub(super) async fn recover(
         &self,
         writer: &mut Writer,
@@ -121,6 +121,10 @@ impl RedisActivity {
                 Ok(())
             }
             FenceError::Superseded => Err(ViewsError::Superseded),
+            FenceError::Redis(RedisError::Unanswered { .. }) if attempts.count == 1 => {
+                attempts.count += 1;
+                Ok(())
+            }
             // That of a user does not end a step.
             FenceError::Redis(error) => Err(index_error(error)),
         }
