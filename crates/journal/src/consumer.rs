@@ -252,8 +252,9 @@ impl Shared {
         *self.stop.borrow()
     }
 
-    fn is_paused(&self) -> bool {
-        self.pause.is_paused()
+    /// Paused, or another process is the view's only writer.
+    fn is_idle(&self) -> bool {
+        self.pause.is_paused() || !self.view.is_active()
     }
 
     /// Loads the pause state; retries while the journal is unavailable.

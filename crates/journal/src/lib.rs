@@ -99,7 +99,7 @@ pub use error::JournalError;
 pub use fields::Fields;
 pub use id::EntryId;
 pub use notes::{Notes, Skipped};
-pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts};
+pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts, keep_lease};
 pub use packed::PackedEvents;
 pub use port::{
     AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,

@@ -20,7 +20,7 @@
 //! does not support are skipped and counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -78,6 +78,35 @@ impl LeaderLease for keyspace::Lease {
 
     fn renew_interval(&self) -> Duration {
         self.length() / 5
+    }
+}
+
+/// Acquires the lease of a view as soon as it is free, and renews it, until dropped. `lost` counts the times that it was
+/// lost.
+pub async fn keep_lease(lease: &dyn LeaderLease, view: &str, lost: &AtomicU64) {
+    let (mut was_ours, mut was_reachable) = (false, true);
+    loop {
+        let taken = lease.take().await;
+        if let (Err(reason), true) = (&taken, was_reachable) {
+            // Once per outage: failing reads are logged separately.
+            warn!(view, %reason, "leader lease of the view cannot be renewed");
+        }
+        was_reachable = taken.is_ok();
+        let is_held = taken.unwrap_or_else(|_| lease.is_held());
+        match (was_ours, is_held) {
+            (true, false) if !was_reachable => {
+                lost.fetch_add(1, Ordering::Relaxed);
+                warn!(view, "leader lease of the view expired and cannot be renewed");
+            }
+            (false, true) => info!(view, "this process holds the leader lease of the view"),
+            (true, false) => {
+                lost.fetch_add(1, Ordering::Relaxed);
+                warn!(view, "another process holds the leader lease of the view now");
+            }
+            _ => {}
+        }
+        was_ours = is_held;
+        tokio::time::sleep(lease.renew_interval().min(Duration::from_secs(1))).await;
     }
 }
 
@@ -177,7 +206,7 @@ impl OrderedConsumer {
         }
         tokio::select! {
             () = self.work() => {}
-            () = self.keep_lease() => {}
+            () = keep_lease(&*self.lease, self.view.name(), &self.counters.fenced) => {}
             () = self.follow_pause() => {}
         }
         if self.lease.is_held() {
@@ -208,36 +237,6 @@ impl OrderedConsumer {
 
     async fn refresh_pause(&self) -> Result<(), JournalError> {
         self.pause.refresh(&*self.journal, self.view.name(), &self.process).await
-    }
-
-    /// Acquires the lease as soon as it is free, and renews it.
-    async fn keep_lease(&self) {
-        let (mut was_ours, mut was_reachable) = (false, true);
-        loop {
-            let taken = self.lease.take().await;
-            if let (Err(reason), true) = (&taken, was_reachable) {
-                // Once per outage: failing reads are logged separately.
-                warn!(view = self.view.name(), %reason, "leader lease of the view cannot be renewed");
-            }
-            was_reachable = taken.is_ok();
-            let is_held = taken.unwrap_or_else(|_| self.lease.is_held());
-            match (was_ours, is_held) {
-                (true, false) if !was_reachable => {
-                    self.counters.fenced.fetch_add(1, Ordering::Relaxed);
-                    warn!(view = self.view.name(), "leader lease of the view expired and cannot be renewed");
-                }
-                (false, true) => {
-                    info!(view = self.view.name(), "this process holds the leader lease of the view")
-                }
-                (true, false) => {
-                    self.counters.fenced.fetch_add(1, Ordering::Relaxed);
-                    warn!(view = self.view.name(), "another process holds the leader lease of the view now");
-                }
-                _ => {}
-            }
-            was_ours = is_held;
-            tokio::time::sleep(self.lease.renew_interval().min(Duration::from_secs(1))).await;
-        }
     }
 
     async fn work(&self) {

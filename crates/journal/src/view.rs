@@ -70,6 +70,11 @@ pub trait View: Send + Sync + 'static {
     /// The name in commands and logs.
     fn name(&self) -> &'static str;
 
+    /// Whether this process may apply entries now. False if the view has one writer, and that is another process.
+    fn is_active(&self) -> bool {
+        true
+    }
+
     /// Applies a batch and returns the entries it rejects.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError>;
 

@@ -139,6 +139,16 @@ impl KeyNames {
         "tracker:users:active"
     }
 
+    /// String: lease of the process that writes the activity of users.
+    pub fn users_lease(&self) -> &'static str {
+        "tracker:users:lease"
+    }
+
+    /// String: fence of the activity of users; on a cluster the beginning of the fences.
+    pub fn users_fence(&self) -> &'static str {
+        "tracker:users:fence"
+    }
+
     /// Set: passkeys that may announce without a user in the database (W2).
     pub fn whitelist(&self) -> &str {
         &self.whitelist

@@ -8,8 +8,8 @@
 //!
 //! # Deliberately absent
 //!
-//! Fencing of writes in flight. Writes under a lease must tolerate being late: by a watermark, by writing state
-//! instead of differences, and by reconciliation.
+//! Fencing of writes in flight: see [`crate::fence`]. Other writes under a lease must tolerate being late: by a
+//! watermark, by writing state instead of differences, and by reconciliation.
 
 use std::time::Duration;
 

@@ -42,6 +42,7 @@
 mod cluster;
 mod dial;
 pub mod error;
+pub mod fence;
 pub mod handle;
 pub mod hash_slots;
 pub mod keys;
@@ -57,6 +58,7 @@ pub mod settings;
 
 pub use dial::Counters;
 pub use error::RedisError;
+pub use fence::{FenceError, FencedSession};
 pub use handle::{DedicatedConnection, Redis, Reply, read_reply};
 pub use hash_slots::slot_of;
 pub use keys::presence::{PresenceKeys, UserPresenceKeys};

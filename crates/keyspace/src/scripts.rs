@@ -67,26 +67,14 @@ script!(
     "trim"
 );
 script!(
-    /// Applies reports of clients to the activity of users (A2).
-    ACTIVITY_APPLY,
-    "activity_apply",
-    on "activity"
-);
-script!(
     /// Removes expired activity of a user, then reads counts and a page (A4, A5).
     ACTIVITY_READ,
-    "activity_read",
-    on "activity"
+    "activity_read"
 );
 script!(
-    /// Claims users whose activity is due for a check (A4).
-    ACTIVITY_CLAIM,
-    "activity_claim"
-);
-script!(
-    /// Sets the next check of claimed users (A4).
-    ACTIVITY_RESCHEDULE,
-    "activity_reschedule"
+    /// Executes commands in one slot of a cluster, unless another writer has claimed it.
+    FENCED_WRITE,
+    "fenced_write"
 );
 script!(
     /// Replaces the whitelist by a newly built set (W2).
@@ -107,16 +95,6 @@ script!(
     /// Releases a lease.
     LEASE_RELEASE,
     "lease_release"
-);
-script!(
-    /// Applies journal entries to one torrent of the mirror (M4 to M8).
-    REDIS_MIRROR_TORRENT,
-    "redis_mirror_torrent"
-);
-script!(
-    /// Writes counts of torrents to the indexes and statistics of the mirror (M9, M10).
-    REDIS_MIRROR_INDEX,
-    "redis_mirror_index"
 );
 script!(
     /// Changes the infohash of a torrent of the mirror.
@@ -174,7 +152,7 @@ script!(
 );
 
 /// Searched by hash when Redis does not have a script.
-pub static ALL: [&Script; 26] = [
+pub static ALL: [&Script; 22] = [
     &ROOM_PUT,
     &MARK_APPENDED,
     &TAKE_OVER,
@@ -182,16 +160,12 @@ pub static ALL: [&Script; 26] = [
     &TRANSFER,
     &DELETE_ENTRIES,
     &TRIM,
-    &ACTIVITY_APPLY,
     &ACTIVITY_READ,
-    &ACTIVITY_CLAIM,
-    &ACTIVITY_RESCHEDULE,
+    &FENCED_WRITE,
     &WHITELIST_SWITCH,
     &WHITELIST_UNDO,
     &LEASE_TAKE,
     &LEASE_RELEASE,
-    &REDIS_MIRROR_TORRENT,
-    &REDIS_MIRROR_INDEX,
     &REDIS_MIRROR_RENAME,
     &REDIS_MIRROR_REPAIR,
     &REDIS_MIRROR_REMOVE,

@@ -43,7 +43,7 @@ use async_trait::async_trait;
 use domain::clock::Clock;
 use domain::{AnnounceEvent, Passkey};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use journal::{Batch, Rejected, View, ViewError};
+use journal::{Batch, LeaderLease, Rejected, View, ViewError};
 use keyspace::{KeyNames, Redis};
 
 use self::redis::RedisActivity;
@@ -98,7 +98,18 @@ impl Activity {
         settings: ActivitySettings,
         clock: Arc<dyn Clock>,
     ) -> Activity {
-        Activity::on(Arc::new(RedisActivity::new(redis, names)), settings, clock)
+        Activity::on(Arc::new(RedisActivity::new(redis, names, None)), settings, clock)
+    }
+
+    /// As [`Activity::on_redis`]; entries are applied only while this process holds the lease.
+    pub fn on_redis_under(
+        lease: Arc<dyn LeaderLease>,
+        redis: Redis,
+        names: KeyNames,
+        settings: ActivitySettings,
+        clock: Arc<dyn Clock>,
+    ) -> Activity {
+        Activity::on(Arc::new(RedisActivity::new(redis, names, Some(lease))), settings, clock)
     }
 
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
@@ -160,6 +171,11 @@ impl Activity {
         self.store.memory_usage()
     }
 
+    /// Times that another process, which considered itself the only writer too, had claimed the keys.
+    pub fn times_superseded(&self) -> u64 {
+        self.store.times_superseded()
+    }
+
     fn set_complete(&self, is_complete: bool) {
         self.is_complete.store(is_complete, Ordering::Release);
     }
@@ -182,8 +198,15 @@ impl View for Activity {
         "activity"
     }
 
+    fn is_active(&self) -> bool {
+        self.store.may_write()
+    }
+
     /// After an error a part may have been applied; applying it again changes nothing.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
+        if !self.is_active() {
+            return Err(ViewError::Fenced);
+        }
         let window = self.window();
         let mut folded = fold::fold(batch.arrivals, &window);
         let applied = match folded.users.as_slice() {

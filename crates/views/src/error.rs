@@ -1,7 +1,7 @@
 //! Errors, and which are retryable.
 
 use journal::JournalError;
-use keyspace::RedisError;
+use keyspace::{FenceError, RedisError};
 
 /// Contains no passkey.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,9 @@ pub enum ViewsError {
     /// A batch of a rebuild was not applied.
     #[error("{reason}")]
     NotApplied { reason: String },
+    /// Other processes claimed again and again: several consider themselves the only writer.
+    #[error("another process writes the same keys")]
+    Superseded,
     /// The lists in memory are not complete yet.
     #[error("the activity lists are being rebuilt from the journal")]
     Rebuilding,
@@ -31,7 +34,16 @@ impl ViewsError {
             ViewsError::Redis(error) => error.is_retryable(),
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
-            ViewsError::NotApplied { .. } | ViewsError::Rebuilding => true,
+            ViewsError::NotApplied { .. } | ViewsError::Superseded | ViewsError::Rebuilding => true,
+        }
+    }
+}
+
+impl From<FenceError> for ViewsError {
+    fn from(error: FenceError) -> ViewsError {
+        match error {
+            FenceError::Superseded => ViewsError::Superseded,
+            FenceError::Redis(error) => ViewsError::Redis(error),
         }
     }
 }

@@ -4,7 +4,22 @@
 //!
 //! - [`activity`]: what each user seeds and leeches now
 //! - [`redis_mirror`]: the keys `t:*` in Redis (docs/redis.md)
+//! - `generations`: a bounded map, for what a writer keeps in memory
 //! - [`error`]: errors, and which are retryable
+//!
+//! # One writer on Redis
+//!
+//! The holder of a lease of ten seconds writes, one process for each view. It keeps what it has read and written in
+//! memory, applies a batch there, and writes absolute values as one transaction, or on a cluster one per slot
+//! ([`keyspace::FencedSession`]). Nothing is loaded at the start: what a batch needs and memory lacks is read first.
+//!
+//! The lease avoids contention; exactness does not depend on it. Before a writer reads anything it claims a fence, and
+//! Redis executes a write only while the fence is as this writer left it. So no late write of a former holder is
+//! executed, and two processes that both consider themselves the holder take turns: each finds its claim replaced, drops
+//! its memory, claims, and reads what the other wrote. A `FLUSHALL` and a failover that lost writes break the claim
+//! likewise. After any error it is unknown what was written; memory is dropped, and the batch is applied again to what
+//! Redis has: for activity the later report of a client counts, for the mirror the watermark of each torrent skips what
+//! was applied.
 //!
 //! # Activity
 //!
@@ -12,24 +27,24 @@
 //! else leeches it if any does. A stopped client is kept until every older entry has expired. Entries dated too far
 //! ahead are rejected.
 //!
-//! On Redis each user has two public sorted sets, a hash with 33 bytes per client, and a sorted set of recently stopped
-//! torrents. One script applies entries, for up to 64 users per call (one on a cluster). Most entries change only a
-//! time and are plain commands. `tracker:users:active` holds users by the time of their next check: a sweep claims due
-//! users only.
-//!
 //! Without Redis the lists are in memory, rebuilt from the journal at each start; forty bytes for a torrent of a user
-//! on which one client announces regularly.
+//! on which one client announces regularly. The group's progress in the journal stays: entries that it has received are
+//! read again, without the group, from the last interval + grace.
+//!
+//! On Redis each user has two public sorted sets, a hash with 33 bytes per client, and a sorted set of recently stopped
+//! torrents. Most entries change only a time: one member of one `ZADD` per user and batch. `tracker:users:active` holds
+//! users by the time of their next check: a sweep reads due users only. Reads by any process remove what has expired,
+//! by a script.
 //!
 //! # Redis mirror
 //!
-//! The mirror counts events, so it needs the journal's order and a watermark. One process at a time holds a lease of
-//! ten seconds; it first takes over the group's unacknowledged entries, then reads new ones.
+//! The mirror counts events, so it needs the journal's order and a watermark. The writer first takes over the group's
+//! unacknowledged entries, then reads new ones.
 //!
-//! 1. Per torrent of a batch, one script (`keyspace/src/lua/redis_mirror_torrent.lua`) applies its entries in one slot: counts, peers,
-//!    timeouts and a private state hash with watermark and peers. It returns the state of everything that changed.
-//! 2. That state is written to keys in other slots: users' and peers' sets, and by `redis_mirror_index.lua` the indexes and,
-//!    by the difference to the previous score, the statistics. A crash between the phases repeats the entries; the
-//!    watermark skips them, and the state is written again.
+//! 1. The entries of each torrent of a batch are applied in memory, and the keys in its slot are written: counts, peers,
+//!    timeouts and a private state hash with watermark and peers.
+//! 2. What follows from this state is written to keys in other slots: users' and peers' sets, indexes and statistics. A
+//!    crash between the phases repeats the entries; the watermark skips them, and the state is written again.
 //!
 //! The state hash is authoritative; public keys are derived from it. An announce older than the last one of its peer
 //! changes no state but is counted. A watermark greater than every id of the journal belongs to another journal
@@ -46,6 +61,7 @@
 
 pub mod activity;
 pub mod error;
+mod generations;
 pub mod redis_mirror;
 
 pub use activity::{

@@ -2,11 +2,14 @@
 //!
 //! # How
 //!
-//! Two phases. First, one script per torrent applies its entries in journal order to counts, peers, timeouts and the
-//! private state hash, whose watermark makes each entry count once. It returns the present state of everything that
-//! changed or that a repeated entry names. Second, this state is written to keys in other slots: sets of users and
-//! peers, indexes and statistics. These writes can be repeated, because they are states and not differences. After a
-//! crash between the phases the entries are delivered again, and the second phase is repeated.
+//! One process writes, and keeps what it has read and written in memory ([`torrents`], in a [`keyspace::FencedSession`]).
+//! A batch is written in two phases, all as absolute values. First, the entries of each torrent are applied in journal
+//! order in memory, and the keys in the torrent's slot are written: counts, peers, timeouts and the private state hash,
+//! whose watermark makes each entry count once. Second, what follows from this state is written to keys in other slots:
+//! sets of users and peers, indexes and statistics. After a crash between the phases the entries are delivered again;
+//! the watermark skips them, and the second phase is repeated.
+//!
+//! After any error, and if another process claimed the keys, everything in memory is dropped and read again.
 //!
 //! # Guarantees
 //!
@@ -15,7 +18,7 @@
 //!   affects that torrent only, and the reconciliation sweep repairs it.
 //! - Statistics are the sums of the indexes, also after repeated entries.
 //! - One process at a time writes, in journal order ([`journal::OrderedConsumer`]). Late writes of a process that lost
-//!   its lease are skipped by the watermark in the first phase, and repaired by the sweep in the second.
+//!   its lease are not executed; those of the sweep are repaired by the next one.
 //! - The sweep compares everything with the state in bounded steps, repairs differences, and logs them ([`reconcile`]).
 //! - Expired peers are ended by an entry in the journal, so that every view applies it ([`reap`]).
 //!
@@ -27,13 +30,15 @@
 //! # Layout
 //!
 //! - [`fold`]: from a batch of entries to those of each torrent
-//! - `torrents`: the first phase; `derived_keys`: the second
-//! - [`reap`]: expired peers; `stored_peer`, `last_announce`: what the state has of each peer
+//! - `torrent`: the rules by which entries change a torrent; `torrents`: the first phase, `commands`: its commands;
+//!   `derived_keys`: the second phase
+//! - [`reap`]: expired peers; `stored_peer`, `last_announce`, `user_figures`: what the state has of peers and users
 //! - [`reconcile`]: the sweep
 //! - [`indexes`]: counts of each torrent, for processes without swarms
 //! - `watermark_reset`: a journal whose ids went back
 //! - [`settings`], [`counters`]
 
+mod commands;
 pub mod counters;
 mod derived_keys;
 pub mod fold;
@@ -43,7 +48,9 @@ pub mod reap;
 pub mod reconcile;
 pub mod settings;
 mod stored_peer;
+mod torrent;
 mod torrents;
+mod user_figures;
 mod watermark_reset;
 
 use std::fmt;
@@ -58,6 +65,7 @@ use keyspace::{Redis, RedisMirrorNames};
 use crate::error::ViewsError;
 use reap::Reaping;
 use reconcile::Round;
+use torrents::{ChangedState, Writer};
 
 /// Consumer group of the view.
 pub const GROUP: &str = "mirror";
@@ -83,7 +91,7 @@ pub struct RedisMirror {
     settings: RedisMirrorSettings,
     counters: RedisMirrorCounters,
     /// Held while writing: batches and the sweep exclude each other.
-    write_lock: tokio::sync::Mutex<()>,
+    writer: tokio::sync::Mutex<Writer>,
     reaping: Reaping,
     round: tokio::sync::Mutex<Round>,
 }
@@ -109,7 +117,7 @@ impl RedisMirror {
             parts,
             settings,
             counters: RedisMirrorCounters::default(),
-            write_lock: tokio::sync::Mutex::default(),
+            writer: tokio::sync::Mutex::default(),
             reaping: Reaping::new(producer),
             round: tokio::sync::Mutex::default(),
         }
@@ -132,6 +140,25 @@ impl RedisMirror {
     fn redis(&self) -> &Redis {
         &self.parts.redis
     }
+
+    /// None if the lease was lost.
+    async fn try_apply(
+        &self,
+        writer: &mut Writer,
+        batch: &Batch<'_>,
+        folded: &fold::Folded,
+    ) -> Result<Option<ChangedState>, ViewsError> {
+        let state = self.apply_to_torrents(writer, &folded.torrents).await?;
+        if !self.is_active() {
+            return Ok(None);
+        }
+        if state.repeated > 0 && self.reset_future_watermarks(writer, batch, folded).await? {
+            let reason = "ids of the journal went back; watermarks were reset".to_owned();
+            return Err(ViewsError::NotApplied { reason });
+        }
+        self.write_derived(writer, &state).await?;
+        Ok(Some(state))
+    }
 }
 
 fn transient(error: ViewsError) -> ViewError {
@@ -153,16 +180,16 @@ impl View for RedisMirror {
             directory.catch_up(last.id.ms).await;
             folded = fold::fold(batch.arrivals, directory, &self.settings, now);
         }
-        let _guard = self.write_lock.lock().await;
-        let state = self.apply_to_torrents(&folded.torrents).await.map_err(transient)?;
-        if !self.is_active() {
-            return Err(ViewError::Fenced);
-        }
-        if state.repeated > 0 && self.reset_future_watermarks(batch, &folded).await.map_err(transient)? {
-            let reason = "ids of the journal went back; watermarks were reset".to_owned();
-            return Err(ViewError::Transient { reason });
-        }
-        self.write_derived(&state).await.map_err(transient)?;
+        let (mut writer, mut attempts) = (self.writer.lock().await, 1);
+        let state = loop {
+            match self.try_apply(&mut writer, batch, &folded).await {
+                Ok(state) => break state,
+                Err(error) => self.recover(&mut writer, &mut attempts, error).map_err(transient)?,
+            }
+        };
+        self.counters.in_memory(writer.weight());
+        drop(writer);
+        let Some(state) = state else { return Err(ViewError::Fenced) };
         self.counters.applied(&folded, &state);
         if let Some(last) = batch.arrivals.last() {
             self.record_applied(last.id.ms);

@@ -35,7 +35,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         DeadLetterRetrier::new(Intake::new(Arc::clone(&shared), Lane::Dead, "dead_letters".to_owned()));
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     while !shared.is_stopping() {
-        if shared.is_paused() {
+        if shared.is_idle() {
             if retrier.intake.sleep_while_paused().await {
                 break;
             }
@@ -113,7 +113,7 @@ impl DeadLetterRetrier {
     async fn retry_due(&mut self) -> Result<BatchEnd, JournalError> {
         while let Some((due_at, id)) = self.held.first().copied() {
             let is_due = due_at <= self.intake.shared.clock.now();
-            if !is_due || self.intake.shared.is_paused() {
+            if !is_due || self.intake.shared.is_idle() {
                 break;
             }
             // An operator may have dropped or replayed it meanwhile. If that happens now, the view still applies it

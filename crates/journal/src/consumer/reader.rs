@@ -25,7 +25,7 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
         if number >= settings.consumers.max(1) {
             break;
         }
-        if shared.is_paused() {
+        if shared.is_idle() {
             if intake.sleep_while_paused().await {
                 break;
             }

@@ -22,7 +22,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     for round in 0_u32.. {
         // While the journal is unavailable the pause state stays as it is.
         let _ = shared.pause.refresh(&*shared.journal, shared.view.name(), &shared.process).await;
-        let is_time = round.is_multiple_of(DEAD_CHECK_EVERY) && !shared.is_paused();
+        let is_time = round.is_multiple_of(DEAD_CHECK_EVERY) && !shared.is_idle();
         if is_time && take_over_dead(&shared, &mut intake).await == BatchEnd::Stopped {
             return;
         }

@@ -122,8 +122,7 @@ impl RedisMirrorNames {
         format!("{}:{}", self.tagged('t'), key.suffix())
     }
 
-    /// Hash, private: state of a torrent, with watermark, active peers and figures of each user
-    /// (`lua/redis_mirror_torrent.lua`).
+    /// Hash, private: state of a torrent, with watermark, active peers and figures of each user.
     pub fn state(self, torrent: TorrentId) -> String {
         format!("t:m:{}", self.tagged(torrent))
     }
@@ -141,6 +140,11 @@ impl RedisMirrorNames {
     /// Sorted set, private: every torrent that was ever announced, by number of announces.
     pub fn index_announces(self) -> &'static str {
         if self.is_cluster { "t:m:{t}:announces" } else { "t:m:announces" }
+    }
+
+    /// String, private: fence of the Redis mirror; on a cluster the beginning of the fences.
+    pub fn fence(self) -> &'static str {
+        "t:m:fence"
     }
 
     /// String, private: lease of the process that writes the Redis mirror.

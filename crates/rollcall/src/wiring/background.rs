@@ -9,7 +9,9 @@ use access::Whitelist;
 use admin::audit::{Audit, Record, Subject};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
-use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
+use journal::{
+    Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, LeaderLease, Queue, View, keep_lease,
+};
 use keyspace::Redis;
 use ledger::Ledger;
 use tokio::sync::watch;
@@ -236,14 +238,17 @@ impl Background {
         let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
         let ledger = Arc::new(stores::open_ledger(context.config, context.data, directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
-        self.add_consumer(context, resolver.resolving(Arc::clone(&ledger) as Arc<dyn View>), settings);
+        let view = resolver.resolving(Arc::clone(&ledger) as Arc<dyn View>);
+        self.add_consumer(context, view, None, settings);
         self.handles.ledger = Some(Arc::clone(&ledger));
         self.add(periodic::prune_periodically(ledger, context.stopped.clone()));
         Ok(())
     }
 
     fn open_activity(&mut self, context: &OpenContext<'_>) -> anyhow::Result<()> {
-        let Opened { store: activity, redis } = stores::open_activity(context.config)?;
+        let holder = context.node.process().to_string();
+        let (Opened { store: activity, redis }, lease) =
+            stores::open_activity_writer(context.config, holder)?;
         if redis.is_none() {
             // Once for what was applied before this start, and again for what a predecessor applies until it ends.
             let rebuild = Arc::new(tokio::sync::Mutex::new(Rebuild::of(activity.clone())));
@@ -256,7 +261,7 @@ impl Background {
         let journal = redis.is_none().then(|| Arc::clone(&context.journal));
         self.handles.redis.extend(redis.map(|redis| ("activity", redis)));
         let settings = self.activity_settings.subscribe();
-        self.add_consumer(context, Arc::new(activity.clone()), settings);
+        self.add_consumer(context, Arc::new(activity.clone()), lease, settings);
         self.handles.activity = Some(activity.clone());
         self.add(periodic::sweep_periodically(activity, journal, context.stopped.clone()));
         Ok(())
@@ -281,10 +286,12 @@ impl Background {
         Ok(())
     }
 
+    /// With a lease, the view has one writer.
     fn add_consumer(
         &mut self,
         context: &OpenContext<'_>,
         view: Arc<dyn View>,
+        lease: Option<Arc<dyn LeaderLease>>,
         settings: watch::Receiver<ConsumerSettings>,
     ) {
         let name = view.name();
@@ -297,9 +304,17 @@ impl Background {
             context.stopped.clone(),
         )
         .on_group_created(context.record_group(name));
-        self.handles.views.push((name, consumer.counters()));
-        self.add(periodic::summarise_periodically(name, consumer.counters(), context.stopped.clone()));
-        self.add(consumer.run());
+        let counters = consumer.counters();
+        self.handles.views.push((name, Arc::clone(&counters)));
+        self.add(periodic::summarise_periodically(name, Arc::clone(&counters), context.stopped.clone()));
+        self.add(async move {
+            let Some(lease) = lease else { return consumer.run().await };
+            tokio::select! {
+                () = consumer.run() => {}
+                () = keep_lease(&*lease, name, &counters.fenced) => {}
+            }
+            lease.release().await;
+        });
     }
 
     fn add_maintenance(&mut self, context: OpenContext<'_>) {

@@ -19,12 +19,10 @@ use views::{RedisMirror, RedisMirrorParts, RedisMirrorSettings};
 
 use super::background::Background;
 use super::resolver::Resolver;
-use super::stores::{RedisBackend, redis_backend, system_clock};
+use super::stores::{LEASE_LENGTH, RedisBackend, redis_backend, system_clock};
 use crate::config::Config;
 use crate::node::Node;
 
-/// Without renewal for this long, another process takes over.
-const LEASE_LENGTH: Duration = Duration::from_secs(10);
 const DAY_S: u32 = 24 * 60 * 60;
 /// The mirror removes a peer this much later than the tracker expires it.
 const REAP_SLACK: Seconds = Seconds(10);

@@ -147,6 +147,10 @@ impl View for Resolved {
         self.view.name()
     }
 
+    fn is_active(&self) -> bool {
+        self.view.is_active()
+    }
+
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
         self.resolver.learn(batch.arrivals).await;
         self.view.apply(batch).await

@@ -11,13 +11,15 @@ use database::Database;
 use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, SilenceLimit};
 use friends::{FriendStore, FriendsSettings};
-use journal::{Journal, RedisJournal, Replicas, SqliteJournal};
-use keyspace::{BaseNames, KeyNames, Redis, RedisSettings, TlsFiles};
+use journal::{Journal, LeaderLease, RedisJournal, Replicas, SqliteJournal};
+use keyspace::{BaseNames, KeyNames, Lease, Redis, RedisSettings, TlsFiles};
 use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
 use views::{Activity, ActivitySettings};
 
 use crate::config::Config;
 
+/// Without renewal for this long, another process becomes the writer of a view.
+pub const LEASE_LENGTH: Duration = Duration::from_secs(10);
 /// Users per sweep of the activity view.
 const SWEEP_USERS_MAX: usize = 1000;
 /// How long replicas may take to confirm an entry before it is checked again.
@@ -133,6 +135,22 @@ pub fn open_activity(config: &Config) -> anyhow::Result<Opened<Activity>> {
         return Ok(Opened { store: activity, redis: Some(redis) });
     }
     Ok(Opened { store: Activity::in_memory(settings, system_clock()), redis: None })
+}
+
+/// As [`open_activity`], for the process that writes the lists: on Redis the holder of the lease.
+pub fn open_activity_writer(
+    config: &Config,
+    holder: String,
+) -> anyhow::Result<(Opened<Activity>, Option<Arc<dyn LeaderLease>>)> {
+    let Some(RedisBackend { redis, names }) = redis_backend(config)? else {
+        return Ok((open_activity(config)?, None));
+    };
+    let lease = Lease::new(redis.clone(), names.users_lease().to_owned(), holder, LEASE_LENGTH);
+    let lease: Arc<dyn LeaderLease> = Arc::new(lease);
+    let settings = config.activity_settings();
+    let activity =
+        Activity::on_redis_under(Arc::clone(&lease), redis.clone(), names, settings, system_clock());
+    Ok((Opened { store: activity, redis: Some(redis) }, Some(lease)))
 }
 
 /// The set in Redis, or a table of the database. Redis need not be reachable yet.

@@ -32,6 +32,8 @@ impl Source for RedisMirrorMetrics {
             }, "Expired peers ended by a journal entry, by how they were found.";
             gauge "rollcall_redis_mirror_last_round_timestamp_seconds" = &counts.last_round_at,
                 "End of the last complete reconciliation sweep, in unix seconds. Zero before the first.";
+            gauge "rollcall_redis_mirror_memory_records" = &counts.in_memory,
+                "Peers and users of torrents that the writer of the mirror has in memory.";
             counter "rollcall_redis_mirror_damaged_sets_total" = &counts.damaged_sets,
                 "Writes to keys of users and peers that have an unexpected type.";
             counter "rollcall_redis_mirror_checked_torrents_total" = &counts.checked,
@@ -42,6 +44,8 @@ impl Source for RedisMirrorMetrics {
                 "Peers not expired yet, because the mirror lagged behind the journal.";
             counter "rollcall_redis_mirror_watermarks_reset_total" = &counts.watermarks_reset,
                 "Torrents whose watermark was reset, because the ids of the journal went back.";
+            counter "rollcall_redis_mirror_superseded_total" = &counts.superseded,
+                "Times that another writer had claimed the keys of the mirror, or Redis had lost them.";
             counter "rollcall_redis_mirror_removed_torrents_total" = &counts.removed_torrents,
                 "Removed torrents whose keys were deleted.";
             counter "rollcall_redis_mirror_rounds_total" = &counts.rounds, "Complete reconciliation sweeps.";

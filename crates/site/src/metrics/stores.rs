@@ -55,6 +55,8 @@ impl Source for ActivityMetrics {
                 "Users whose keys have an unexpected type, counted per sweep.";
             counter "rollcall_activity_sweeps_behind_total" = &counts.sweeps_behind,
                 "Sweeps that reached their maximum number of users and left some for the next one.";
+            counter "rollcall_activity_superseded_total" = self.0.times_superseded(),
+                "Times that another writer had claimed the keys of the activity lists in Redis, or Redis had lost them.";
         }
         let memory = self.0.memory_usage();
         metrics! { page =>

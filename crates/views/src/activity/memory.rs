@@ -66,7 +66,7 @@ impl Lists {
         if user.due > cutoff {
             return 0;
         }
-        let expired = user.torrents.expire(cutoff, torrents_max);
+        let expired = user.torrents.expire(cutoff, torrents_max, |_, _, _| {});
         let due = user.torrents.due();
         self.reschedule(*passkey, due);
         expired

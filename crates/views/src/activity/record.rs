@@ -146,6 +146,25 @@ impl Record {
         self.reports.first().filter(|_| self.reports.len() == 1)
     }
 
+    /// Whether only the time of its only client differs from an earlier state of it, by a heartbeat.
+    pub fn is_heartbeat_after(&self, earlier: &Record) -> bool {
+        let client = |report: &Report| (report.client, report.state, report.extra_silence);
+        match (self.only_report(), earlier.only_report()) {
+            (Some(new), Some(old)) => new.is_heartbeat() && client(new) == client(old),
+            _ => false,
+        }
+    }
+
+    /// Raises the time of the only client, if it has not stopped: heartbeats are not written to the record.
+    pub fn raise_only_heartbeat(&mut self, at: UnixTime) {
+        if let [report] = self.reports.as_mut_slice()
+            && report.state != ClientState::Stopped
+            && at > report.stamp.at
+        {
+            report.stamp = Stamp::of_heartbeat(at, report.state);
+        }
+    }
+
     /// Memory in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Record>() + self.reports.capacity() * size_of::<Report>()

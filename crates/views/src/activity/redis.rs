@@ -3,43 +3,38 @@
 //! # How
 //!
 //! Each user has two public sorted sets (`seed`, `leech`) and two private keys: the clients on each torrent with their
-//! state (`clients`), and torrents whose clients have all stopped (`stopped`). A script applies reports. Most entries
-//! are heartbeats that change only a time; these are plain commands ([`refresh`]).
+//! state (`clients`), and torrents whose clients have all stopped (`stopped`). One process writes them ([`writer`]), the
+//! holder of a lease; a process that wrongly considers itself the holder is fenced. Any process reads: a script removes
+//! what has expired, which the writer finds expired too, so that it contradicts nothing in the writer's memory.
 //!
 //! The user index is a sorted set by the time of a user's next check. A user is added before anything is stored, so
-//! that a crash leaves no user outside the index. If nothing was stored of the user before, it is added again as due,
-//! in case a concurrent sweep has found nothing and is about to remove it: a sweep removes a user only while its claim
-//! is the score.
+//! that a crash leaves no user outside the index.
 //!
 //! # Deliberately absent
 //!
 //! `KEYS` and `SCAN`. Expiry of keys: it would cost every entry a command.
 
-mod apply;
-mod known_clients;
-mod refresh;
+mod sweep;
+mod writer;
+mod writes;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{InfoHash, Passkey, UnixTime};
+use domain::{Counter, InfoHash, Passkey, UnixTime};
+use journal::LeaderLease;
 use keyspace::{KeyNames, Redis, RedisError, Reply, read_reply, scripts};
 use parking_lot::Mutex;
 
-use self::known_clients::KnownClients;
+use self::writer::{Attempts, Writer};
 use super::fold::UserChanges;
-use super::record::{CLIENTS_MAX, ClientState};
+use super::record::ClientState;
 use super::settings::Window;
 use super::store::{
     ActiveTorrent, ActivityStore, Applied, Counts, Listing, MemoryUsage, Page, REMOVE_MAX, Swept,
 };
 use crate::error::ViewsError;
-
-/// Validity of a sweep's claim; afterwards another sweep may claim the same users.
-const CLAIM_S: u32 = 60;
-
-/// Users checked per pipeline.
-const SWEEP_USERS_AT_ONCE: usize = 50;
 
 /// Users of the index read per command.
 const LISTED_USERS_AT_ONCE: usize = 1000;
@@ -47,14 +42,18 @@ const LISTED_USERS_AT_ONCE: usize = 1000;
 /// For errors.
 const INDEX: &str = "tracker:users:active";
 
-#[derive(Debug)]
 pub(super) struct RedisActivity {
     redis: Redis,
     names: KeyNames,
-    known_clients: Mutex<KnownClients>,
+    /// None: this process may write.
+    lease: Option<Arc<dyn LeaderLease>>,
+    writer: tokio::sync::Mutex<Writer>,
+    usage: Mutex<MemoryUsage>,
+    /// Times that another process had claimed.
+    superseded: Counter,
 }
 
-/// The keys of a user, in the order of KEYS of the scripts.
+/// The keys of a user, in the order of KEYS of the script.
 struct UserKeys {
     seed: String,
     leech: String,
@@ -79,23 +78,18 @@ impl UserKeys {
 
 /// Reply of `activity_read.lua`.
 struct ReadResult {
-    torrents_removed: u64,
     has_more: bool,
-    next_expiry: Option<UnixTime>,
     counts: Counts,
     page: Vec<ActiveTorrent>,
 }
 
-/// What to read besides the counts.
-#[derive(Clone, Copy)]
-enum Reading<'a> {
-    Nothing,
-    Page(ClientState, &'a Page),
-}
+/// A page to read besides the counts.
+type Reading<'a> = Option<(ClientState, &'a Page)>;
 
 impl RedisActivity {
-    pub(super) fn new(redis: Redis, names: KeyNames) -> Self {
-        RedisActivity { redis, names, known_clients: Mutex::default() }
+    pub(super) fn new(redis: Redis, names: KeyNames, lease: Option<Arc<dyn LeaderLease>>) -> Self {
+        let (writer, usage, superseded) = Default::default();
+        RedisActivity { redis, names, lease, writer, usage, superseded }
     }
 
     /// Removes all expired reports of one user, then reads.
@@ -117,10 +111,10 @@ impl RedisActivity {
     fn read_call(&self, passkey: &Passkey, reading: Reading<'_>, window: &Window) -> ::redis::Cmd {
         let keys = UserKeys::of(&self.names, passkey);
         let mut call = scripts::ACTIVITY_READ.call(&keys.all());
-        call.arg(window.cutoff().0).arg(REMOVE_MAX).arg(CLIENTS_MAX);
+        call.arg(window.cutoff().0).arg(REMOVE_MAX);
         match reading {
-            Reading::Nothing => call.arg("-").arg(0).arg(-1).arg(""),
-            Reading::Page(state, page) => {
+            None => call.arg("-").arg(0).arg(-1).arg(""),
+            Some((state, page)) => {
                 let list = if state == ClientState::Seeding { "seed" } else { "leech" };
                 // One more than the page, to know whether there is a next one.
                 call.arg(list).arg(page.torrents_max() + 1);
@@ -150,50 +144,6 @@ impl RedisActivity {
         }
         Ok(lengths)
     }
-
-    /// Checks claimed users and sets their next check.
-    async fn sweep_some(&self, users: &[String], claim: &str, window: &Window) -> Result<Swept, ViewsError> {
-        let mut pipeline = ::redis::Pipeline::new();
-        // Members that are not passkeys are removed from the index.
-        let passkeys: Vec<Option<Passkey>> = users.iter().map(|user| user.parse().ok()).collect();
-        for passkey in passkeys.iter().flatten() {
-            pipeline.add_command(self.read_call(passkey, Reading::Nothing, window));
-        }
-        let mut replies = self.redis.pipeline(&pipeline).await.into_iter();
-        let mut reschedule = scripts::ACTIVITY_RESCHEDULE.call(&[self.names.users_active()]);
-        reschedule.arg(claim);
-        let mut swept = Swept::default();
-        for (user, passkey) in users.iter().zip(&passkeys) {
-            let reply = passkey.as_ref().and_then(|_| replies.next());
-            reschedule.arg(user).arg(next_check(reply, window, &mut swept)?);
-        }
-        self.redis.query::<()>(&reschedule).await.map_err(index_error)?;
-        Ok(swept)
-    }
-}
-
-/// Time of a user's next check; -1 for none.
-fn next_check(reply: Option<Reply>, window: &Window, swept: &mut Swept) -> Result<i64, ViewsError> {
-    let Some(reply) = reply else {
-        return Ok(-1);
-    };
-    swept.users += 1;
-    match parse_read(read_reply(reply)?) {
-        Ok(found) => {
-            swept.torrents += found.torrents_removed;
-            swept.is_behind |= found.has_more;
-            Ok(found.next_expiry.map_or(-1, |at| i64::from((at + window.silence.usual()).0)))
-        }
-        Err(ViewsError::WrongType { key }) => {
-            tracing::warn!(
-                key,
-                "cannot sweep the activity of a user: the key holds another type of value; rename or remove it"
-            );
-            swept.damaged += 1;
-            Ok(i64::from((window.now + window.silence.usual()).0))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 #[async_trait]
@@ -209,12 +159,12 @@ impl ActivityStore for RedisActivity {
         page: &Page,
         window: &Window,
     ) -> Result<Listing, ViewsError> {
-        let found = self.prune_and_read(passkey, Reading::Page(state, page), window).await?;
+        let found = self.prune_and_read(passkey, Some((state, page)), window).await?;
         Ok(Listing::of(found.page, page))
     }
 
     async fn counts(&self, passkey: &Passkey, window: &Window) -> Result<Counts, ViewsError> {
-        Ok(self.prune_and_read(passkey, Reading::Nothing, window).await?.counts)
+        Ok(self.prune_and_read(passkey, None, window).await?.counts)
     }
 
     async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
@@ -233,24 +183,32 @@ impl ActivityStore for RedisActivity {
     }
 
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError> {
-        // Not an integer, so that it differs from every other score.
-        let claim = format!("{}.5", window.now.0.saturating_add(CLAIM_S));
-        let mut call = scripts::ACTIVITY_CLAIM.call(&[self.names.users_active()]);
-        call.arg(window.now.0).arg(users_max).arg(&claim);
-        let due: Vec<String> = self.redis.query(&call).await.map_err(index_error)?;
-        let mut swept = Swept { is_behind: due.len() >= users_max, ..Swept::default() };
-        for users in due.chunks(SWEEP_USERS_AT_ONCE) {
-            let some = self.sweep_some(users, &claim, window).await?;
-            swept.users += some.users;
-            swept.torrents += some.torrents;
-            swept.damaged += some.damaged;
-            swept.is_behind |= some.is_behind;
+        if !self.may_write() {
+            return Ok(Swept::default());
         }
-        Ok(swept)
+        let (mut writer, mut attempts) = (self.writer.lock().await, Attempts::default());
+        loop {
+            match self.try_sweep(&mut writer, users_max, window).await {
+                Ok(swept) => {
+                    *self.usage.lock() = writer.usage();
+                    return Ok(swept);
+                }
+                Err(error) => self.recover(&mut writer, &mut attempts, error).await?,
+            }
+        }
     }
 
+    fn may_write(&self) -> bool {
+        self.lease.as_ref().is_none_or(|lease| lease.is_held())
+    }
+
+    /// At the last sweep.
     fn memory_usage(&self) -> MemoryUsage {
-        MemoryUsage::default()
+        *self.usage.lock()
+    }
+
+    fn times_superseded(&self) -> u64 {
+        self.superseded.get()
     }
 }
 
@@ -270,7 +228,7 @@ fn length_of(reply: Reply) -> Result<u64, ViewsError> {
 
 /// Parses the reply of `activity_read.lua`.
 fn parse_read(parts: Vec<String>) -> Result<ReadResult, ViewsError> {
-    let [wrong_type, removed, has_more, next_expiry, seeding, leeching, page @ ..] = parts.as_slice() else {
+    let [wrong_type, has_more, seeding, leeching, page @ ..] = parts.as_slice() else {
         return Err(unexpected("activity_read"));
     };
     if !wrong_type.is_empty() {
@@ -283,9 +241,7 @@ fn parse_read(parts: Vec<String>) -> Result<ReadResult, ViewsError> {
         Some(ActiveTorrent { info_hash: info_hash.parse::<InfoHash>().ok()?, at })
     });
     Ok(ReadResult {
-        torrents_removed: number(removed)?.unsigned_abs(),
         has_more: number(has_more)? != 0,
-        next_expiry: u32::try_from(number(next_expiry)?).ok().map(UnixTime),
         counts: Counts {
             seeding: number(seeding)?.unsigned_abs(),
             leeching: number(leeching)?.unsigned_abs(),
@@ -310,6 +266,10 @@ fn index_error(error: RedisError) -> ViewsError {
         RedisError::WrongType { .. } => ViewsError::WrongType { key: INDEX },
         error => ViewsError::Redis(error),
     }
+}
+
+fn unanswered() -> RedisError {
+    RedisError::Unanswered { reason: "too few replies".to_owned() }
 }
 
 fn unexpected(script: &str) -> ViewsError {

@@ -176,5 +176,15 @@ pub trait ActivityStore: Send + Sync + 'static {
         Seconds(0)
     }
 
+    /// Whether this process may apply entries and sweep: true unless another one is the only writer.
+    fn may_write(&self) -> bool {
+        true
+    }
+
     fn memory_usage(&self) -> MemoryUsage;
+
+    /// Times that another writer had claimed the store.
+    fn times_superseded(&self) -> u64 {
+        0
+    }
 }

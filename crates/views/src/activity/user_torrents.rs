@@ -43,10 +43,19 @@ enum Clients {
 /// What a change did to a torrent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changed {
-    pub(super) before: Option<Summary>,
+    pub(super) kind: ChangeKind,
     pub(super) after: Option<Summary>,
     /// Clients and torrents beyond a maximum.
     pub(super) evicted: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ChangeKind {
+    #[default]
+    Nothing,
+    /// The time of the only client, by a heartbeat: true of most entries.
+    Time,
+    Record,
 }
 
 impl Torrent {
@@ -90,6 +99,30 @@ impl Torrent {
 }
 
 impl UserTorrents {
+    /// Empty records are left out.
+    pub(super) fn of(records: Vec<(InfoHash, Record)>) -> UserTorrents {
+        let torrents = records.into_iter().map(|(info_hash, record)| Torrent::of(info_hash, record));
+        let mut torrents: Vec<Torrent> = torrents.filter(|torrent| torrent.summary().is_some()).collect();
+        torrents.sort_unstable_by_key(|torrent| torrent.info_hash);
+        let mut user = UserTorrents { torrents, seeding: 0, leeching: 0 };
+        for index in 0..user.torrents.len() {
+            user.count(None, user.torrents[index].summary());
+        }
+        user
+    }
+
+    fn find(&self, info_hash: &InfoHash) -> Result<usize, usize> {
+        self.torrents.binary_search_by(|torrent| torrent.info_hash.cmp(info_hash))
+    }
+
+    pub(super) fn summary(&self, info_hash: &InfoHash) -> Option<Summary> {
+        self.torrents[self.find(info_hash).ok()?].summary()
+    }
+
+    pub(super) fn record(&self, info_hash: &InfoHash) -> Option<Record> {
+        Some(self.torrents[self.find(info_hash).ok()?].record())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.torrents.is_empty()
     }
@@ -111,27 +144,33 @@ impl UserTorrents {
 
     /// Applies a report, after expired ones of its torrent are removed.
     pub(super) fn apply(&mut self, change: &Change, cutoff: UnixTime) -> Changed {
-        let found = self.torrents.binary_search_by(|torrent| torrent.info_hash.cmp(&change.info_hash));
-        let Ok(index) = found else {
-            return self.insert(found.unwrap_or_else(|index| index), change, cutoff);
+        let index = match self.find(&change.info_hash) {
+            Ok(index) => index,
+            Err(index) => return self.insert(index, change, cutoff),
         };
         let report = &change.report;
         let torrent = &mut self.torrents[index];
-        let before = torrent.summary();
         if let Clients::Regular { client, state } = &torrent.clients
             && (*client, *state, Seconds(0)) == (report.client, report.state, report.extra_silence)
             && report.is_heartbeat()
         {
+            let kind = if report.stamp.at > torrent.at { ChangeKind::Time } else { ChangeKind::Nothing };
             torrent.at = torrent.at.max(report.stamp.at);
-            return Changed { before, after: torrent.summary(), evicted: 0 };
+            return Changed { kind, after: torrent.summary(), evicted: 0 };
         }
-        let mut record = torrent.record();
+        let before = torrent.record();
+        let mut record = before.clone();
         record.expire(cutoff);
         let evicted = record.add(report);
+        let kind = match (record == before, record.is_heartbeat_after(&before)) {
+            (true, _) => ChangeKind::Nothing,
+            (false, true) => ChangeKind::Time,
+            (false, false) => ChangeKind::Record,
+        };
         *torrent = Torrent::of(change.info_hash, record);
         let after = torrent.summary();
-        self.count(before, after);
-        Changed { before, after, evicted }
+        self.count(before.summary(), after);
+        Changed { kind, after, evicted }
     }
 
     fn insert(&mut self, index: usize, change: &Change, cutoff: UnixTime) -> Changed {
@@ -149,7 +188,7 @@ impl UserTorrents {
         if is_full {
             self.evict();
         }
-        Changed { before: None, after, evicted: is_full.into() }
+        Changed { kind: ChangeKind::Record, after, evicted: is_full.into() }
     }
 
     fn evict(&mut self) {
@@ -160,8 +199,14 @@ impl UserTorrents {
         }
     }
 
-    /// Removes expired reports from up to `torrents_max` torrents. Returns the number of torrents.
-    pub(super) fn expire(&mut self, cutoff: UnixTime, torrents_max: usize) -> usize {
+    /// Removes expired reports from up to `torrents_max` torrents. Returns the number of torrents. `note` receives each
+    /// with its state before and its record after.
+    pub(super) fn expire(
+        &mut self,
+        cutoff: UnixTime,
+        torrents_max: usize,
+        mut note: impl FnMut(InfoHash, Option<Summary>, Option<&Record>),
+    ) -> usize {
         let is_due = |summary: &Option<Summary>| summary.is_none_or(|summary| summary.until <= cutoff);
         let mut expired = 0;
         let (mut seeding, mut leeching) = (self.seeding, self.leeching);
@@ -174,6 +219,7 @@ impl UserTorrents {
             let mut record = torrent.record();
             record.expire(cutoff);
             let after = record.summary();
+            note(torrent.info_hash, before, after.and(Some(&record)));
             if after.is_some() {
                 *torrent = Torrent::of(torrent.info_hash, record);
             }

@@ -27,6 +27,8 @@ pub struct RedisMirrorCounters {
     pub timeouts_deferred: Counter,
     /// Torrents whose watermark was reset because the journal's ids went back.
     pub watermarks_reset: Counter,
+    /// Times that another writer had claimed the keys, or Redis had lost them.
+    pub superseded: Counter,
     /// Torrents removed by the site whose keys were deleted.
     pub removed_torrents: Counter,
     /// Torrents checked by the sweep.
@@ -35,6 +37,8 @@ pub struct RedisMirrorCounters {
     pub repaired: Counter,
     /// Completed rounds of the sweep over all torrents.
     pub rounds: Counter,
+    /// Peers and users that the writer has in memory.
+    pub in_memory: Level,
     /// End of the last round, in Unix seconds; 0 if none.
     pub last_round_at: Level,
 }
@@ -60,6 +64,14 @@ impl RedisMirrorCounters {
 
     pub(super) fn watermarks_reset(&self, torrents: u64) {
         self.watermarks_reset.add(torrents);
+    }
+
+    pub(super) fn in_memory(&self, peers_and_users: usize) {
+        self.in_memory.set(peers_and_users);
+    }
+
+    pub(super) fn superseded(&self) {
+        self.superseded.increment();
     }
 
     pub(super) fn removed(&self, torrents: u64) {

@@ -11,7 +11,6 @@ use journal::{DeliveredEntry, EntryId, TrafficEntry};
 use super::last_announce::LastAnnounce;
 use super::settings::{Directory, RedisMirrorSettings};
 
-/// Kind of an entry, as in `redis_mirror_torrent.lua`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// Started, or a regular announce.
@@ -33,22 +32,11 @@ impl EntryKind {
             (Cause::Announce, _) => EntryKind::Announce,
         }
     }
-
-    /// In the script.
-    pub const fn letter(self) -> &'static str {
-        match self {
-            EntryKind::Announce => "a",
-            EntryKind::Completed => "c",
-            EntryKind::Stopped => "s",
-            EntryKind::Timeout => "t",
-            EntryKind::Removal => "r",
-        }
-    }
 }
 
-/// One entry, as passed to the script.
+/// One entry, with user and torrent resolved.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ScriptEntry {
+pub struct MirrorEntry {
     pub id: EntryId,
     pub peer: PeerId,
     pub user: UserId,
@@ -80,7 +68,7 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TorrentEntries {
     pub target: Target,
-    pub entries: Vec<ScriptEntry>,
+    pub entries: Vec<MirrorEntry>,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +121,7 @@ pub fn fold(
         if target.is_confirmed && !torrent.target.is_confirmed {
             torrent.target = target;
         }
-        torrent.entries.push(script_entry(arrival, (user, at), settings));
+        torrent.entries.push(mirror_entry(arrival, (user, at), settings));
     }
     folded
 }
@@ -159,11 +147,11 @@ fn time_of(entry: &TrafficEntry, now: UnixTime) -> UnixTime {
     plausible.unwrap_or(steady.min(wall))
 }
 
-fn script_entry(
+fn mirror_entry(
     arrival: &DeliveredEntry,
     (user, at): (UserId, UnixTime),
     settings: &RedisMirrorSettings,
-) -> ScriptEntry {
+) -> MirrorEntry {
     let entry = &arrival.entry;
     let kind = EntryKind::of(entry);
     let since = match kind {
@@ -174,7 +162,7 @@ fn script_entry(
         EntryKind::Announce | EntryKind::Completed => LastAnnounce::of(entry).to_text(),
         EntryKind::Stopped | EntryKind::Timeout | EntryKind::Removal => String::new(),
     };
-    ScriptEntry {
+    MirrorEntry {
         id: arrival.id,
         peer: entry.peer_id,
         user,

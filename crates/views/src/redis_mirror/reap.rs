@@ -149,9 +149,8 @@ impl RedisMirror {
             let (Some(info_hash), Some(stored_text)) = (info_hash, stored_text) else { continue };
             for stored in StoredPeer::parse_all(&stored_text).iter().filter(|stored| stored.is_active) {
                 let deadline = stored.deadline();
-                let Some(last_announce) =
-                    stored.last_announce.as_ref().filter(|_| now + CLOCK_SLACK >= deadline)
-                else {
+                let is_due = now + CLOCK_SLACK >= deadline;
+                let Some(last_announce) = stored.last_announce().filter(|_| is_due) else {
                     continue;
                 };
                 if !self.has_applied_until(deadline, &mut first_unapplied).await? {

@@ -12,7 +12,7 @@
 mod remove;
 mod scan;
 mod sets;
-mod state;
+pub(super) mod state;
 mod torrent;
 
 use keyspace::RedisMirrorKey;
@@ -96,7 +96,9 @@ impl RedisMirror {
             if sum != found && self.is_active() {
                 tracing::warn!(key, before = found, after = sum, "mirror sweep: repaired a statistic");
                 let repair = redis::cmd("INCRBY").arg(&key).arg(sum - found).clone();
+                let mut writer = self.writer.lock().await;
                 self.redis().query::<i64>(&repair).await.map_err(counts_error)?;
+                writer.stats = None;
                 repaired += 1;
             }
         }
@@ -114,7 +116,7 @@ impl RedisMirror {
                 return Ok((sum, before));
             }
         }
-        let _guard = self.write_lock.lock().await;
+        let _writer = self.writer.lock().await;
         Ok((self.sum_of(index).await?, self.statistic(key).await?))
     }
 

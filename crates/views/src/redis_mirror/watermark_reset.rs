@@ -6,13 +6,12 @@
 
 use std::sync::atomic::Ordering;
 
-use domain::TorrentId;
 use journal::{Batch, EntryId, Lane};
-use keyspace::{read_reply, scripts};
-use redis::Pipeline;
+use keyspace::read_reply;
 
 use super::RedisMirror;
 use super::fold::Folded;
+use super::torrents::Writer;
 use crate::error::ViewsError;
 
 impl RedisMirror {
@@ -20,6 +19,7 @@ impl RedisMirror {
     /// any: then the batch must be applied again. Called only if entries were skipped as repeated.
     pub(super) async fn reset_future_watermarks(
         &self,
+        writer: &mut Writer,
         batch: &Batch<'_>,
         folded: &Folded,
     ) -> Result<bool, ViewsError> {
@@ -28,19 +28,22 @@ impl RedisMirror {
         if batch.arrivals.last().is_none_or(|last| last.id > newest) {
             return Ok(false);
         }
-        let torrents: Vec<TorrentId> = folded.torrents.iter().map(|work| work.target.torrent).collect();
-        let mut pipeline = Pipeline::new();
-        for torrent in &torrents {
-            pipeline.cmd("HGET").arg(self.names().state(*torrent)).arg("w");
-        }
-        let mut reset = 0;
-        for (torrent, reply) in torrents.iter().zip(self.redis().pipeline(&pipeline).await) {
+        let mut reset = Vec::new();
+        for work in &folded.torrents {
+            let id = work.target.torrent;
             // A key of the wrong type has been reported before.
-            let Ok(Some(mark)) = read_reply::<Option<String>>(reply) else { continue };
-            if mark.parse::<EntryId>().is_ok_and(|mark| mark > newest) {
-                reset += u64::from(self.reset_watermark(*torrent, &mark).await?);
+            let Some(torrent) = writer.torrent_mut(id) else { continue };
+            if torrent.watermark > newest {
+                torrent.watermark = EntryId::ZERO;
+                let state = self.names().state(id);
+                reset.push(redis::cmd("HSET").arg(state).arg("w").arg(EntryId::ZERO.to_string()).to_owned());
             }
         }
+        let count = reset.len() as u64;
+        for reply in self.session(writer).await?.write(reset).await? {
+            read_reply::<u64>(reply)?;
+        }
+        let reset = count;
         if reset > 0 {
             tracing::warn!(torrents = reset, %newest, "ids of the journal went back; watermarks reset");
             self.counters.watermarks_reset(reset);
@@ -48,12 +51,5 @@ impl RedisMirror {
             self.reaping.applied_ms.store(0, Ordering::Relaxed);
         }
         Ok(reset > 0)
-    }
-
-    async fn reset_watermark(&self, torrent: TorrentId, mark: &str) -> Result<bool, ViewsError> {
-        let state_key = self.names().state(torrent);
-        let mut call = scripts::REDIS_MIRROR_REPAIR.call(&[&state_key]);
-        call.arg(mark).arg(2).arg("HSET").arg(1).arg("w").arg(EntryId::ZERO.to_string());
-        Ok(self.redis().query::<i64>(&call).await? > 0)
     }
 }

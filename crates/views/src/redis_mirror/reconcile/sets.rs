@@ -5,11 +5,12 @@ use domain::{PeerId, TorrentId, UserId};
 use keyspace::read_reply;
 use redis::{Cmd, Pipeline};
 
-use super::state::{TorrentState, UserFigures};
+use super::state::TorrentState;
 use crate::error::ViewsError;
 use crate::redis_mirror::RedisMirror;
 use crate::redis_mirror::stored_peer::StoredPeer;
-use crate::redis_mirror::torrents::{ChangedState, is_damage};
+use crate::redis_mirror::torrents::{ChangedState, Writer, is_damage};
+use crate::redis_mirror::user_figures::UserFigures;
 
 /// Users or peers per page.
 const PAGE: usize = 250;
@@ -50,7 +51,7 @@ impl RedisMirror {
     }
 
     async fn repair_user_sets(&self, torrent: TorrentId, users: &[UserId]) -> Result<u64, ViewsError> {
-        let _guard = self.write_lock.lock().await;
+        let _writer = self.writer.lock().await;
         let texts = self.state_fields(torrent, users.iter().map(|user| format!("u{user}"))).await?;
         let threshold = u64::from(self.settings.hit_and_run_active.0);
         let mut wanted = Vec::new();
@@ -62,7 +63,7 @@ impl RedisMirror {
     }
 
     async fn repair_peer_sets(&self, torrent: TorrentId, peers: &[PeerId]) -> Result<u64, ViewsError> {
-        let _guard = self.write_lock.lock().await;
+        let mut writer = self.writer.lock().await;
         let texts = self.state_fields(torrent, peers.iter().map(|peer| format!("p{peer}"))).await?;
         let is_active = |text: &Option<String>| {
             StoredPeer::parse_all(text.as_deref().unwrap_or_default()).iter().any(|stored| stored.is_active)
@@ -71,7 +72,7 @@ impl RedisMirror {
         let active: Vec<PeerId> = active.collect();
         let wanted: Vec<_> = active.iter().map(|peer| (self.names().peer_torrents(peer), true)).collect();
         let repaired = self.write_differences(torrent, &wanted).await?;
-        self.keep_peer_sets(&active).await?;
+        self.keep_peer_sets(&mut writer, &active).await?;
         Ok(repaired)
     }
 
@@ -112,6 +113,7 @@ impl RedisMirror {
     /// Removes a torrent from all sets of its users.
     pub(super) async fn clear_user_sets(
         &self,
+        writer: &mut Writer,
         torrent: TorrentId,
         state: &TorrentState,
     ) -> Result<(), ViewsError> {
@@ -119,7 +121,7 @@ impl RedisMirror {
         for users in users.chunks(PAGE) {
             let mut changed = ChangedState::default();
             changed.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
-            self.write_sets(&changed).await?;
+            self.write_sets(writer, &changed).await?;
         }
         Ok(())
     }

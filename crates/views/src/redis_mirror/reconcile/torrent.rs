@@ -14,7 +14,8 @@ use super::state::{TorrentState, counts_of};
 use crate::error::ViewsError;
 use crate::redis_mirror::RedisMirror;
 use crate::redis_mirror::stored_peer::StoredPeer;
-use crate::redis_mirror::torrents::{Counts, is_damage};
+use crate::redis_mirror::torrent::Counts;
+use crate::redis_mirror::torrents::{Writer, is_damage};
 
 /// Members and commands per call.
 const PAGE: usize = 500;
@@ -82,9 +83,10 @@ impl RedisMirror {
                 return Ok(checked);
             };
             let repairs = self.repairs_of(torrent, &info_hash, &state).await?;
-            let Some(repaired) = self.apply_repairs(torrent, &state.watermark, &repairs).await? else {
-                continue;
-            };
+            let mut writer = self.writer.lock().await;
+            let done = self.apply_repairs(&mut writer, torrent, &state.watermark, &repairs).await?;
+            drop(writer);
+            let Some(repaired) = done else { continue };
             checked.repaired += repaired;
             checked.overdue = self.overdue_in(torrent, &state);
             if state.peers.is_empty() && self.parts.directory.is_removed(torrent, &info_hash) {
@@ -234,10 +236,14 @@ impl RedisMirror {
     /// Executes repairs; none if the watermark has moved or the lease is lost.
     pub(super) async fn apply_repairs(
         &self,
+        writer: &mut Writer,
         torrent: TorrentId,
         watermark: &str,
         repairs: &[Repair],
     ) -> Result<Option<u64>, ViewsError> {
+        if !repairs.is_empty() {
+            writer.forget(torrent);
+        }
         for repairs in repairs.chunks(PAGE) {
             if !self.is_active() {
                 return Ok(None);
@@ -268,7 +274,7 @@ impl RedisMirror {
 
     /// The torrent's scores in the indexes (M10).
     async fn repair_index(&self, torrent: TorrentId) -> Result<u64, ViewsError> {
-        let _guard = self.write_lock.lock().await;
+        let mut writer = self.writer.lock().await;
         let mut read = redis::cmd("HGET");
         read.arg(self.names().state(torrent)).arg("c");
         let counts: Option<String> = self.redis().query(&read).await?;
@@ -276,7 +282,12 @@ impl RedisMirror {
         if !self.is_active() {
             return Ok(0);
         }
-        let scores = self.write_counts(&BTreeMap::from([(torrent, counts)])).await?;
+        // What other programs made of them.
+        let indexed = self.read_scores(&mut writer, &[torrent]).await?.remove(&torrent).unwrap_or_default();
+        if let Some(known) = writer.torrent_mut(torrent) {
+            known.indexed = indexed;
+        }
+        let scores = self.write_counts(&mut writer, &BTreeMap::from([(torrent, counts)])).await?;
         if scores > 0 {
             tracing::warn!(%torrent, scores, "mirror sweep: repaired scores in the indexes");
         }

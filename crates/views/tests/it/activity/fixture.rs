@@ -54,8 +54,8 @@ impl Backend {
     pub async fn is_empty(&self) -> bool {
         match self {
             Backend::Memory(store) => store.memory_usage().torrents == 0,
-            Backend::Redis(server) => server.cli(&["DBSIZE"]) == "0",
-            Backend::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
+            Backend::Redis(server) => keys_on(server).is_empty(),
+            Backend::Cluster(cluster) => (0..3).all(|node| keys_on(cluster.node(node)).is_empty()),
         }
     }
 
@@ -68,6 +68,15 @@ impl Backend {
         let clock = ManualClock::at(NOW);
         Fixture { activity: self.open(settings, &clock).await, clock }
     }
+}
+
+/// All keys but the fences, in order.
+pub fn keys_on(server: &RedisServer) -> Vec<String> {
+    let keys = server.cli(&["KEYS", "*"]);
+    let mut keys: Vec<String> =
+        keys.lines().filter(|key| !key.starts_with("tracker:users:fence")).map(str::to_owned).collect();
+    keys.sort();
+    keys
 }
 
 pub fn on_redis(url: &str, settings: ActivitySettings, clock: Arc<ManualClock>) -> Activity {

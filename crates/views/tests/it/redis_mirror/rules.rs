@@ -183,9 +183,12 @@ async fn a_wrong_typed_key_affects_its_torrent_only() {
     let counters = fixture.mirror.counters();
     assert_eq!((counters.applied.get(), counters.damaged.get(), counters.damaged_sets.get()), (1, 1, 1));
     // Damage of a global key is a transient error.
-    fixture.backend.cli(&["DEL", "t:stats:seeders"]);
-    fixture.backend.cli(&["SET", "t:stats:seeders", "many"]);
+    fixture.backend.cli(&["RENAME", "t:i:seeders", "kept"]);
+    fixture.backend.cli(&["SET", "t:i:seeders", "many"]);
     let arrivals = fixture.arrivals(&[seeds(3, 3, 0)]);
+    assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Transient { .. })));
+    fixture.backend.cli(&["RENAME", "kept", "t:i:seeders"]);
+    fixture.backend.cli(&["SET", "t:stats:seeders", "many"]);
     assert!(matches!(fixture.try_apply(&arrivals).await, Err(ViewError::Transient { .. })));
     fixture.backend.cli(&["DEL", "t:stats:seeders"]);
     fixture.try_apply(&arrivals).await.unwrap();
@@ -313,4 +316,48 @@ async fn entries_below_the_watermark_of_another_journal_are_applied() {
         assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(2, 1, 1, 0));
     }
     assert_eq!(fixture.mirror.counters().watermarks_reset.get(), 1);
+}
+
+/// Both consider themselves the only writer, and apply what they read in turn: each entry counts once, and neither
+/// overwrites the other with what it has in memory.
+#[tokio::test]
+async fn two_writers_that_both_hold_the_lease_end_as_one() {
+    for backend in [Backend::single(), Backend::cluster()] {
+        let fixture = Fixture::on(backend);
+        let other = fixture.another();
+        let mut model = Model::default();
+        for round in 0..12_u32 {
+            fixture.clock.advance(domain::Seconds(60));
+            let at = round * 60;
+            let batch: Vec<Announce> = (1..=12)
+                .map(|user| match (user + u64::from(round)) % 4 {
+                    0 => Announce { at, ..leeches(user, user % 3 + 1, 0).stops() },
+                    1 => Announce { at, ..leeches(user, user % 3 + 1, 0).completes() },
+                    _ => Announce { at, dt: 60, ..leeches(user, user % 3 + 1, 0) },
+                })
+                .collect();
+            for announce in &batch {
+                model.apply(&TrafficEntry::parse(&announce.fields(fixture.start)).unwrap());
+            }
+            let arrivals = fixture.arrivals(&batch);
+            // The first is replaced after a part of the batch, and repeats the whole of it.
+            fixture.try_apply(&arrivals[..7]).await.unwrap();
+            apply_to(&other, &arrivals).await.unwrap();
+            fixture.try_apply(&arrivals).await.unwrap();
+            assert_same(&fixture.backend.snapshot().await, &model.snapshot());
+        }
+        let superseded = (fixture.mirror.counters().superseded.get(), other.counters().superseded.get());
+        assert!(superseded.0 > 0 && superseded.1 > 0, "{superseded:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_redis_that_lost_its_data_is_read_again() {
+    let fixture = Fixture::on(Backend::single());
+    fixture.apply(&[leeches(1, 1, 0), seeds(2, 1, 0)]).await;
+    fixture.backend.cli(&["FLUSHALL"]);
+    fixture.apply(&[leeches(1, 1, 30)]).await;
+    assert_eq!(fixture.value_of(&torrent_key(1)).await, counts(1, 1, 0, 0));
+    assert_eq!(fixture.value_of("t:u:1:active").await, ["1"]);
+    assert_eq!(fixture.value_of("t:stats:leechers").await, ["1"]);
 }
