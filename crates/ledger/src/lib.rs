@@ -74,8 +74,10 @@
 pub mod account_state;
 pub mod admit;
 pub mod applied;
+mod attempt;
 pub mod bucket;
 pub mod completions;
+mod client_encoding;
 mod consumers;
 pub mod credit;
 mod dead_letters;

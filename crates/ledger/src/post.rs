@@ -8,6 +8,7 @@
 //! entries without totals, depends on the order, and so does what is settled of a client or an account with very many
 //! interruptions.
 
+mod client_limit;
 mod detect;
 mod gain;
 mod user_limit;
@@ -56,6 +57,9 @@ pub(crate) struct Posted {
     /// Entries that count without their bytes, because their runs are no longer stored.
     pub(crate) late: usize,
     pub(crate) risks: Vec<RiskEvent>,
+    pub(crate) settled_runs: usize,
+    /// Clients removed because their accounts had too many.
+    pub(crate) removed_clients: usize,
     pub(crate) changes: Changes,
 }
 
@@ -105,13 +109,14 @@ pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules
     user_limit::apply(state, pending, &known_users, rules, &mut posted);
     uploads.ahead_of_download(state, rules, &mut posted.risks);
     detect::completed_without_download(state, entries, rules, &mut posted.risks);
+    posted.removed_clients = posted.changes.accounts.iter().map(|key| client_limit::apply(state, *key)).sum();
     posted
 }
 
 enum Age {
     /// Its run is known, or can be a new one.
     Fresh,
-    /// Its run was settled or joined: its bytes cannot be distinguished from new ones.
+    /// Its run may have been settled, joined, or removed with its client: its bytes cannot be distinguished from new ones.
     Late,
     /// Older than the retention time.
     TooOld(String),
@@ -122,6 +127,8 @@ fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
         return Age::Fresh;
     };
     let client = state.clients.get(&entry.client());
+    let removed_until =
+        state.accounts.get(&entry.account()).map_or(UnixTime(0), |account| account.clients_removed_until);
     let key = RunKey::new(totals.session.run, entry.arrival.entry.node);
     if client.is_some_and(|client| client.runs.iter().any(|run| run.key == key)) {
         return Age::Fresh;
@@ -134,7 +141,8 @@ fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
             counted(days, "day")
         ));
     }
-    if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
+    let lost_until = client.map_or(removed_until, |client| client.settled_until.max(removed_until));
+    if at <= lost_until { Age::Late } else { Age::Fresh }
 }
 
 /// When an entry was written, in steady time; in wall time if the steady time is ahead because the clock was wrong when
@@ -233,7 +241,6 @@ fn mark_changed(changes: &mut Changes, entry: &Admitted) {
     changes.users.insert(entry.user);
     changes.torrents.insert(entry.torrent);
     changes.accounts.insert(entry.account());
-    changes.clients.insert(entry.client());
 }
 
 /// The immediate gain of an entry. Bytes follow once the whole batch is known.
@@ -304,7 +311,8 @@ fn post_runs(
             downloaded: difference(new.downloaded, kept.downloaded),
         });
     }
-    mark_changed_runs(key, &runs, &client.runs, &mut posted.changes);
+    posted.settled_runs +=
+        runs.iter().filter(|old| !client.runs.iter().any(|run| run.key == old.key)).count();
     pending.add_runs(gained, taken_back(&excess(&was, &was_parts), &excess(&is, &is_parts)));
     pending
 }
@@ -316,13 +324,6 @@ fn taken_back(old: &Excess, new: &Excess) -> Excess {
         bonus_uploaded_x100: new.bonus_uploaded_x100.saturating_sub(old.bonus_uploaded_x100),
         bonus_downloaded_x100: new.bonus_downloaded_x100.saturating_sub(old.bonus_downloaded_x100),
     }
-}
-
-fn mark_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
-    let changed = after.iter().filter(|run| !before.contains(run));
-    changes.runs.extend(changed.map(|run| (key, *run)));
-    let removed = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
-    changes.removed_runs.extend(removed.map(|run| (key, run.key)));
 }
 
 /// Amounts of one client: sums of 64-bit numbers, far from the limit.

@@ -2,15 +2,12 @@
 //!
 //! - PostgreSQL: columns as arrays, through `UNNEST`.
 //! - MariaDB: many rows in one `VALUES`, as text: nothing is prepared, since every batch has another number of rows.
-//! - SQLite: one prepared statement row by row, or one JSON text for all rows, whichever was faster when the tables
-//!   were filled.
+//! - SQLite: one prepared statement for each table, row by row.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use database::{Database, SqlError, SqliteSession};
-use domain::clock::Stopwatch;
 use journal::DeliveredEntry;
 use sqlx::postgres::PgConnection;
 use sqlx::query::Query;
@@ -25,15 +22,13 @@ const APPLIED_BYTES: usize = 2_000;
 /// Tables, and the statements that write them.
 pub(super) struct RawTables {
     database: Database,
-    /// Per table; two variants in SQLite.
-    statements: Vec<[Arc<str>; 2]>,
-    /// Time and number of trials of SQLite's two variants while the tables were filled.
-    spent: [(Duration, u32); 2],
+    /// Per table.
+    statements: Vec<Arc<str>>,
 }
 
 /// A batch, encoded for its database.
 pub(super) enum Prepared {
-    Sqlite(Box<[(Rows, String); 5]>),
+    Sqlite([Rows; 3]),
     Postgres(Vec<Vec<Column>>),
     MariaDb(Vec<String>),
 }
@@ -48,14 +43,14 @@ pub(super) enum Column {
 impl RawTables {
     pub(super) async fn new(database: Database) -> anyhow::Result<Self> {
         let statement = |table| match &database {
-            Database::Sqlite(_) => [sqlite_row(table), sqlite_json(table)],
-            Database::Postgres(_) => [postgres_arrays(table), String::new()],
-            Database::MySql(_) => [String::new(), String::new()],
+            Database::Sqlite(_) => sqlite_row(table),
+            Database::Postgres(_) => postgres_arrays(table),
+            Database::MySql(_) => String::new(),
         };
-        let statements = TABLES.iter().map(|table| statement(table).map(Arc::from)).collect();
+        let statements = TABLES.iter().map(|table| Arc::from(statement(table))).collect();
         let add = "INSERT INTO ledger_consumers (name, lane, applied) VALUES ('raw', 'traffic', '')";
         database.execute(add, &[]).await?;
-        Ok(RawTables { database, statements, spent: [(Duration::ZERO, 0); 2] })
+        Ok(RawTables { database, statements })
     }
 
     /// Encodes a batch. Not timed.
@@ -63,10 +58,7 @@ impl RawTables {
         let rows = rows_of(batch);
         let with_tables = TABLES.iter().zip(&rows);
         match &self.database {
-            Database::Sqlite(_) => Prepared::Sqlite(Box::new(rows.map(|rows| {
-                let json = json_of(&rows);
-                (rows, json)
-            }))),
+            Database::Sqlite(_) => Prepared::Sqlite(rows),
             Database::Postgres(_) => {
                 Prepared::Postgres(with_tables.map(|(table, rows)| columns_of(table, rows)).collect())
             }
@@ -77,28 +69,7 @@ impl RawTables {
     }
 
     /// Writes a batch in one transaction.
-    pub(super) async fn write(&mut self, batch: Prepared) -> anyhow::Result<()> {
-        let watch = Stopwatch::start();
-        let way = self.better_way();
-        self.write_in(way, batch).await?;
-        self.spent[way].0 += watch.elapsed();
-        self.spent[way].1 += 1;
-        Ok(())
-    }
-
-    /// Each variant is tried five times, then the faster one is used. Only SQLite has two.
-    fn better_way(&self) -> usize {
-        const TRIALS: u32 = 5;
-        let [(rows, row_trials), (json, json_trials)] = self.spent;
-        match &self.database {
-            Database::Sqlite(_) if row_trials < TRIALS => 0,
-            Database::Sqlite(_) if json_trials < TRIALS => 1,
-            Database::Sqlite(_) => usize::from(json / json_trials < rows / row_trials),
-            Database::Postgres(_) | Database::MySql(_) => 0,
-        }
-    }
-
-    async fn write_in(&self, way: usize, batch: Prepared) -> Result<(), SqlError> {
+    pub(super) async fn write(&self, batch: Prepared) -> Result<(), SqlError> {
         let note =
             "UPDATE ledger_consumers SET applied = ?, applied_max_ms = applied_max_ms + 1 WHERE name = ?";
         let applied = vec![1_u8; APPLIED_BYTES];
@@ -106,11 +77,8 @@ impl RawTables {
             (Database::Sqlite(file), Prepared::Sqlite(tables)) => {
                 let statements = self.statements.clone();
                 let write = move |session: &SqliteSession| {
-                    for (statements, (rows, json)) in statements.iter().zip(*tables) {
-                        match way {
-                            0 => write_rows(session, &statements[0], &rows)?,
-                            _ => drop(session.execute(&statements[1], &[json.into()])?),
-                        }
+                    for (statement, rows) in statements.iter().zip(tables) {
+                        write_rows(session, statement, &rows)?;
                     }
                     session.execute(note, &[applied.into(), CONSUMER.into()]).map(drop)
                 };
@@ -118,8 +86,8 @@ impl RawTables {
             }
             (Database::Postgres(pool), Prepared::Postgres(tables)) => {
                 let mut page = pool.begin().await?;
-                for (statements, columns) in self.statements.iter().zip(tables) {
-                    write_columns(&mut page, &statements[0], columns).await?;
+                for (statement, columns) in self.statements.iter().zip(tables) {
+                    write_columns(&mut page, statement, columns).await?;
                 }
                 let note = "UPDATE ledger_consumers SET applied = $1, applied_max_ms = applied_max_ms + 1 \
                             WHERE name = $2";
@@ -140,18 +108,12 @@ impl RawTables {
 }
 
 fn write_rows(session: &SqliteSession, text: &str, rows: &Rows) -> Result<(), SqlError> {
-    for row in rows {
-        let values: Vec<database::Value> = row
-            .iter()
-            .map(|value| match value {
-                Value::Number(number) => (*number).into(),
-                Value::Null => None::<i64>.into(),
-                Value::Text(text) => text.into(),
-            })
-            .collect();
-        session.execute(text, &values)?;
-    }
-    Ok(())
+    let value = |value: &Value| match value {
+        Value::Number(number) => (*number).into(),
+        Value::Null => None::<i64>.into(),
+        Value::Text(text) => text.into(),
+    };
+    session.execute_each(text, rows.iter().map(|row| row.iter().map(value).collect()))
 }
 
 async fn write_columns(
@@ -185,16 +147,6 @@ fn sqlite_row(table: &Table) -> String {
     format!("INSERT INTO {} ({}) VALUES ({places}) {}", table.name, names(table), on_conflict(table))
 }
 
-fn sqlite_json(table: &Table) -> String {
-    let values = (0..table.columns.len()).map(|n| format!("value ->> {n}")).collect::<Vec<_>>().join(", ");
-    format!(
-        "INSERT INTO {} ({}) SELECT {values} FROM json_each(?) WHERE true {}",
-        table.name,
-        names(table),
-        on_conflict(table)
-    )
-}
-
 fn postgres_arrays(table: &Table) -> String {
     let (mut arrays, mut values) = (Vec::new(), Vec::new());
     for (n, (_, holds)) in table.columns.iter().enumerate() {
@@ -222,7 +174,7 @@ fn mariadb_values(table: &Table, rows: &Rows) -> String {
     let mut text = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table));
     for (number, row) in rows.iter().enumerate() {
         text.push_str(if number == 0 { "(" } else { ",(" });
-        push_values(&mut text, row, '\'', "NULL");
+        push_values(&mut text, row);
         text.push(')');
     }
     let others = table.columns[table.keys..].iter().map(|(name, _)| format!("{name} = VALUES({name})"));
@@ -231,19 +183,8 @@ fn mariadb_values(table: &Table, rows: &Rows) -> String {
     text
 }
 
-fn json_of(rows: &Rows) -> String {
-    let mut json = String::from("[");
-    for (number, row) in rows.iter().enumerate() {
-        json.push_str(if number == 0 { "[" } else { ",[" });
-        push_values(&mut json, row, '"', "null");
-        json.push(']');
-    }
-    json.push(']');
-    json
-}
-
 /// Texts are digits and plain names: no escaping needed.
-fn push_values(out: &mut String, row: &[Value], quote: char, null: &str) {
+fn push_values(out: &mut String, row: &[Value]) {
     for (position, value) in row.iter().enumerate() {
         if position > 0 {
             out.push(',');
@@ -251,8 +192,8 @@ fn push_values(out: &mut String, row: &[Value], quote: char, null: &str) {
         // Writing to memory cannot fail.
         let _ = match value {
             Value::Number(number) => write!(out, "{number}"),
-            Value::Null => write!(out, "{null}"),
-            Value::Text(text) => write!(out, "{quote}{text}{quote}"),
+            Value::Null => write!(out, "NULL"),
+            Value::Text(text) => write!(out, "'{text}'"),
         };
     }
 }

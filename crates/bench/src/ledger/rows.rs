@@ -35,6 +35,9 @@ pub(super) enum Value {
     Text(String),
 }
 
+/// The packed clients of an account with one client.
+const CLIENT_BYTES: usize = 60;
+
 /// The rows of one table.
 pub(super) type Rows = Vec<Vec<Value>>;
 
@@ -54,7 +57,7 @@ const FIGURES: [(&str, Holds); 11] = [
     ("last_seen", Number),
 ];
 
-pub(super) const TABLES: [Table; 5] = [
+pub(super) const TABLES: [Table; 3] = [
     Table { name: "ledger_users", keys: 1, columns: &FIGURES },
     Table { name: "ledger_torrents", keys: 1, columns: &FIGURES },
     Table {
@@ -83,51 +86,19 @@ pub(super) const TABLES: [Table; 5] = [
             ("peer_id", Text),
             ("client", Text),
             ("time_spent", Bytes),
-        ],
-    },
-    Table {
-        name: "ledger_clients",
-        keys: 3,
-        columns: &[
-            ("user_id", Number),
-            ("torrent_id", Number),
-            ("client", Number),
-            ("presence", Number),
-            ("latest_ts", Number),
-            ("latest_ms", Number),
-            ("latest_seq", Number),
-            ("settled_until", Number),
-        ],
-    },
-    Table {
-        name: "ledger_runs",
-        keys: 5,
-        columns: &[
-            ("user_id", Number),
-            ("torrent_id", Number),
-            ("client", Number),
-            ("run", Number),
-            ("node", Number),
-            ("uploaded_low", Number),
-            ("uploaded_high", Number),
-            ("downloaded_low", Number),
-            ("downloaded_high", Number),
-            ("first_ts", Number),
-            ("last_ts", Number),
-            ("is_settled", Number),
-            ("told", Bytes),
+            ("present_until", Number),
+            ("history", Number),
+            ("clients", Bytes),
         ],
     },
 ];
 
-/// The rows of each table that a batch touches, sorted by key. Entries of our own tracker contain user, torrent and
-/// session; other entries are left out.
-pub(super) fn rows_of(batch: &[DeliveredEntry]) -> [Rows; 5] {
+/// The rows of each table that a batch touches, sorted by key. Entries of our own tracker contain user and torrent; other entries are left out.
+pub(super) fn rows_of(batch: &[DeliveredEntry]) -> [Rows; 3] {
     let named =
         batch.iter().filter_map(|arrival| Some((arrival.entry.user?, arrival.entry.torrent?, arrival)));
     let by_pair: BTreeMap<(UserId, TorrentId), &DeliveredEntry> =
         named.map(|(user, torrent, arrival)| ((user, torrent), arrival)).collect();
-    let by_client: BTreeMap<ClientKey, &DeliveredEntry> = batch.iter().filter_map(client_key).collect();
     let users: BTreeMap<UserId, &DeliveredEntry> =
         by_pair.iter().map(|((user, _), arrival)| (*user, *arrival)).collect();
     let torrents: BTreeMap<TorrentId, &DeliveredEntry> =
@@ -136,8 +107,6 @@ pub(super) fn rows_of(batch: &[DeliveredEntry]) -> [Rows; 5] {
         users.iter().map(|(user, arrival)| figures(user.get(), &arrival.entry)).collect(),
         torrents.iter().map(|(torrent, arrival)| figures(torrent.get(), &arrival.entry)).collect(),
         by_pair.iter().map(|(key, arrival)| account(*key, arrival)).collect(),
-        by_client.iter().map(|(key, arrival)| client(*key, arrival)).collect(),
-        by_client.iter().map(|(key, arrival)| run(*key, &arrival.entry)).collect(),
     ]
 }
 
@@ -185,34 +154,10 @@ fn account((user, torrent): (UserId, TorrentId), arrival: &DeliveredEntry) -> Ve
     row.extend(stamp(arrival));
     row.extend([Value::Text(entry.peer_id.to_string()), Value::Text("Transmission 4.0.5".to_owned())]);
     // One span of seeding.
-    row.push(Value::Text("time spent".to_owned()));
+    row.extend([Value::Text("time spent".to_owned()), number(u64::from(entry.at.0)), number(0)]);
+    // As many bytes as the ledger packs a seeding client and its run into.
+    row.push(Value::Text("x".repeat(CLIENT_BYTES)));
     row
-}
-
-type ClientKey = (UserId, TorrentId, u64);
-
-fn client_key(arrival: &DeliveredEntry) -> Option<(ClientKey, &DeliveredEntry)> {
-    let entry = &arrival.entry;
-    Some(((entry.user?, entry.torrent?, entry.totals?.session.client.0), arrival))
-}
-
-fn client((user, torrent, client): ClientKey, arrival: &DeliveredEntry) -> Vec<Value> {
-    let presence = if arrival.entry.is_complete() { 1 } else { 2 };
-    let mut row = [user.get(), torrent.get(), client, presence].map(number).to_vec();
-    row.extend(stamp(arrival));
-    row.push(number(0));
-    row
-}
-
-fn run((user, torrent, client): ClientKey, entry: &TrafficEntry) -> Vec<Value> {
-    let uploaded = entry.totals.map_or(0, |totals| totals.uploaded);
-    let at = u64::from(entry.at.0);
-    let node = entry.node.map_or(0, |node| node.0);
-    let key = [user.get(), torrent.get(), client, 1, node];
-    let figures = [1_000_000_000, uploaded, 0, 0, 1_800_000_000, at, 0];
-    // As many as the ledger writes for a seeding client.
-    let told = Value::Text("told".to_owned());
-    key.into_iter().chain(figures).map(number).chain([told]).collect()
 }
 
 #[cfg(test)]
@@ -227,8 +172,8 @@ mod tests {
         for (table, rows) in TABLES.iter().zip(&rows) {
             assert!(rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
         }
-        let [users, torrents, accounts, clients, runs] = rows.map(|rows| rows.len());
-        assert_eq!((users, torrents, clients, runs), (10, 10, 100, 100));
-        assert!((users..=clients).contains(&accounts), "{accounts}");
+        let [users, torrents, accounts] = rows.map(|rows| rows.len());
+        assert_eq!((users, torrents), (10, 10));
+        assert!((users..=100).contains(&accounts), "{accounts}");
     }
 }

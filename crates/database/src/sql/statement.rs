@@ -72,6 +72,11 @@ impl<'a> Statement<'a> {
         self.sqlite.contains("{values}")
     }
 
+    /// Whether SQLite takes all keys as one parameter.
+    pub(crate) fn takes_rows(self) -> bool {
+        self.sqlite.contains("{rows")
+    }
+
     pub(crate) const fn sqlite_text(self) -> &'a str {
         self.sqlite
     }

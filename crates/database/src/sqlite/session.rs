@@ -99,6 +99,28 @@ impl SqliteSession {
         Ok(rows)
     }
 
+    /// The rows of a query of keys: a parameter `{rows N}`, or one execution for each key.
+    pub(crate) fn find<T: FromRow>(&self, statement: Statement<'_>, keys: Rows) -> Result<Vec<T>, SqlError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        if statement.takes_rows() {
+            let values = [Value::Rows(keys)];
+            return self.query(&statement.render(Kind::Sqlite, &values), &values);
+        }
+        let mut statement = self.0.prepare_cached(&statement.render(Kind::Sqlite, &[]))?;
+        let columns = statement.column_count();
+        let mut rows = Vec::with_capacity(keys.len());
+        for key in keys.iter() {
+            bind(&mut statement, key)?;
+            let mut found = statement.raw_query();
+            while let Some(row) = found.next()? {
+                rows.push(T::from_row(&mut row_of(row, columns)?)?);
+            }
+        }
+        Ok(rows)
+    }
+
     /// Reads the rows of a query in batches, until `take` returns false.
     pub(super) fn for_each_batch(
         &self,
@@ -139,12 +161,22 @@ impl SqliteSession {
         Ok(statement.raw_execute()? as u64)
     }
 
+    /// Runs a statement once for each row of values; it is prepared once.
+    pub fn execute_each(&self, sql: &str, rows: impl Iterator<Item = Vec<Value>>) -> Result<(), SqlError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        for row in rows {
+            bind(&mut statement, &row)?;
+            statement.raw_execute()?;
+        }
+        Ok(())
+    }
+
     /// Runs SQL without parameters, several statements too.
     pub fn batch(&self, sql: &str) -> Result<(), SqlError> {
         Ok(self.0.execute_batch(sql)?)
     }
 
-    pub(super) fn write_rows(&self, statement: Statement<'_>, rows: &Rows) -> Result<u64, SqlError> {
+    pub(crate) fn write_rows(&self, statement: Statement<'_>, rows: &Rows) -> Result<u64, SqlError> {
         if !statement.is_bulk() {
             let values = [Value::Rows(rows.clone())];
             return self.execute(&statement.render(Kind::Sqlite, &values), &values);

@@ -43,6 +43,11 @@ impl Source for LedgerMetrics {
                 "Clients removed because they did not announce for too long.",
                 counts.pruned_clients,
             ),
+            (
+                "rollcall_ledger_removed_clients_total",
+                "Clients removed before that, because a user had too many on a torrent.",
+                counts.removed_clients,
+            ),
         ] {
             page.counter(name, help).is(count);
         }
