@@ -64,7 +64,8 @@ impl Attempt {
         };
         let already = self.already_applied(consumer, executor, &before).await?;
         let (mut admitted, rejected) = admit(&self.arrivals, &already, self.directory.as_ref());
-        let mut state = match load::load(executor, &admitted).await? {
+        let cache = load::take_cache(executor)?;
+        let mut state = match load::load(executor, &cache, &admitted).await? {
             Loaded::State(state) => state,
             Loaded::Missing { users, torrents } => return Ok(Attempted::RowsMissing { users, torrents }),
         };
@@ -76,7 +77,7 @@ impl Attempt {
         if self.lane == Lane::Dead {
             dead_letters::save(executor, unrejected(&admitted, &posted.rejected), self.now).await?;
         }
-        load::save(executor, &state, &posted.changes).await?;
+        load::save(executor, cache, &state, &posted.changes).await?;
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
         let ids = applied_ids(&self.arrivals, &posted.rejected);

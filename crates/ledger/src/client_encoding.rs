@@ -301,8 +301,17 @@ mod tests {
     #[test]
     fn a_client_with_one_run_takes_about_sixty_bytes() {
         let started = 1_794_000_000;
-        let run = Run { low: Counters::default(), high: Counters { uploaded: 9 << 30, downloaded: 0 }, ..run(1, started, (0, 0), false) };
-        let client = Client { latest: Stamp { at: UnixTime(started), origin: run.last_id }, settled_until: UnixTime(0), sums: Sums::default(), ..client(started, vec![run]) };
+        let run = Run {
+            low: Counters::default(),
+            high: Counters { uploaded: 9 << 30, downloaded: 0 },
+            ..run(1, started, (0, 0), false)
+        };
+        let client = Client {
+            latest: Stamp { at: UnixTime(started), origin: run.last_id },
+            settled_until: UnixTime(0),
+            sums: Sums::default(),
+            ..client(started, vec![run])
+        };
         let packed = pack([(ClientId(7), &client)].into_iter(), UnixTime(0));
         assert!(packed.len() < 70, "{} bytes", packed.len());
         assert!(pack(std::iter::empty(), UnixTime(0)).is_empty());

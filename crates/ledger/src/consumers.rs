@@ -102,8 +102,7 @@ impl ConsumerRef<'_> {
         since: EntryId,
     ) -> Result<BTreeSet<EntryId>, LedgerError> {
         let [name, lane] = self.values();
-        let rows: Vec<AppliedRow> =
-            executor.query(OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
+        let rows: Vec<AppliedRow> = executor.query(OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
         let mut applied = BTreeSet::new();
         for row in &rows {
             applied.extend(ids_of(row)?);
@@ -120,9 +119,7 @@ impl ConsumerRef<'_> {
         let max = ids.last().copied().unwrap_or_default().max(before.max);
         let [name, lane] = self.values();
         let ids = Value::Bytes(applied::encode(ids));
-        executor
-            .execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane])
-            .await?;
+        executor.execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
         Ok(())
     }
 }

@@ -82,7 +82,11 @@ impl Ledger {
     }
 
     /// Deletes clients that are still past the retention time once their users are locked.
-    async fn delete_clients(&self, stale: BTreeSet<AccountKey>, before: UnixTime) -> Result<u64, LedgerError> {
+    async fn delete_clients(
+        &self,
+        stale: BTreeSet<AccountKey>,
+        before: UnixTime,
+    ) -> Result<u64, LedgerError> {
         match &self.database {
             Database::Sqlite(file) => {
                 file.write(move |mut session| at_once(delete_stale(&mut session, &stale, before))).await
@@ -104,11 +108,12 @@ async fn delete_stale(
 ) -> Result<u64, LedgerError> {
     let users: BTreeSet<UserId> = stale.iter().map(|key| key.user).collect();
     let mut state = AccountState::default();
-    load::lock_users(executor, &users, &mut state).await?;
-    load::find_accounts(executor, stale, &mut state).await?;
+    let cache = load::take_cache(executor)?;
+    load::lock_users(executor, &cache, &users, &mut state).await?;
+    load::find_accounts(executor, &cache, stale, &mut state).await?;
     let stored = state.clients.len();
     let changes = remove_stale(&mut state, before);
-    load::save(executor, &state, &changes).await?;
+    load::save(executor, cache, &state, &changes).await?;
     Ok((stored - state.clients.len()) as u64)
 }
 

@@ -132,6 +132,17 @@ const fn from_bits(number: i64) -> u64 {
     number.cast_unsigned()
 }
 
+/// The greatest number in a column.
+pub(crate) const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
+
+/// As its columns hold it: numbers saturate at the limit of SQL.
+pub(crate) fn bucket_as_stored(mut bucket: UserBucket) -> UserBucket {
+    for spent in [&mut bucket.tokens.spent_up, &mut bucket.tokens.spent_down] {
+        *spent = (*spent).min(NUMBER_MAX.into());
+    }
+    bucket
+}
+
 /// Saturates at the limit of SQL.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)

@@ -60,10 +60,10 @@ pub(crate) static LOCK_TORRENTS: LazyEach = LazyLock::new(|| TORRENTS.find(" ORD
 pub(crate) static FIND_USERS: LazyEach = LazyLock::new(|| USERS.find(""));
 pub(crate) static FIND_ACCOUNTS: LazyEach = LazyLock::new(|| ACCOUNTS.find(""));
 pub(crate) static FIND_DEAD_LETTERS: LazyEach = LazyLock::new(|| DEAD_LETTERS.find(""));
-pub(crate) static SAVE_DEAD_LETTERS: Lazy = LazyLock::new(|| DEAD_LETTERS.save());
-pub(crate) static SAVE_USERS: Lazy = LazyLock::new(|| USERS.save());
-pub(crate) static SAVE_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.save());
-pub(crate) static SAVE_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.save());
+pub(crate) static SAVE_DEAD_LETTERS: LazyEach = LazyLock::new(|| DEAD_LETTERS.save());
+pub(crate) static SAVE_USERS: LazyEach = LazyLock::new(|| USERS.save());
+pub(crate) static SAVE_TORRENTS: LazyEach = LazyLock::new(|| TORRENTS.save());
+pub(crate) static SAVE_ACCOUNTS: LazyEach = LazyLock::new(|| ACCOUNTS.save());
 
 pub(crate) static USER: Lazy = LazyLock::new(|| USERS.select("WHERE t.id = ?"));
 pub(crate) static USERS_AFTER: Lazy = LazyLock::new(|| USERS.select("WHERE t.id > ? ORDER BY t.id LIMIT ?"));
@@ -115,8 +115,7 @@ impl Table {
         };
         let one = self.select(&format!("WHERE {}", pairs(|_| "?".to_owned())));
         let on = pairs(|n| format!("k.c{n}"));
-        let join =
-            format!(" FROM {{rows {}}} {{join}} {} t ON {on}{locking}", self.keys.len(), self.name);
+        let join = format!(" FROM {{rows {}}} {{join}} {} t ON {on}{locking}", self.keys.len(), self.name);
         let listed = self.select("").replace(&format!(" FROM {} t ", self.name), &join);
         [one, listed.clone(), listed]
     }
@@ -126,12 +125,20 @@ impl Table {
         format!("{{insert or ignore}} {} ({}) {{values}} {{or ignore}}", self.name, self.keys[0])
     }
 
-    /// Upserts rows.
-    fn save(&self) -> String {
+    /// Upserts rows. SQLite updates faster than it upserts.
+    fn save(&self) -> [String; 3] {
         let (name, keys) = (self.name, self.keys.join(","));
         let names = self.columns().collect::<Vec<_>>().join(", ");
-        let others = self.others.iter().copied().flatten();
-        let set = others.map(|name| format!("{name} = {{new {name}}}")).collect::<Vec<_>>().join(", ");
-        format!("INSERT INTO {name} ({names}) {{values}} {{upsert {keys}}} {set}")
+        let others = || self.others.iter().copied().flatten();
+        let set = others().map(|name| format!("{name} = {{new {name}}}")).collect::<Vec<_>>().join(", ");
+        let upsert = format!("INSERT INTO {name} ({names}) {{values}} {{upsert {keys}}} {set}");
+        let first = self.keys.len() + 1;
+        let set = others().enumerate().map(|(n, name)| format!("{name} = ?{}", n + first));
+        let set = set.collect::<Vec<_>>().join(", ");
+        let key = self.keys.iter().enumerate().map(|(n, name)| format!("{name} = ?{}", n + 1));
+        let key = key.collect::<Vec<_>>().join(" AND ");
+        let update =
+            format!("UPDATE {name} SET {set} WHERE {key} {{or}} INSERT INTO {name} ({names}) {{values}}");
+        [update, upsert.clone(), upsert]
     }
 }

@@ -50,3 +50,17 @@ pub(crate) fn take_u64(bytes: &mut &[u8]) -> Option<u64> {
     *bytes = rest;
     Some(u64::from_le_bytes(*taken))
 }
+
+/// Zigzag encoding.
+pub(crate) fn push_signed(bytes: &mut Vec<u8>, number: i128) {
+    let folded = (number << 1 ^ number >> 127).cast_unsigned();
+    push_number(bytes, folded as u64);
+    push_number(bytes, (folded >> 64) as u64);
+}
+
+/// None if the bytes are malformed.
+pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i128> {
+    let low = take_number(bytes)?;
+    let folded = u128::from(low) | u128::from(take_number(bytes)?) << 64;
+    Some(((folded >> 1) ^ (folded & 1).wrapping_neg()).cast_signed())
+}

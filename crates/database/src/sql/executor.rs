@@ -1,5 +1,6 @@
 //! Where the statements of a transaction run.
 
+use std::any::Any;
 use std::future::ready;
 
 use futures_util::FutureExt as _;
@@ -43,6 +44,12 @@ pub trait Executor {
 
     /// Runs a statement whose only parameter are rows: `{values}` or `{rows N}`. Without rows it does not run.
     fn write_rows<'a>(&'a mut self, statement: impl Into<Statement<'a>>, rows: &'a Rows) -> Outcome<'a, u64>;
+
+    /// See [`SqliteSession::keep`]. On servers nothing is kept.
+    fn keep(&mut self, value: impl Any + Send) -> Result<(), SqlError>;
+
+    /// See [`SqliteSession::take_kept`].
+    fn take_kept<T: Any>(&mut self) -> Result<Option<Box<T>>, SqlError>;
 }
 
 impl Executor for Transaction {
@@ -80,6 +87,14 @@ impl Executor for Transaction {
     fn write_rows<'a>(&'a mut self, statement: impl Into<Statement<'a>>, rows: &'a Rows) -> Outcome<'a, u64> {
         let statement = statement.into();
         Box::pin(async move { Transaction::write_rows(self, statement, rows).await })
+    }
+
+    fn keep(&mut self, _value: impl Any + Send) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn take_kept<T: Any>(&mut self) -> Result<Option<Box<T>>, SqlError> {
+        Ok(None)
     }
 }
 
@@ -126,5 +141,13 @@ impl Executor for &SqliteSession {
             true => Ok(0),
             false => SqliteSession::write_rows(self, statement.into(), rows),
         }))
+    }
+
+    fn keep(&mut self, value: impl Any + Send) -> Result<(), SqlError> {
+        SqliteSession::keep(self, value)
+    }
+
+    fn take_kept<T: Any>(&mut self) -> Result<Option<Box<T>>, SqlError> {
+        SqliteSession::take_kept(self)
     }
 }

@@ -1,12 +1,13 @@
 //! The clients in the rows of their accounts: rows of older versions, and their bound.
 
 use database::{Database, Migrations, Value};
+use domain::clock::ManualClock;
 use domain::{AnnounceEvent, ClientId, NodeId, PeerId, RunId, Seconds, SessionId, UnixTime};
 use journal::{EntryId, Totals, TrafficEntry};
-use ledger::{ClientState, applied};
+use ledger::{ClientState, LedgerSettings, applied};
 
 use crate::support::simulator::{BEGIN, arrivals_of, entry, torrent, user};
-use crate::support::{Place, account, apply, figures, key, open};
+use crate::support::{Known, Place, Risks, account, apply, figures, key, open, open_with};
 
 const PEER: PeerId = PeerId(*b"-TR3000-abcdefghijkl");
 /// Of the packed clients of an account: what its row may grow to.
@@ -62,9 +63,12 @@ async fn clients_of_older_tables_keep_their_counters_and_applied_entries(place: 
 }
 
 async fn the_clients_of_an_account_are_bounded_and_amounts_stay(place: Place) {
-    let ledger = open(&place).await;
+    let clock = ManualClock::at(UnixTime(BEGIN + 3050));
+    let ledger =
+        open_with(&place, LedgerSettings::default(), Known::default(), clock, Risks::default()).await;
     let clients = 1500_u32;
-    let each = |client: u32| [of_client(client.into(), client * 2, 0), of_client(client.into(), client * 2 + 1, 10)];
+    let each =
+        |client: u32| [of_client(client.into(), client * 2, 0), of_client(client.into(), client * 2 + 1, 10)];
     let arrivals = arrivals_of((1..=clients).flat_map(each).collect());
     for chunk in arrivals.chunks(700) {
         assert_eq!(apply(&ledger, "a", chunk).await, []);
@@ -79,7 +83,8 @@ async fn the_clients_of_an_account_are_bounded_and_amounts_stay(place: Place) {
     let explained = ledger.explain(key(1, 1), 100).await.unwrap().unwrap();
     assert_eq!(explained.account.figures.uploaded, uploaded);
     let database = Database::open(&place.url).await.unwrap();
-    let bytes: Option<i64> = database.query_one("SELECT length(clients) FROM ledger_accounts", &[]).await.unwrap();
+    let bytes: Option<i64> =
+        database.query_one("SELECT length(clients) FROM ledger_accounts", &[]).await.unwrap();
     assert!(bytes.is_some_and(|bytes| bytes < ROW_BYTES_MAX), "{bytes:?}");
 
     // An entry of a removed client may have been applied under another id: its bytes do not count again.
@@ -88,7 +93,7 @@ async fn the_clients_of_an_account_are_bounded_and_amounts_stay(place: Place) {
     apply(&ledger, "b", &[late]).await;
     assert_eq!((ledger.counts().late, figures(&ledger, 1).await.uploaded), (1, uploaded));
     // A client that was removed and continues counts from where it is met again.
-    apply(&ledger, "b", &arrivals_of(vec![of_client(1, 9000, 25), of_client(1, 9060, 32)])).await;
+    apply(&ledger, "b", &arrivals_of(vec![of_client(1, 3010, 25), of_client(1, 3050, 32)])).await;
     assert_eq!(figures(&ledger, 1).await.uploaded, uploaded + 7);
     let now = ledger.sessions_of(user(1), torrent(1)).await.unwrap();
     assert_eq!((now[0].0, now[0].1.state), (ClientId(1), ClientState::Seeding));

@@ -468,7 +468,10 @@ async fn a_database_without_reported_sums_is_upgraded(place: Place) {
     damage(&place, "UPDATE ledger_accounts SET clients = 'x'").await;
     let later = arrivals_of(vec![ours(500, 7, 6000)]);
     let outcome = ledger.apply(&batch("a", &later)).await;
-    assert!(matches!(&outcome, Err(ViewError::Entry { reason }) if reason.contains("ledger_accounts.clients")), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Err(ViewError::Entry { reason }) if reason.contains("ledger_accounts.clients")),
+        "{outcome:?}"
+    );
 }
 
 on_every_database!(

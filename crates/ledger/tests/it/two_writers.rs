@@ -1,7 +1,7 @@
 //! Several processes that write the same rows, and an operator who edits them: none overwrites the other.
 
 use database::Database;
-use journal::Batch;
+use journal::{Batch, View as _};
 
 use crate::support::simulator::{Size, simulate};
 use crate::support::{Place, apply, batch, everything, figures, open};
@@ -72,13 +72,19 @@ async fn l6_a_restored_state_is_the_base_of_the_next_entry(place: Place) {
     let operator = Database::open(&place.url).await.unwrap();
     let tables = ["ledger_users", "ledger_torrents", "ledger_accounts", "ledger_consumers"];
     for table in tables {
-        operator.execute(format!("CREATE TABLE saved_{table} AS SELECT * FROM {table}").as_str(), &[]).await.unwrap();
+        operator
+            .execute(format!("CREATE TABLE saved_{table} AS SELECT * FROM {table}").as_str(), &[])
+            .await
+            .unwrap();
     }
     apply(&ledger, "a", &world.arrivals[third..2 * third]).await;
     let mut restore = operator.begin().await.unwrap();
     for table in tables {
         restore.execute(format!("DELETE FROM {table}").as_str(), &[]).await.unwrap();
-        restore.execute(format!("INSERT INTO {table} SELECT * FROM saved_{table}").as_str(), &[]).await.unwrap();
+        restore
+            .execute(format!("INSERT INTO {table} SELECT * FROM saved_{table}").as_str(), &[])
+            .await
+            .unwrap();
     }
     restore.commit().await.unwrap();
     // As after a restore: what was applied since comes again.
