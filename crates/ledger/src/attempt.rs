@@ -116,9 +116,13 @@ impl Attempt {
     }
 }
 
-fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterator<Item = &'a Admitted> {
+fn unrejected<'a>(
+    entries: &[Admitted<'a>],
+    rejected: &[Rejected],
+) -> impl Iterator<Item = &'a DeliveredEntry> {
     let positions: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
-    entries.iter().filter(move |entry| !positions.contains(&entry.index))
+    let applied = entries.iter().filter(move |entry| !positions.contains(&entry.index));
+    applied.map(|entry| entry.arrival)
 }
 
 /// The entries of a batch that are applied once it is committed.

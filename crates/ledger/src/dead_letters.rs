@@ -28,7 +28,7 @@ fn origin_values(origin: EntryId) -> [Value; 2] {
 /// Removes dead letters that were applied before. Their users are locked, so no other consumer is applying them.
 pub(crate) async fn remove_applied(
     executor: &mut impl Executor,
-    entries: &mut Vec<Admitted>,
+    entries: &mut Vec<Admitted<'_>>,
 ) -> Result<(), LedgerError> {
     let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
     let keys = Rows::new(origins.map(|entry| origin_values(entry.arrival.origin)));
@@ -40,12 +40,12 @@ pub(crate) async fn remove_applied(
 }
 
 /// Stores the origins of dead letters that are applied now.
-pub(crate) async fn save(
+pub(crate) async fn save<'a>(
     executor: &mut impl Executor,
-    applied: impl Iterator<Item = &Admitted>,
+    applied: impl Iterator<Item = &'a DeliveredEntry>,
     now: UnixTime,
 ) -> Result<(), SqlError> {
-    let origins = applied.map(|entry| &entry.arrival).filter(|arrival| has_origin(arrival));
+    let origins = applied.filter(|arrival| has_origin(arrival));
     let rows = Rows::new(origins.map(|arrival| {
         let [ms, seq] = origin_values(arrival.origin);
         [ms, seq, i64::from(now.0).into()]

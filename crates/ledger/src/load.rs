@@ -36,7 +36,7 @@ pub(crate) fn take_cache(executor: &mut impl Executor) -> Result<Cache, SqlError
 pub(crate) async fn load(
     executor: &mut impl Executor,
     cache: &Cache,
-    entries: &[Admitted],
+    entries: &[Admitted<'_>],
 ) -> Result<Loaded, LedgerError> {
     let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.user).collect();
     let torrents: BTreeSet<TorrentId> = entries.iter().map(|entry| entry.torrent).collect();
