@@ -30,6 +30,9 @@ pub struct Client {
     pub runs: Vec<Run>,
 }
 
+/// The clients of one account.
+pub type Clients = Vec<(ClientId, Client)>;
+
 /// Rows by their keys. Missing rows belong to users, torrents and clients without entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountState {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use domain::{ClientId, RunId, UnixTime, hex};
 use journal::EntryId;
 
-use crate::account_state::{Client, ClientState};
+use crate::account_state::{Client, ClientState, Clients};
 use crate::figures::Stamp;
 use crate::reported::Reported;
 use crate::run::{Counters, Run, RunKey};
@@ -27,7 +27,7 @@ const RUNS_SHIFT: u32 = 4;
 /// The clients of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PackedClients {
-    pub(crate) clients: Vec<(ClientId, Client)>,
+    pub(crate) clients: Clients,
     /// See [`crate::figures::Account::clients_removed_until`].
     pub(crate) removed_until: UnixTime,
 }
@@ -281,7 +281,7 @@ mod tests {
             shapes in prop::collection::vec((any::<u64>(), any::<u32>(), prop::collection::vec(any::<(u32, u32, (u64, u64), bool)>(), 0..4)), 0..5),
             removed_until: u32,
         ) {
-            let shapes: Vec<(ClientId, Client)> = shapes.into_iter().map(|(id, at, runs)| {
+            let shapes: Clients = shapes.into_iter().map(|(id, at, runs)| {
                 let runs = runs.into_iter().map(|(number, at, uploaded, is_settled)| run(number, at, uploaded, is_settled));
                 (ClientId(id), client(at, runs.collect()))
             }).collect();

@@ -30,12 +30,12 @@ pub(crate) async fn remove_applied(
     executor: &mut impl Executor,
     entries: &mut Vec<Admitted<'_>>,
 ) -> Result<(), LedgerError> {
-    let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
+    let origins = entries.iter().filter(|entry| has_origin(entry.arrival));
     let keys = Rows::new(origins.map(|entry| origin_values(entry.arrival.origin)));
     let rows: Vec<DeadLetterRow> = executor.find(&FIND_DEAD_LETTERS, keys).await?;
     let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
     // A batch may contain the same dead letter twice.
-    entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
+    entries.retain(|entry| !has_origin(entry.arrival) || seen.insert(entry.arrival.origin));
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use database::{Executor, Kind, Rows, SqlError};
-use domain::{ClientId, TorrentId, UserId};
+use domain::{TorrentId, UserId};
 
-use crate::account_state::{AccountState, Changes, Client};
+use crate::account_state::{AccountState, Changes, Clients};
 use crate::admit::Admitted;
 use crate::cache::Cache;
 use crate::client_encoding;
@@ -106,7 +106,7 @@ pub(crate) async fn find_accounts(
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
     let mut others = Vec::new();
-    let mut add = |key: AccountKey, account, clients: Vec<(ClientId, Client)>| {
+    let mut add = |key: AccountKey, account, clients: Clients| {
         state.accounts.insert(key, account);
         let of = |client| ClientRef { user: key.user, torrent: key.torrent, client };
         state.clients.extend(clients.into_iter().map(|(client, known)| (of(client), known)));

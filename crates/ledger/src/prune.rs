@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use database::{Database, Executor, Value, at_once};
-use domain::{ClientId, UnixTime, UserId};
+use domain::{UnixTime, UserId};
 
-use crate::account_state::{AccountState, Changes, Client, ClientState};
+use crate::account_state::{AccountState, Changes, ClientState, Clients};
 use crate::consumers;
 use crate::dead_letters;
 use crate::error::LedgerError;
@@ -56,7 +56,7 @@ impl Ledger {
         let before = now - self.settings.session_retention;
         let candidates = self.next_accounts().await?;
         let is_round_done = (candidates.len() as i64) < STEP_ROWS;
-        let is_stale = |(_, clients): &&(AccountKey, Vec<(ClientId, Client)>)| {
+        let is_stale = |(_, clients): &&(AccountKey, Clients)| {
             clients.iter().any(|(_, client)| client.latest.at < before)
         };
         let stale: BTreeSet<AccountKey> = candidates.iter().filter(is_stale).map(|(key, _)| *key).collect();
@@ -72,7 +72,7 @@ impl Ledger {
         Ok(Pruned { examined, clients, consumers, is_round_done })
     }
 
-    async fn next_accounts(&self) -> Result<Vec<(AccountKey, Vec<(ClientId, Client)>)>, LedgerError> {
+    async fn next_accounts(&self) -> Result<Vec<(AccountKey, Clients)>, LedgerError> {
         let zero = Value::Integer(0);
         let after = self.pruner.position().map(|key| account_key_values(&key));
         let [user, torrent] = after.unwrap_or([zero.clone(), zero]);

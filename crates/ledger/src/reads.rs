@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use database::{Rows, Value};
-use domain::{ClientId, TorrentId, UnixTime, UserId};
+use domain::{TorrentId, UnixTime, UserId};
 
-use crate::account_state::Client;
+use crate::account_state::Clients;
 use crate::error::LedgerError;
 use crate::explain::{Explanation, explain};
 use crate::figures::{Account, AccountKey, Figures};
@@ -186,11 +186,7 @@ impl Ledger {
     }
 
     /// The clients of a user on a torrent with their runs, most recently seen first.
-    pub async fn sessions_of(
-        &self,
-        user: UserId,
-        torrent: TorrentId,
-    ) -> Result<Vec<(ClientId, Client)>, LedgerError> {
+    pub async fn sessions_of(&self, user: UserId, torrent: TorrentId) -> Result<Clients, LedgerError> {
         let key = AccountKey { user, torrent };
         Ok(self.with_clients(key).await?.map(|(_, clients)| clients).unwrap_or_default())
     }
@@ -206,10 +202,7 @@ impl Ledger {
     }
 
     /// An account with its clients, most recently seen first.
-    async fn with_clients(
-        &self,
-        key: AccountKey,
-    ) -> Result<Option<(Account, Vec<(ClientId, Client)>)>, LedgerError> {
+    async fn with_clients(&self, key: AccountKey) -> Result<Option<(Account, Clients)>, LedgerError> {
         let row: Option<AccountRow> = self.database.query_one(&ACCOUNT, &account_key_values(&key)).await?;
         let Some(row) = row else { return Ok(None) };
         let (_, account, mut clients) = row.with_clients()?;

@@ -3,10 +3,10 @@
 //! Unsigned 64-bit numbers (of entry ids) are stored as signed numbers with the same bits: SQL never computes with them.
 
 use database::Value;
-use domain::{ClientId, PeerId, TorrentId, UnixTime, UserId, hex};
+use domain::{PeerId, TorrentId, UnixTime, UserId, hex};
 use journal::EntryId;
 
-use crate::account_state::Client;
+use crate::account_state::Clients;
 use crate::bucket::{Bucket, UserBucket};
 use crate::client_encoding::{self, PackedClients};
 use crate::error::LedgerError;
@@ -318,7 +318,7 @@ impl AccountRow {
         self.with_clients().map(|(key, account, _)| (key, account))
     }
 
-    pub(crate) fn with_clients(&self) -> Result<(AccountKey, Account, Vec<(ClientId, Client)>), LedgerError> {
+    pub(crate) fn with_clients(&self) -> Result<(AccountKey, Account, Clients), LedgerError> {
         let peer_id = self.peer_id.parse::<PeerId>().ok();
         let packed = clients_of(&self.clients)?;
         let account = Account {
@@ -341,7 +341,7 @@ impl AccountRow {
 }
 
 impl ClientsRow {
-    pub(crate) fn clients(&self) -> Result<(AccountKey, Vec<(ClientId, Client)>), LedgerError> {
+    pub(crate) fn clients(&self) -> Result<(AccountKey, Clients), LedgerError> {
         let key = account_key_of(self.user_id, self.torrent_id)?;
         Ok((key, clients_of(&self.clients)?.clients))
     }

@@ -158,6 +158,25 @@ impl SqliteSession {
         Ok(())
     }
 
+    /// Reads the rows of a query one by one, until `take` returns false.
+    pub fn query_while<T: FromRow, E: From<SqlError>>(
+        &self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(T) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut statement = self.prepared(sql, values)?;
+        let columns = statement.column_count();
+        let mut found = statement.raw_query();
+        while let Some(row) = found.next().map_err(SqlError::from)? {
+            let mut row = row_of(row, columns)?;
+            if !take(T::from_row(&mut row)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The first row of a query.
     pub fn query_one<T: FromRow>(&self, sql: &str, values: &[Value]) -> Result<Option<T>, SqlError> {
         Ok(self.query(sql, values)?.into_iter().next())
@@ -173,15 +192,6 @@ impl SqliteSession {
             return Ok(0);
         }
         Ok(statement.raw_execute()? as u64)
-    }
-
-    /// Runs a statement once for each row of values; it is prepared once.
-    pub fn execute_each(&self, sql: &str, rows: impl Iterator<Item = Vec<Value>>) -> Result<(), SqlError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        for row in rows {
-            execute_with(&mut statement, &row)?;
-        }
-        Ok(())
     }
 
     /// Runs SQL without parameters, several statements too.
