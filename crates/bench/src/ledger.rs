@@ -16,14 +16,17 @@ use journal::DeliveredEntry;
 use ledger::{Directory, Ledger, LedgerSettings, LogRisks};
 use testkit::{MariaDbServer, PostgresServer};
 
-use crate::load::{BATCH, Traffic, TrafficKind};
+use crate::load::{Traffic, TrafficKind};
 use crate::measure::{Comparison, Round, RoundWatch};
 use crate::progress::Stage;
 use crate::run::{Run, new_folder};
 use crate::server::new_runtime;
 use crate::store::StoreKind;
-use crate::views::apply;
+use crate::views::apply_batches;
 use raw::RawTable;
+
+/// Entries in a batch, of both sides: as many as a consumer of the ledger reads if they are waiting.
+const BATCH: usize = 10_000;
 
 pub fn on_sqlite(run: &mut Run<'_>) -> anyhow::Result<()> {
     let folder = new_folder()?;
@@ -59,7 +62,7 @@ impl Directory for NoLookup {
 fn measure(run: &mut Run<'_>, name: &str, urls: &[String; 2]) -> anyhow::Result<()> {
     let sizes = run.sizes;
     let traffic = Traffic::new(sizes.ledger_clients, TrafficKind::Steady);
-    let length = u64::from(sizes.ledger_batches) * BATCH as u64;
+    let length = u64::from(sizes.ledger_batches) * 1_000;
     let mut stage = Stage::begin(name, traffic.lap() + u64::from(sizes.rounds) * length);
     let mut comparison = Comparison::default();
     let measuring = async {
@@ -106,7 +109,7 @@ impl Sides {
     async fn round(&mut self, arrivals: &[DeliveredEntry]) -> anyhow::Result<(Round, Round)> {
         let count = arrivals.len() as u64;
         let watch = RoundWatch::start(None)?;
-        apply(&self.ledger, arrivals).await?;
+        apply_batches(&self.ledger, arrivals, BATCH).await?;
         let ours = watch.stop(count)?;
         let prepared = RawTable::prepare(arrivals, BATCH);
         let watch = RoundWatch::start(None)?;

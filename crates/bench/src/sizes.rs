@@ -24,7 +24,7 @@ pub struct Sizes {
     pub durable_entries: u32,
     /// Clients in the ledger from the start.
     pub ledger_clients: u32,
-    /// Batches of a thousand entries per round of the ledger.
+    /// Thousands of entries per round of the ledger.
     pub ledger_batches: u32,
     /// Clients of the views; all of them announce in a round.
     pub view_clients: u32,

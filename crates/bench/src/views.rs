@@ -151,7 +151,15 @@ fn measure<V: View>(
 
 /// Applies entries to a view in batches. A refused entry is an error.
 pub async fn apply(view: &dyn View, arrivals: &[DeliveredEntry]) -> anyhow::Result<()> {
-    for arrivals in arrivals.chunks(BATCH) {
+    apply_batches(view, arrivals, BATCH).await
+}
+
+pub async fn apply_batches(
+    view: &dyn View,
+    arrivals: &[DeliveredEntry],
+    batch_max: usize,
+) -> anyhow::Result<()> {
+    for arrivals in arrivals.chunks(batch_max) {
         let batch =
             Batch { lane: Lane::Traffic, consumer: "bench", taken_from: None, is_retry: false, arrivals };
         let rejected = view.apply(&batch).await?;

@@ -7,10 +7,11 @@
 //! - [`FromRow`]: reads the columns of a row in their order.
 //! - [`Transaction`] and [`Session`]: where statements run. [`Database`] has the same methods for single statements.
 //!
-//! On SQLite all statements of a call run on the thread of their connection, one hop for a bulk statement; code that
-//! only SQLite runs uses [`crate::SqliteDatabase::write`], one hop for a whole transaction.
+//! On SQLite all statements of a call run on the thread of their connection, one hop for a bulk statement. One hop for a
+//! whole transaction: [`crate::SqliteDatabase::write`], and with an [`Executor`] for code that servers run as well.
 
 pub mod error;
+pub mod executor;
 mod mysql;
 mod postgres;
 pub mod statement;
@@ -18,6 +19,7 @@ pub mod transaction;
 pub mod value;
 
 pub use error::SqlError;
+pub use executor::{Executor, at_once};
 pub use statement::Statement;
 pub use transaction::{Session, Transaction};
 pub use value::{FromRow, FromValue, Row, Rows, Type, Value};

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{TorrentId, UnixTime, UserId};
+use domain::{ClientId, TorrentId, UnixTime, UserId};
 
 use crate::bucket::UserBucket;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
-use crate::run::{ClientRef, Run, RunKey};
+use crate::run::{ClientRef, Run};
 use crate::sums::Sums;
 
 /// State of a client by its latest entry (L3).
@@ -30,6 +30,9 @@ pub struct Client {
     pub runs: Vec<Run>,
 }
 
+/// The clients of one account.
+pub type Clients = Vec<(ClientId, Client)>;
+
 /// Rows by their keys. Missing rows belong to users, torrents and clients without entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountState {
@@ -41,19 +44,21 @@ pub struct AccountState {
     pub clients: BTreeMap<ClientRef, Client>,
 }
 
-/// Rows to be written.
+/// Rows to be written. The clients of an account are part of its row.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     pub users: BTreeSet<UserId>,
     pub torrents: BTreeSet<TorrentId>,
     pub accounts: BTreeSet<AccountKey>,
-    pub clients: BTreeSet<ClientRef>,
-    /// New or changed runs.
-    pub runs: Vec<(ClientRef, Run)>,
-    /// Settled runs, to be deleted.
-    pub removed_runs: Vec<(ClientRef, RunKey)>,
-    /// Clients to be deleted, with all their runs.
-    pub removed_clients: BTreeSet<ClientRef>,
+}
+
+impl AccountState {
+    /// The clients of an account.
+    pub fn clients_of(&self, key: AccountKey) -> impl Iterator<Item = (ClientId, &Client)> {
+        let of = |client| ClientRef { user: key.user, torrent: key.torrent, client };
+        let own = self.clients.range(of(ClientId(0))..=of(ClientId(u64::MAX)));
+        own.map(|(key, client)| (key.client, client))
+    }
 }
 
 impl Account {

@@ -41,15 +41,15 @@ fn torrent_of(entry: &TrafficEntry, directory: &dyn Directory) -> Option<Torrent
 
 /// An entry with its user and torrent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct Admitted<'a> {
     /// Position in the batch.
     pub(crate) index: usize,
-    pub(crate) arrival: DeliveredEntry,
+    pub(crate) arrival: &'a DeliveredEntry,
     pub(crate) user: UserId,
     pub(crate) torrent: TorrentId,
 }
 
-impl Admitted {
+impl Admitted<'_> {
     pub(crate) fn account(&self) -> AccountKey {
         AccountKey { user: self.user, torrent: self.torrent }
     }
@@ -69,11 +69,11 @@ pub fn client_id_of(user: UserId, entry: &TrafficEntry) -> ClientId {
 }
 
 /// Resolves user and torrent of all entries not applied already; returns the others with a reason.
-pub(crate) fn admit(
-    arrivals: &[DeliveredEntry],
+pub(crate) fn admit<'a>(
+    arrivals: &'a [DeliveredEntry],
     already: &BTreeSet<EntryId>,
     directory: &dyn Directory,
-) -> (Vec<Admitted>, Vec<Rejected>) {
+) -> (Vec<Admitted<'a>>, Vec<Rejected>) {
     let mut admitted = Vec::with_capacity(arrivals.len());
     let mut rejected = Vec::new();
     for (index, arrival) in arrivals.iter().enumerate() {
@@ -88,10 +88,14 @@ pub(crate) fn admit(
     (admitted, rejected)
 }
 
-fn admit_one(index: usize, arrival: &DeliveredEntry, directory: &dyn Directory) -> Result<Admitted, String> {
+fn admit_one<'a>(
+    index: usize,
+    arrival: &'a DeliveredEntry,
+    directory: &dyn Directory,
+) -> Result<Admitted<'a>, String> {
     let entry = &arrival.entry;
     let user = user_of(entry, directory).ok_or("no user has this passkey")?;
     let unknown = || format!("no torrent has the infohash {}", entry.info_hash);
     let torrent = torrent_of(entry, directory).ok_or_else(unknown)?;
-    Ok(Admitted { index, arrival: *arrival, user, torrent })
+    Ok(Admitted { index, arrival, user, torrent })
 }

@@ -8,6 +8,9 @@ use journal::EntryId;
 
 use crate::varint::{push_number, take_number};
 
+/// Migration 7 put this before the ids of every consumer: older versions cannot read it, and apply nothing more.
+const BARRIER: [u8; 10] = [0xff; 10];
+
 pub fn encode(ids: &BTreeSet<EntryId>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ids.len() * 2 + 8);
     let mut previous = EntryId::ZERO;
@@ -22,7 +25,8 @@ pub fn encode(ids: &BTreeSet<EntryId>) -> Vec<u8> {
 }
 
 /// None if the bytes are malformed.
-pub fn decode(mut bytes: &[u8]) -> Option<BTreeSet<EntryId>> {
+pub fn decode(bytes: &[u8]) -> Option<BTreeSet<EntryId>> {
+    let mut bytes = bytes.strip_prefix(&BARRIER).unwrap_or(bytes);
     let mut ids = BTreeSet::new();
     let mut previous = EntryId::ZERO;
     while !bytes.is_empty() {
@@ -51,6 +55,13 @@ mod tests {
         fn decoding_never_panics(bytes: Vec<u8>) {
             let _ = decode(&bytes);
         }
+    }
+
+    #[test]
+    fn ids_behind_the_barrier_are_read_and_older_versions_cannot() {
+        let ids = BTreeSet::from([EntryId { ms: 5, seq: 6 }]);
+        assert_eq!(decode(&[&BARRIER[..], &encode(&ids)].concat()), Some(ids));
+        assert_eq!(take_number(&mut &BARRIER[..]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use database::{Database, SqlError, Transaction, Value};
+use database::{Database, Executor, SqlError, Value};
 use domain::UnixTime;
 use journal::{EntryId, Lane, ViewError};
 
@@ -76,8 +76,8 @@ impl ConsumerRef<'_> {
     }
 
     /// Locks the consumer's row and returns what it applied last; none if there is no row yet.
-    pub(crate) async fn lock(&self, transaction: &mut Transaction) -> Result<Option<Applied>, ApplyError> {
-        let Some(row) = transaction.query::<AppliedRow>(LOCK, &self.values()).await?.pop() else {
+    pub(crate) async fn lock(&self, executor: &mut impl Executor) -> Result<Option<Applied>, ApplyError> {
+        let Some(row) = executor.query::<AppliedRow>(LOCK, &self.values()).await?.pop() else {
             return Ok(None);
         };
         if row.fenced != 0 {
@@ -98,12 +98,11 @@ impl ConsumerRef<'_> {
     /// Entries from `since` on that other consumers have applied.
     pub(crate) async fn applied_by_others(
         &self,
-        transaction: &mut Transaction,
+        executor: &mut impl Executor,
         since: EntryId,
     ) -> Result<BTreeSet<EntryId>, LedgerError> {
         let [name, lane] = self.values();
-        let rows: Vec<AppliedRow> =
-            transaction.query(OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
+        let rows: Vec<AppliedRow> = executor.query(OTHERS, &[lane, name, to_bits(since.ms).into()]).await?;
         let mut applied = BTreeSet::new();
         for row in &rows {
             applied.extend(ids_of(row)?);
@@ -113,16 +112,14 @@ impl ConsumerRef<'_> {
 
     pub(crate) async fn save(
         &self,
-        transaction: &mut Transaction,
+        executor: &mut impl Executor,
         ids: &BTreeSet<EntryId>,
         before: &Applied,
     ) -> Result<(), SqlError> {
         let max = ids.last().copied().unwrap_or_default().max(before.max);
         let [name, lane] = self.values();
         let ids = Value::Bytes(applied::encode(ids));
-        transaction
-            .execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane])
-            .await?;
+        executor.execute(SAVE, &[ids, to_bits(max.ms).into(), to_bits(max.seq).into(), name, lane]).await?;
         Ok(())
     }
 }

@@ -119,6 +119,18 @@ pub(crate) fn parts_of(stretches: &[Stretch], ceiling: RateCeiling, bucket: Buck
     parts
 }
 
+/// As [`parts_of`] for a client with one run, which most have, without allocating: none if anything is withheld, which is
+/// left to the general case.
+pub(crate) fn part_of_only(run: &Run, ceiling: RateCeiling, bucket: Bucket) -> Option<Part> {
+    let limit = BucketLimit::of_client(ceiling);
+    let mut bucket = if bucket.is_unused() { Bucket::full_at(run.first) } else { bucket };
+    let grown = if run.is_only_stop() { Counters::default() } else { run.high.minus(run.low) };
+    let (_, reach) = without(run.reported.uncredited_upload, None, grown);
+    bucket.grant(run.first, Counters::default(), &limit);
+    let moved = bucket.grant(run.last, reach, &limit);
+    (moved == reach).then(|| Part { moved, bucket, ..Part::default() })
+}
+
 /// Subtracts upload that is not to be credited, first from the growth within the stretch.
 fn without(upload: u64, grown: Option<Counters>, reach: Counters) -> (Option<Counters>, Counters) {
     let less = |counters: Counters, upload: u64| counters.minus(Counters { uploaded: upload, downloaded: 0 });

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use database::{Database, Rows, SqlError, Transaction, Value};
+use database::{Database, Executor, Rows, SqlError, Value};
 use domain::UnixTime;
 use journal::{DeliveredEntry, EntryId};
 
@@ -27,30 +27,30 @@ fn origin_values(origin: EntryId) -> [Value; 2] {
 
 /// Removes dead letters that were applied before. Their users are locked, so no other consumer is applying them.
 pub(crate) async fn remove_applied(
-    transaction: &mut Transaction,
-    entries: &mut Vec<Admitted>,
+    executor: &mut impl Executor,
+    entries: &mut Vec<Admitted<'_>>,
 ) -> Result<(), LedgerError> {
-    let origins = entries.iter().filter(|entry| has_origin(&entry.arrival));
+    let origins = entries.iter().filter(|entry| has_origin(entry.arrival));
     let keys = Rows::new(origins.map(|entry| origin_values(entry.arrival.origin)));
-    let rows: Vec<DeadLetterRow> = transaction.find(&FIND_DEAD_LETTERS, keys).await?;
+    let rows: Vec<DeadLetterRow> = executor.find(&FIND_DEAD_LETTERS, keys).await?;
     let mut seen: BTreeSet<EntryId> = rows.iter().map(DeadLetterRow::origin).collect();
     // A batch may contain the same dead letter twice.
-    entries.retain(|entry| !has_origin(&entry.arrival) || seen.insert(entry.arrival.origin));
+    entries.retain(|entry| !has_origin(entry.arrival) || seen.insert(entry.arrival.origin));
     Ok(())
 }
 
 /// Stores the origins of dead letters that are applied now.
-pub(crate) async fn save(
-    transaction: &mut Transaction,
-    applied: impl Iterator<Item = &Admitted>,
+pub(crate) async fn save<'a>(
+    executor: &mut impl Executor,
+    applied: impl Iterator<Item = &'a DeliveredEntry>,
     now: UnixTime,
 ) -> Result<(), SqlError> {
-    let origins = applied.map(|entry| &entry.arrival).filter(|arrival| has_origin(arrival));
+    let origins = applied.filter(|arrival| has_origin(arrival));
     let rows = Rows::new(origins.map(|arrival| {
         let [ms, seq] = origin_values(arrival.origin);
         [ms, seq, i64::from(now.0).into()]
     }));
-    transaction.write_rows(&SAVE_DEAD_LETTERS, &rows).await.map(drop)
+    executor.write_rows(&SAVE_DEAD_LETTERS, &rows).await.map(drop)
 }
 
 /// Deletes origins of dead letters that were applied before `before`.

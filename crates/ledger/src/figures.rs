@@ -124,6 +124,8 @@ pub struct Account {
     pub has_leeched: bool,
     /// Whether the site removed its last client.
     pub was_removed: bool,
+    /// Clients last seen until then may have been removed because there were too many.
+    pub clients_removed_until: UnixTime,
 }
 
 impl Account {

@@ -11,24 +11,20 @@
 //!
 //! Retries: the consumer loop waits and retries, and sets [`Batch::is_retry`].
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use database::{Database, Migrations, Rows, Transaction};
+use database::{Database, Migrations, Rows, at_once};
 use domain::clock::Clock;
 use domain::{RateCeiling, RiskEvent, Seconds, SilenceLimit, TorrentId, UserId};
-use journal::{Batch, DeliveredEntry, EntryId, Lane, Rejected, View, ViewError};
+use journal::{Batch, DeliveredEntry, EntryId, Rejected, View, ViewError};
 
-use crate::admit::{Admitted, Directory, admit, is_known};
-use crate::consumers::{self, Applied, ApplyError, ConsumerRef};
-use crate::dead_letters;
+use crate::admit::{Directory, is_known};
+use crate::attempt::{Attempt, Attempted, Committed};
+use crate::consumers::{self, ApplyError, ConsumerRef};
 use crate::error::LedgerError;
-use crate::load::{self, Loaded};
-use crate::multiplier::Multipliers;
 use crate::multiplier_store::MultiplierCache;
-use crate::post::{Posted, Rules, post};
 use crate::prune::Pruner;
 use crate::risk::RiskSink;
 use crate::rows::{torrent_value, user_value};
@@ -41,6 +37,7 @@ pub static MIGRATIONS: Migrations = database::migrations!("ledger_migrations" in
     each "0004_sums",
     each "0005_limits",
     each "0006_presence",
+    each "0007_packed_clients",
 );
 /// Attempts to add missing rows; one suffices unless they are deleted meanwhile.
 const ATTEMPTS_MAX: u32 = 4;
@@ -82,6 +79,8 @@ pub struct LedgerCounts {
     pub settled_runs: u64,
     /// Clients deleted after the retention time.
     pub pruned_clients: u64,
+    /// Clients deleted before, because their accounts had too many.
+    pub removed_clients: u64,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +93,7 @@ pub(crate) struct LedgerCounters {
     risks: AtomicU64,
     settled_runs: AtomicU64,
     pub(crate) pruned_clients: AtomicU64,
+    removed_clients: AtomicU64,
 }
 
 /// Accounts in a database, computed from the journal.
@@ -104,14 +104,8 @@ pub struct Ledger {
     pub(crate) multiplier_cache: MultiplierCache,
     pub(crate) pruner: Pruner,
     pub(crate) counters: LedgerCounters,
-    directory: Arc<dyn Directory>,
+    pub(crate) directory: Arc<dyn Directory>,
     risk: Arc<dyn RiskSink>,
-}
-
-enum Attempt {
-    Committed(Posted),
-    NoConsumer,
-    RowsMissing { users: Vec<UserId>, torrents: Vec<TorrentId> },
 }
 
 impl Ledger {
@@ -151,6 +145,7 @@ impl Ledger {
             risks: read(&self.counters.risks),
             settled_runs: read(&self.counters.settled_runs),
             pruned_clients: read(&self.counters.pruned_clients),
+            removed_clients: read(&self.counters.removed_clients),
         }
     }
 
@@ -159,16 +154,31 @@ impl Ledger {
         self.wait_for_directory(batch).await?;
         let multipliers = self.multiplier_cache.current(&self.database, self.clock.now()).await?;
         for _ in 0..ATTEMPTS_MAX {
-            match self.attempt(batch, consumer, &multipliers).await? {
-                Attempt::Committed(posted) => {
-                    self.report(&posted.risks);
-                    return Ok(posted.rejected);
+            let attempt = Attempt::new(self, batch, Arc::clone(&multipliers));
+            match self.commit(attempt).await? {
+                Attempted::Committed(committed) => {
+                    self.count(&committed, batch.arrivals.len());
+                    self.report(&committed.posted.risks);
+                    return Ok(committed.posted.rejected);
                 }
-                Attempt::NoConsumer => consumer.add(&self.database).await?,
-                Attempt::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
+                Attempted::NoConsumer => consumer.add(&self.database).await?,
+                Attempted::RowsMissing { users, torrents } => self.add_rows(&users, &torrents).await?,
             }
         }
         Err(LedgerError::RowsDeleted.into())
+    }
+
+    /// One transaction.
+    async fn commit(&self, attempt: Attempt) -> Result<Attempted, ApplyError> {
+        if let Database::Sqlite(file) = &self.database {
+            return file.write(move |mut session| at_once(attempt.run(&mut session))).await;
+        }
+        let mut transaction = self.database.begin().await?;
+        let attempted = attempt.run(&mut transaction).await?;
+        if matches!(attempted, Attempted::Committed(_)) {
+            transaction.commit().await?;
+        }
+        Ok(attempted)
     }
 
     /// An entry is resolved by a directory that is no older than the entry: what was registered just before it counts.
@@ -178,50 +188,6 @@ impl Ledger {
             return Ok(());
         };
         self.directory.catch_up(newest).await.then_some(()).ok_or(LedgerError::DirectoryBehind)
-    }
-
-    /// One transaction.
-    async fn attempt(
-        &self,
-        batch: &Batch<'_>,
-        consumer: ConsumerRef<'_>,
-        multipliers: &Multipliers,
-    ) -> Result<Attempt, ApplyError> {
-        let now = self.clock.now();
-        let mut transaction = self.database.begin().await?;
-        let Some(before) = consumer.lock(&mut transaction).await? else {
-            return Ok(Attempt::NoConsumer);
-        };
-        let already = already_applied(batch, consumer, &mut transaction, &before).await?;
-        let (mut admitted, rejected) = admit(batch.arrivals, &already, self.directory.as_ref());
-        let mut state = match load::load(&mut transaction, &admitted).await? {
-            Loaded::State(state) => state,
-            Loaded::Missing { users, torrents } => return Ok(Attempt::RowsMissing { users, torrents }),
-        };
-        if batch.lane == Lane::Dead {
-            dead_letters::remove_applied(&mut transaction, &mut admitted).await?;
-        }
-        let rules = Rules {
-            ceiling: self.settings.ceiling,
-            user_ceiling: self.settings.user_ceiling,
-            session_retention: self.settings.session_retention,
-            silence: self.settings.silence,
-            multipliers,
-            now,
-            steady_now: self.clock.steady(),
-        };
-        let mut posted = post(&mut state, &admitted, &rules);
-        let applied = admitted.len() - posted.rejected.len();
-        if batch.lane == Lane::Dead {
-            dead_letters::save(&mut transaction, unrejected(&admitted, &posted.rejected), now).await?;
-        }
-        posted.rejected.extend(rejected);
-        posted.rejected.sort_by_key(|rejected| rejected.index);
-        load::save(&mut transaction, &state, &posted.changes).await?;
-        consumer.save(&mut transaction, &applied_ids(batch.arrivals, &posted.rejected), &before).await?;
-        transaction.commit().await?;
-        self.count(&posted, applied, batch.arrivals.len());
-        Ok(Attempt::Committed(posted))
     }
 
     /// In transactions of their own, so that no consumer waits for a new row while holding others.
@@ -242,46 +208,18 @@ impl Ledger {
         }
     }
 
-    fn count(&self, posted: &Posted, applied: usize, arrived: usize) {
+    fn count(&self, committed: &Committed, arrived: usize) {
+        let Committed { posted, applied } = committed;
         let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
         add(&self.counters.batches, 1);
-        add(&self.counters.applied, applied);
+        add(&self.counters.applied, *applied);
         add(&self.counters.rejected, posted.rejected.len());
-        add(&self.counters.repeated, arrived - applied - posted.rejected.len());
+        add(&self.counters.repeated, arrived - *applied - posted.rejected.len());
         add(&self.counters.late, posted.late);
         add(&self.counters.risks, posted.risks.len());
-        add(&self.counters.settled_runs, posted.changes.removed_runs.len());
+        add(&self.counters.settled_runs, posted.settled_runs);
+        add(&self.counters.removed_clients, posted.removed_clients);
     }
-}
-
-fn unrejected<'a>(entries: &'a [Admitted], rejected: &[Rejected]) -> impl Iterator<Item = &'a Admitted> {
-    let positions: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
-    entries.iter().filter(move |entry| !positions.contains(&entry.index))
-}
-
-/// The entries of a batch that are applied once it is committed.
-fn applied_ids(arrivals: &[DeliveredEntry], rejected: &[Rejected]) -> BTreeSet<EntryId> {
-    let is_rejected: BTreeSet<usize> = rejected.iter().map(|rejected| rejected.index).collect();
-    let applied_ids = arrivals.iter().enumerate().filter(|(index, _)| !is_rejected.contains(index));
-    applied_ids.map(|(_, arrival)| arrival.id).collect()
-}
-
-/// The entries of a batch that were applied before: by this consumer, if the reply to its commit was lost, or by
-/// others, if they were taken over, which is always possible for dead letters. Ids are never reused, so checking too
-/// many is harmless.
-async fn already_applied(
-    batch: &Batch<'_>,
-    consumer: ConsumerRef<'_>,
-    transaction: &mut Transaction,
-    before: &Applied,
-) -> Result<BTreeSet<EntryId>, LedgerError> {
-    let mut already = before.ids.clone();
-    let first = batch.arrivals.iter().map(|arrival| arrival.id).min();
-    let may_be_others = batch.taken_from.is_some() || batch.lane == Lane::Dead;
-    if let Some(first) = first.filter(|_| may_be_others) {
-        already.extend(consumer.applied_by_others(transaction, first).await?);
-    }
-    Ok(already)
 }
 
 #[async_trait]

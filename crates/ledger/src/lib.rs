@@ -74,7 +74,10 @@
 pub mod account_state;
 pub mod admit;
 pub mod applied;
+mod attempt;
 pub mod bucket;
+mod cache;
+mod client_encoding;
 pub mod completions;
 mod consumers;
 pub mod credit;

@@ -2,59 +2,76 @@
 
 use std::collections::BTreeSet;
 
-use database::{Rows, SqlError, Statement, Transaction};
+use database::{Executor, Kind, Rows, SqlError};
 use domain::{TorrentId, UserId};
 
-use crate::account_state::{AccountState, Changes};
+use crate::account_state::{AccountState, Changes, Clients};
 use crate::admit::Admitted;
+use crate::cache::Cache;
+use crate::client_encoding;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, UserRow, account_key_values, account_values,
-    client_key_values, client_values, run_key_values, run_values, torrent_of, torrent_value, torrent_values,
-    user_of, user_value, user_values,
+    AccountRow, FiguresRow, UserRow, account_key_values, account_values, bucket_as_stored, torrent_of,
+    torrent_value, torrent_values, user_of, user_value, user_values,
 };
 use crate::run::ClientRef;
-use crate::table::{
-    DELETE_CLIENTS, DELETE_RUNS, DELETE_RUNS_OF_CLIENTS, FIND_ACCOUNTS, FIND_CLIENTS, FIND_RUNS,
-    LOCK_TORRENTS, LOCK_USERS, SAVE_ACCOUNTS, SAVE_CLIENTS, SAVE_RUNS, SAVE_TORRENTS, SAVE_USERS,
-};
+use crate::table::{FIND_ACCOUNTS, LOCK_TORRENTS, LOCK_USERS, SAVE_ACCOUNTS, SAVE_TORRENTS, SAVE_USERS};
 
 pub(crate) enum Loaded {
     State(AccountState),
-    /// Rows to be created first: missing rows cannot be locked.
+    /// Rows to be created first: servers cannot lock missing rows.
     Missing {
         users: Vec<UserId>,
         torrents: Vec<TorrentId>,
     },
 }
 
+/// Takes the cache: a batch that fails leaves none.
+pub(crate) fn take_cache(executor: &mut impl Executor) -> Result<Cache, SqlError> {
+    Ok(executor.take_kept()?.map_or_else(Cache::default, |cache| *cache))
+}
+
 /// Loads the rows for these entries. Locks users, then torrents, each in numeric order.
-pub(crate) async fn load(transaction: &mut Transaction, entries: &[Admitted]) -> Result<Loaded, LedgerError> {
+pub(crate) async fn load(
+    executor: &mut impl Executor,
+    cache: &Cache,
+    entries: &[Admitted<'_>],
+) -> Result<Loaded, LedgerError> {
     let users: BTreeSet<UserId> = entries.iter().map(|entry| entry.user).collect();
     let torrents: BTreeSet<TorrentId> = entries.iter().map(|entry| entry.torrent).collect();
     let accounts: BTreeSet<AccountKey> = entries.iter().map(Admitted::account).collect();
-    let clients: BTreeSet<ClientRef> = entries.iter().map(Admitted::client).collect();
     let mut state = AccountState::default();
-    lock_users(transaction, &users, &mut state).await?;
-    lock_torrents(transaction, &torrents, &mut state).await?;
-    if state.users.len() < users.len() || state.torrents.len() < torrents.len() {
+    lock_users(executor, cache, &users, &mut state).await?;
+    lock_torrents(executor, cache, &torrents, &mut state).await?;
+    let are_missing = state.users.len() < users.len() || state.torrents.len() < torrents.len();
+    // A transaction of SQLite locks them too.
+    if are_missing && executor.kind() != Kind::Sqlite {
         let users = users.into_iter().filter(|user| !state.users.contains_key(user)).collect();
         let torrents = torrents.into_iter().filter(|torrent| !state.torrents.contains_key(torrent)).collect();
         return Ok(Loaded::Missing { users, torrents });
     }
-    find_accounts(transaction, &accounts, &mut state).await?;
-    find_clients(transaction, &clients, &mut state).await?;
+    find_accounts(executor, cache, &accounts, &mut state).await?;
     Ok(Loaded::State(state))
 }
 
 pub(crate) async fn lock_users(
-    transaction: &mut Transaction,
+    executor: &mut impl Executor,
+    cache: &Cache,
     users: &BTreeSet<UserId>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(users.iter().map(|user| [user_value(*user)]));
-    for row in transaction.find::<UserRow>(&LOCK_USERS, keys).await? {
+    let mut others = Vec::new();
+    for user in users {
+        match cache.users.get(user) {
+            Some((figures, bucket)) => {
+                state.users.insert(*user, *figures);
+                state.user_buckets.insert(*user, *bucket);
+            }
+            None => others.push([user_value(*user)]),
+        }
+    }
+    for row in executor.find::<UserRow>(&LOCK_USERS, Rows::new(others)).await? {
         let user = user_of(row.figures.id)?;
         state.users.insert(user, row.figures.figures()?);
         state.user_buckets.insert(user, row.bucket()?);
@@ -63,76 +80,80 @@ pub(crate) async fn lock_users(
 }
 
 async fn lock_torrents(
-    transaction: &mut Transaction,
+    executor: &mut impl Executor,
+    cache: &Cache,
     torrents: &BTreeSet<TorrentId>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(torrents.iter().map(|torrent| [torrent_value(*torrent)]));
-    for row in transaction.find::<FiguresRow>(&LOCK_TORRENTS, keys).await? {
+    let mut others = Vec::new();
+    for torrent in torrents {
+        match cache.torrents.get(torrent) {
+            Some(figures) => drop(state.torrents.insert(*torrent, *figures)),
+            None => others.push([torrent_value(*torrent)]),
+        }
+    }
+    for row in executor.find::<FiguresRow>(&LOCK_TORRENTS, Rows::new(others)).await? {
         state.torrents.insert(torrent_of(row.id)?, row.figures()?);
     }
     Ok(())
 }
 
-/// The users must be locked.
+/// Loads accounts with their clients. The users must be locked.
 pub(crate) async fn find_accounts(
-    transaction: &mut Transaction,
+    executor: &mut impl Executor,
+    cache: &Cache,
     accounts: &BTreeSet<AccountKey>,
     state: &mut AccountState,
 ) -> Result<(), LedgerError> {
-    let keys = Rows::new(accounts.iter().map(account_key_values));
-    for row in transaction.find::<AccountRow>(&FIND_ACCOUNTS, keys).await? {
-        let (key, account) = row.account()?;
+    let mut others = Vec::new();
+    let mut add = |key: AccountKey, account, clients: Clients| {
         state.accounts.insert(key, account);
+        let of = |client| ClientRef { user: key.user, torrent: key.torrent, client };
+        state.clients.extend(clients.into_iter().map(|(client, known)| (of(client), known)));
+    };
+    for key in accounts {
+        match cache.account(key) {
+            Some((account, packed)) => add(*key, account, packed.clients),
+            None => others.push(account_key_values(key)),
+        }
+    }
+    for row in executor.find::<AccountRow>(&FIND_ACCOUNTS, Rows::new(others)).await? {
+        let (key, account, clients) = row.with_clients()?;
+        add(key, account, clients);
     }
     Ok(())
 }
 
-/// Loads clients with their runs. The users must be locked.
-pub(crate) async fn find_clients(
-    transaction: &mut Transaction,
-    clients: &BTreeSet<ClientRef>,
-    state: &mut AccountState,
-) -> Result<(), LedgerError> {
-    let keys = Rows::new(clients.iter().map(client_key_values));
-    for row in transaction.find::<ClientRow>(&FIND_CLIENTS, keys.clone()).await? {
-        let (key, client) = row.client()?;
-        state.clients.insert(key, client);
-    }
-    for row in transaction.find::<RunRow>(&FIND_RUNS, keys).await? {
-        let (key, run) = row.run()?;
-        state.clients.entry(key).or_default().runs.push(run);
-    }
-    Ok(())
-}
-
+/// Writes what changed, and keeps it for the next batch.
 pub(crate) async fn save(
-    transaction: &mut Transaction,
+    executor: &mut impl Executor,
+    mut cache: Cache,
     state: &AccountState,
     changes: &Changes,
 ) -> Result<(), SqlError> {
+    let is_cached = executor.kind() == Kind::Sqlite;
+    if cache.is_full() {
+        cache = Cache::default();
+    }
     let bucket = |id| state.user_buckets.get(id).copied().unwrap_or_default();
-    let users = changes.users.iter().filter_map(|id| Some((id, state.users.get(id)?)));
-    let users = Rows::new(users.map(|(id, figures)| user_values(*id, figures, &bucket(id))));
-    let torrents = changes.torrents.iter().filter_map(|id| Some((id, state.torrents.get(id)?)));
-    let torrents = Rows::new(torrents.map(|(id, figures)| torrent_values(*id, figures)));
+    let users = || changes.users.iter().filter_map(|id| Some((id, state.users.get(id)?)));
+    let rows = Rows::new(users().map(|(id, figures)| user_values(*id, figures, &bucket(id))));
+    executor.write_rows(&SAVE_USERS, &rows).await?;
+    let torrents = || changes.torrents.iter().filter_map(|id| Some((id, state.torrents.get(id)?)));
+    let rows = Rows::new(torrents().map(|(id, figures)| torrent_values(*id, figures)));
+    executor.write_rows(&SAVE_TORRENTS, &rows).await?;
     let accounts = changes.accounts.iter().filter_map(|key| Some((key, state.accounts.get(key)?)));
-    let accounts = Rows::new(accounts.map(|(key, account)| account_values(key, account)));
-    let clients = changes.clients.iter().filter_map(|key| Some((key, state.clients.get(key)?)));
-    let clients = Rows::new(clients.map(|(key, client)| client_values(key, client)));
-    let removed_runs =
-        Rows::new(changes.removed_runs.iter().map(|(client, key)| run_key_values(client, key)));
-    let runs = Rows::new(changes.runs.iter().map(|(client, run)| run_values(client, run)));
-    let removed_clients = Rows::new(changes.removed_clients.iter().map(client_key_values));
-    let writes = vec![
-        (Statement::from(&SAVE_USERS), users),
-        (Statement::from(&SAVE_TORRENTS), torrents),
-        (Statement::from(&SAVE_ACCOUNTS), accounts),
-        (Statement::from(&SAVE_CLIENTS), clients),
-        (Statement::from(&DELETE_RUNS), removed_runs),
-        (Statement::from(&SAVE_RUNS), runs),
-        (Statement::from(&DELETE_RUNS_OF_CLIENTS), removed_clients.clone()),
-        (Statement::from(&DELETE_CLIENTS), removed_clients),
-    ];
-    transaction.write_all(writes).await
+    let rows = Rows::new(accounts.map(|(key, account)| {
+        let clients = client_encoding::pack(state.clients_of(*key), account.clients_removed_until);
+        if is_cached {
+            cache.insert_account(*key, account, &clients);
+        }
+        account_values(key, account, clients)
+    }));
+    executor.write_rows(&SAVE_ACCOUNTS, &rows).await?;
+    if is_cached {
+        cache.users.extend(users().map(|(id, figures)| (*id, (*figures, bucket_as_stored(bucket(id))))));
+        cache.torrents.extend(torrents().map(|(id, figures)| (*id, *figures)));
+    }
+    executor.keep(cache)
 }

@@ -8,6 +8,7 @@
 //! entries without totals, depends on the order, and so does what is settled of a client or an account with very many
 //! interruptions.
 
+mod client_limit;
 mod detect;
 mod gain;
 mod user_limit;
@@ -22,7 +23,8 @@ use journal::{Rejected, TrafficEntry};
 
 use crate::account_state::{AccountState, Changes, Client, ClientState};
 use crate::admit::Admitted;
-use crate::credit::{credit, credit_of, parts_of, stretches};
+use crate::bucket::Bucket;
+use crate::credit::{Credit, credit, credit_of, part_of_only, parts_of, stretches};
 use crate::excess::{Excess, excess};
 use crate::figures::{Account, AccountKey, Gain, Stamp};
 use crate::multiplier::Multipliers;
@@ -56,22 +58,25 @@ pub(crate) struct Posted {
     /// Entries that count without their bytes, because their runs are no longer stored.
     pub(crate) late: usize,
     pub(crate) risks: Vec<RiskEvent>,
+    pub(crate) settled_runs: usize,
+    /// Clients removed because their accounts had too many.
+    pub(crate) removed_clients: usize,
     pub(crate) changes: Changes,
 }
 
 /// A client before the batch, and the gains of its entries.
-struct ClientBefore {
+struct ClientBefore<'e> {
     runs: Vec<Run>,
     /// The last entry of the batch.
-    sample: Admitted,
-    pending: Pending,
+    sample: Admitted<'e>,
+    pending: Pending<'e>,
 }
 
-pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules<'_>) -> Posted {
+pub(crate) fn post(state: &mut AccountState, entries: &[Admitted<'_>], rules: &Rules<'_>) -> Posted {
     let mut posted = Posted::default();
     let known_users = user_limit::known_users(state);
-    let mut before: BTreeMap<ClientRef, ClientBefore> = BTreeMap::new();
-    for entry in entries {
+    let mut before: BTreeMap<ClientRef, ClientBefore<'_>> = BTreeMap::new();
+    for entry in by_account(entries) {
         let age = age_of(state, entry, rules);
         if let Age::TooOld(reason) = age {
             posted.rejected.push(Rejected { index: entry.index, reason });
@@ -97,7 +102,7 @@ pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules
         let earned = account_gain(account, &gain);
         add(state, entry.account(), &earned);
     }
-    let mut pending: BTreeMap<ClientRef, Pending> = BTreeMap::new();
+    let mut pending: BTreeMap<ClientRef, Pending<'_>> = BTreeMap::new();
     for (client, before) in before {
         pending.insert(client, post_runs(state, client, before, rules, &mut posted));
     }
@@ -105,23 +110,35 @@ pub(crate) fn post(state: &mut AccountState, entries: &[Admitted], rules: &Rules
     user_limit::apply(state, pending, &known_users, rules, &mut posted);
     uploads.ahead_of_download(state, rules, &mut posted.risks);
     detect::completed_without_download(state, entries, rules, &mut posted.risks);
+    posted.removed_clients = posted.changes.accounts.iter().map(|key| client_limit::apply(state, *key)).sum();
     posted
+}
+
+/// Account by account, so that what an entry reads is still in the processor's cache; those of an account in their order.
+/// Amounts of users and torrents do not depend on the order.
+fn by_account<'e, 'a>(entries: &'e [Admitted<'a>]) -> Vec<&'e Admitted<'a>> {
+    let mut ordered: Vec<(AccountKey, usize)> =
+        entries.iter().enumerate().map(|(position, entry)| (entry.account(), position)).collect();
+    ordered.sort_unstable();
+    ordered.into_iter().map(|(_, position)| &entries[position]).collect()
 }
 
 enum Age {
     /// Its run is known, or can be a new one.
     Fresh,
-    /// Its run was settled or joined: its bytes cannot be distinguished from new ones.
+    /// Its run may have been settled, joined, or removed with its client: its bytes cannot be distinguished from new ones.
     Late,
     /// Older than the retention time.
     TooOld(String),
 }
 
-fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
+fn age_of(state: &AccountState, entry: &Admitted<'_>, rules: &Rules<'_>) -> Age {
     let Some(totals) = entry.arrival.entry.totals else {
         return Age::Fresh;
     };
     let client = state.clients.get(&entry.client());
+    let removed_until =
+        state.accounts.get(&entry.account()).map_or(UnixTime(0), |account| account.clients_removed_until);
     let key = RunKey::new(totals.session.run, entry.arrival.entry.node);
     if client.is_some_and(|client| client.runs.iter().any(|run| run.key == key)) {
         return Age::Fresh;
@@ -134,7 +151,8 @@ fn age_of(state: &AccountState, entry: &Admitted, rules: &Rules<'_>) -> Age {
             counted(days, "day")
         ));
     }
-    if client.is_some_and(|client| at <= client.settled_until) { Age::Late } else { Age::Fresh }
+    let lost_until = client.map_or(removed_until, |client| client.settled_until.max(removed_until));
+    if at <= lost_until { Age::Late } else { Age::Fresh }
 }
 
 /// When an entry was written, in steady time; in wall time if the steady time is ahead because the clock was wrong when
@@ -154,7 +172,7 @@ fn reported_at(entry: &TrafficEntry, rules: &Rules<'_>) -> UnixTime {
 }
 
 /// Adds the counters and the other amounts of an entry to the client's runs; without counters, its bytes to the sums.
-fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
+fn add_report(client: &mut Client, admitted: &Admitted<'_>, gain: &EntryGain, rules: &Rules<'_>) {
     let entry = &admitted.arrival.entry;
     let Some(totals) = entry.totals else {
         let contribution =
@@ -189,7 +207,7 @@ fn add_report(client: &mut Client, admitted: &Admitted, gain: &EntryGain, rules:
 }
 
 /// The later entry wins: for the client its state, for the account `left` and peer id.
-fn update_latest(account: &mut Account, client: &mut Client, entry: &Admitted, rules: &Rules<'_>) {
+fn update_latest(account: &mut Account, client: &mut Client, entry: &Admitted<'_>, rules: &Rules<'_>) {
     let announce = &entry.arrival.entry;
     let stamp = Stamp { at: written_at(announce, rules), origin: entry.arrival.origin };
     if stamp >= client.latest {
@@ -229,11 +247,10 @@ fn state_after(entry: &TrafficEntry) -> ClientState {
     }
 }
 
-fn mark_changed(changes: &mut Changes, entry: &Admitted) {
+fn mark_changed(changes: &mut Changes, entry: &Admitted<'_>) {
     changes.users.insert(entry.user);
     changes.torrents.insert(entry.torrent);
     changes.accounts.insert(entry.account());
-    changes.clients.insert(entry.client());
 }
 
 /// The immediate gain of an entry. Bytes follow once the whole batch is known.
@@ -263,22 +280,23 @@ fn add(state: &mut AccountState, key: AccountKey, gain: &Gain) {
 }
 
 /// Compares the credit of a client's runs with that before the batch, and takes back the surplus.
-fn post_runs(
+fn post_runs<'e>(
     state: &mut AccountState,
     key: ClientRef,
-    before: ClientBefore,
+    before: ClientBefore<'e>,
     rules: &Rules<'_>,
     posted: &mut Posted,
-) -> Pending {
+) -> Pending<'e> {
     let ClientBefore { runs, sample, mut pending } = before;
     let client = state.clients.entry(key).or_default();
     if client.runs == runs {
         return pending;
     }
     let start = client.sums.bucket;
-    let (was, is) = (stretches(&runs, rules.ceiling), stretches(&client.runs, rules.ceiling));
-    let (was_parts, is_parts) = (parts_of(&was, rules.ceiling, start), parts_of(&is, rules.ceiling, start));
-    let (old, new) = (credit_of(&was_parts), credit_of(&is_parts));
+    let ((old, old_excess), (new, new_excess)) = (
+        credit_and_excess(&runs, rules.ceiling, start),
+        credit_and_excess(&client.runs, rules.ceiling, start),
+    );
     let gained = Moved {
         uploaded: difference(new.uploaded, old.uploaded),
         downloaded: difference(new.downloaded, old.downloaded),
@@ -304,9 +322,22 @@ fn post_runs(
             downloaded: difference(new.downloaded, kept.downloaded),
         });
     }
-    mark_changed_runs(key, &runs, &client.runs, &mut posted.changes);
-    pending.add_runs(gained, taken_back(&excess(&was, &was_parts), &excess(&is, &is_parts)));
+    posted.settled_runs +=
+        runs.iter().filter(|old| !client.runs.iter().any(|run| run.key == old.key)).count();
+    pending.add_runs(gained, taken_back(&old_excess, &new_excess));
     pending
+}
+
+/// The credit of these runs, and what they reported beyond it.
+fn credit_and_excess(runs: &[Run], ceiling: RateCeiling, bucket: Bucket) -> (Credit, Excess) {
+    if let [run] = runs
+        && let Some(part) = part_of_only(run, ceiling, bucket)
+    {
+        return (credit_of(&[part]), Excess::default());
+    }
+    let stretches = stretches(runs, ceiling);
+    let parts = parts_of(&stretches, ceiling, bucket);
+    (credit_of(&parts), excess(&stretches, &parts))
 }
 
 /// The surplus not yet taken back.
@@ -316,13 +347,6 @@ fn taken_back(old: &Excess, new: &Excess) -> Excess {
         bonus_uploaded_x100: new.bonus_uploaded_x100.saturating_sub(old.bonus_uploaded_x100),
         bonus_downloaded_x100: new.bonus_downloaded_x100.saturating_sub(old.bonus_downloaded_x100),
     }
-}
-
-fn mark_changed_runs(key: ClientRef, before: &[Run], after: &[Run], changes: &mut Changes) {
-    let changed = after.iter().filter(|run| !before.contains(run));
-    changes.runs.extend(changed.map(|run| (key, *run)));
-    let removed = before.iter().filter(|old| !after.iter().any(|run| run.key == old.key));
-    changes.removed_runs.extend(removed.map(|run| (key, run.key)));
 }
 
 /// Amounts of one client: sums of 64-bit numbers, far from the limit.
@@ -336,7 +360,7 @@ fn bytes(amount: i128) -> u64 {
 }
 
 /// A risk event without amounts.
-fn risk_of(kind: RiskKind, entry: &Admitted, ceiling: RateCeiling) -> RiskEvent {
+fn risk_of(kind: RiskKind, entry: &Admitted<'_>, ceiling: RateCeiling) -> RiskEvent {
     let announce = &entry.arrival.entry;
     RiskEvent {
         kind,

@@ -1,27 +1,24 @@
 //! Queries of commands and the site.
 
-use database::{Rows, Value};
-use domain::{ClientId, TorrentId, UnixTime, UserId};
+use std::cmp::Reverse;
 
-use crate::account_state::Client;
+use database::{Rows, Value};
+use domain::{TorrentId, UnixTime, UserId};
+
+use crate::account_state::Clients;
 use crate::error::LedgerError;
 use crate::explain::{Explanation, explain};
 use crate::figures::{Account, AccountKey, Figures};
 use crate::hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 use crate::ledger::Ledger;
-use crate::rows::{
-    AccountRow, ClientRow, FiguresRow, RunRow, account_key_values, client_key_values, torrent_value,
-    user_value,
-};
+use crate::rows::{AccountRow, FiguresRow, account_key_values, torrent_value, user_value};
 use crate::table::{
-    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, CLIENTS_OF, FIND_ACCOUNTS, FIND_RUNS, FIND_USERS, GONE_ACCOUNTS_AFTER,
-    RUNS_OF, TORRENT, USER, USERS_AFTER,
+    ACCOUNT, ACCOUNTS_OF, ACCOUNTS_ON, FIND_ACCOUNTS, FIND_USERS, GONE_ACCOUNTS_AFTER, TORRENT, USER,
+    USERS_AFTER,
 };
 
 /// Accounts per page.
 pub const PAGE_ROWS_MAX: u32 = 1000;
-/// Clients, and runs, returned for one account.
-const SESSION_ROWS_MAX: i64 = 1000;
 /// Clients explained per account; each may have as many stretches as runs are stored.
 pub const EXPLAINED_CLIENTS_MAX: u32 = 100;
 
@@ -189,52 +186,30 @@ impl Ledger {
     }
 
     /// The clients of a user on a torrent with their runs, most recently seen first.
-    pub async fn sessions_of(
-        &self,
-        user: UserId,
-        torrent: TorrentId,
-    ) -> Result<Vec<(ClientId, Client)>, LedgerError> {
-        let values = [user_value(user), torrent_value(torrent), Value::Integer(SESSION_ROWS_MAX)];
-        let mut sessions = Vec::new();
-        for row in self.database.query::<ClientRow>(&CLIENTS_OF, &values).await? {
-            let (key, client) = row.client()?;
-            sessions.push((key.client, client));
-        }
-        for row in self.database.query::<RunRow>(&RUNS_OF, &values).await? {
-            let (key, run) = row.run()?;
-            if let Some((_, client)) = sessions.iter_mut().find(|(client, _)| *client == key.client) {
-                client.runs.push(run);
-            }
-        }
-        Ok(sessions)
+    pub async fn sessions_of(&self, user: UserId, torrent: TorrentId) -> Result<Clients, LedgerError> {
+        let key = AccountKey { user, torrent };
+        Ok(self.with_clients(key).await?.map(|(_, clients)| clients).unwrap_or_default())
     }
 
     /// The contributions to an account: of up to `limit` clients, most recently seen first, and the sum of all others.
     /// None without entries.
     pub async fn explain(&self, key: AccountKey, limit: u32) -> Result<Option<Explanation>, LedgerError> {
-        let limit = limit.clamp(1, EXPLAINED_CLIENTS_MAX);
-        // One snapshot: otherwise an entry applied meanwhile would be in one part and not in the other.
-        let mut transaction = self.database.begin_read().await?;
-        let rows: Vec<AccountRow> = transaction.query(&ACCOUNT, &account_key_values(&key)).await?;
-        let Some((_, account)) = rows.first().map(|row| self.account_of(row)).transpose()? else {
-            return Ok(None);
-        };
-        let [user, torrent] = account_key_values(&key);
-        // One more row than requested shows whether there are more.
-        let values = [user, torrent, Value::Integer(i64::from(limit) + 1)];
-        let rows: Vec<ClientRow> = transaction.query(&CLIENTS_OF, &values).await?;
-        let is_cut = rows.len() > limit as usize;
-        let listed = rows.iter().take(limit as usize).map(ClientRow::client);
-        let mut clients = listed.collect::<Result<Vec<_>, _>>()?;
-        let keys = Rows::new(clients.iter().map(|(key, _)| client_key_values(key)));
-        for row in transaction.find::<RunRow>(&FIND_RUNS, keys).await? {
-            let (key, run) = row.run()?;
-            if let Some((_, client)) = clients.iter_mut().find(|(known, _)| *known == key) {
-                client.runs.push(run);
-            }
-        }
-        transaction.commit().await?;
-        let clients = clients.into_iter().map(|(key, client)| (key.client, client)).collect();
+        let limit = limit.clamp(1, EXPLAINED_CLIENTS_MAX) as usize;
+        let Some((account, mut clients)) = self.with_clients(key).await? else { return Ok(None) };
+        let is_cut = clients.len() > limit;
+        clients.truncate(limit);
         Ok(Some(explain(account, clients, is_cut, self.settings.ceiling)))
+    }
+
+    /// An account with its clients, most recently seen first.
+    async fn with_clients(&self, key: AccountKey) -> Result<Option<(Account, Clients)>, LedgerError> {
+        let row: Option<AccountRow> = self.database.query_one(&ACCOUNT, &account_key_values(&key)).await?;
+        let Some(row) = row else { return Ok(None) };
+        let (_, account, mut clients) = row.with_clients()?;
+        clients.sort_by_key(|(client, known)| (Reverse(known.latest.at), client.0.cast_signed()));
+        for (_, client) in &mut clients {
+            client.runs.sort_by_key(|run| (run.first, run.key));
+        }
+        Ok(Some((account.at(self.clock.steady()), clients)))
     }
 }

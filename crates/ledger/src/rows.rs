@@ -1,22 +1,18 @@
 //! Conversion between rows and account state.
 //!
-//! Unsigned 64-bit numbers (clients, nodes, counters) are stored as signed numbers with the same bits: SQL never
-//! computes with them.
+//! Unsigned 64-bit numbers (of entry ids) are stored as signed numbers with the same bits: SQL never computes with them.
 
 use database::Value;
-use domain::{ClientId, PeerId, RunId, TorrentId, UnixTime, UserId, hex};
+use domain::{PeerId, TorrentId, UnixTime, UserId, hex};
 use journal::EntryId;
 
-use crate::account_state::{Client, ClientState};
+use crate::account_state::Clients;
 use crate::bucket::{Bucket, UserBucket};
+use crate::client_encoding::{self, PackedClients};
 use crate::error::LedgerError;
 use crate::figures::{Account, AccountKey, Figures, Stamp};
 use crate::multiplier::{Multiplier, NewMultiplier, Percent, Scope};
-use crate::reported::Reported;
-use crate::run::{ClientRef, Counters, Run, RunKey};
-use crate::run_encoding::{pack, unpack};
 use crate::spans;
-use crate::sums;
 
 database::rows! {
     /// The columns that users, torrents and accounts have in common.
@@ -68,36 +64,15 @@ database::rows! {
         time_spent: Vec<u8>,
         present_until: Option<i64>,
         history: i64,
+        clients: Vec<u8>,
     }
 
+    /// The packed clients of an account.
     #[derive(Debug)]
-    pub(crate) struct ClientRow {
+    pub(crate) struct ClientsRow {
         user_id: i64,
         torrent_id: i64,
-        client: i64,
-        presence: i64,
-        latest_ts: i64,
-        latest_ms: i64,
-        latest_seq: i64,
-        settled_until: i64,
-        sums: Vec<u8>,
-    }
-
-    #[derive(Debug)]
-    pub(crate) struct RunRow {
-        user_id: i64,
-        torrent_id: i64,
-        client: i64,
-        run: i64,
-        node: i64,
-        uploaded_low: i64,
-        uploaded_high: i64,
-        downloaded_low: i64,
-        downloaded_high: i64,
-        first_ts: i64,
-        last_ts: i64,
-        is_settled: i64,
-        told: Vec<u8>,
+        clients: Vec<u8>,
     }
 
     #[derive(Debug)]
@@ -157,6 +132,17 @@ const fn from_bits(number: i64) -> u64 {
     number.cast_unsigned()
 }
 
+/// The greatest number in a column.
+pub(crate) const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
+
+/// As its columns hold it: numbers saturate at the limit of SQL.
+pub(crate) fn bucket_as_stored(mut bucket: UserBucket) -> UserBucket {
+    for spent in [&mut bucket.tokens.spent_up, &mut bucket.tokens.spent_down] {
+        *spent = (*spent).min(NUMBER_MAX.into());
+    }
+    bucket
+}
+
 /// Saturates at the limit of SQL.
 fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -210,7 +196,7 @@ pub(crate) fn account_key_values(key: &AccountKey) -> [Value; 2] {
 }
 
 /// In the column order of its table.
-pub(crate) fn account_values(key: &AccountKey, account: &Account) -> [Value; 24] {
+pub(crate) fn account_values(key: &AccountKey, account: &Account, clients: Vec<u8>) -> [Value; 25] {
     let [user, torrent] = account_key_values(key);
     let [a, b, c, d, e, f, g, h, i, j] = sums_values(&account.figures);
     let [ts, ms, seq] = stamp_values(&account.latest);
@@ -242,54 +228,12 @@ pub(crate) fn account_values(key: &AccountKey, account: &Account) -> [Value; 24]
         Value::Integer(
             i64::from(account.has_leeched) * HAS_LEECHED + i64::from(account.was_removed) * WAS_REMOVED,
         ),
+        Value::Bytes(clients),
     ]
 }
 
 fn stamp_values(stamp: &Stamp) -> [Value; 3] {
     [i64::from(stamp.at.0).into(), to_bits(stamp.origin.ms).into(), to_bits(stamp.origin.seq).into()]
-}
-
-pub(crate) fn client_key_values(key: &ClientRef) -> [Value; 3] {
-    [user_value(key.user), torrent_value(key.torrent), to_bits(key.client.0).into()]
-}
-
-/// In the column order of its table.
-pub(crate) fn client_values(key: &ClientRef, client: &Client) -> [Value; 9] {
-    let [user, torrent, number] = client_key_values(key);
-    let [ts, ms, seq] = stamp_values(&client.latest);
-    let presence = match client.state {
-        ClientState::Inactive => 0,
-        ClientState::Seeding => 1,
-        ClientState::Leeching => 2,
-    };
-    let settled_until = i64::from(client.settled_until.0).into();
-    let sums = Value::Bytes(sums::pack(&client.sums));
-    [user, torrent, number, Value::Integer(presence), ts, ms, seq, settled_until, sums]
-}
-
-pub(crate) fn run_key_values(client: &ClientRef, key: &RunKey) -> [Value; 5] {
-    let [user, torrent, number] = client_key_values(client);
-    [user, torrent, number, i64::from(key.run.0).into(), to_bits(key.node).into()]
-}
-
-/// In the column order of its table.
-pub(crate) fn run_values(client: &ClientRef, run: &Run) -> [Value; 13] {
-    let [user, torrent, number, key, node] = run_key_values(client, &run.key);
-    [
-        user,
-        torrent,
-        number,
-        key,
-        node,
-        to_bits(run.low.uploaded).into(),
-        to_bits(run.high.uploaded).into(),
-        to_bits(run.low.downloaded).into(),
-        to_bits(run.high.downloaded).into(),
-        i64::from(run.first.0).into(),
-        i64::from(run.last.0).into(),
-        i64::from(run.is_settled).into(),
-        Value::Bytes(pack(run)),
-    ]
 }
 
 /// Without the id.
@@ -371,7 +315,12 @@ impl UserRow {
 
 impl AccountRow {
     pub(crate) fn account(&self) -> Result<(AccountKey, Account), LedgerError> {
+        self.with_clients().map(|(key, account, _)| (key, account))
+    }
+
+    pub(crate) fn with_clients(&self) -> Result<(AccountKey, Account, Clients), LedgerError> {
         let peer_id = self.peer_id.parse::<PeerId>().ok();
+        let packed = clients_of(&self.clients)?;
         let account = Account {
             figures: self.sums.figures()?,
             left: self.left_bytes.map(|left| count_of("left_bytes", left)).transpose()?,
@@ -385,63 +334,30 @@ impl AccountRow {
             present_until: self.present_until.map(time_of).transpose()?,
             has_leeched: self.history & HAS_LEECHED > 0,
             was_removed: self.history & WAS_REMOVED > 0,
+            clients_removed_until: packed.removed_until,
         };
-        Ok((AccountKey { user: user_of(self.user_id)?, torrent: torrent_of(self.torrent_id)? }, account))
+        Ok((account_key_of(self.user_id, self.torrent_id)?, account, packed.clients))
     }
+}
+
+impl ClientsRow {
+    pub(crate) fn clients(&self) -> Result<(AccountKey, Clients), LedgerError> {
+        let key = account_key_of(self.user_id, self.torrent_id)?;
+        Ok((key, clients_of(&self.clients)?.clients))
+    }
+}
+
+fn account_key_of(user: i64, torrent: i64) -> Result<AccountKey, LedgerError> {
+    Ok(AccountKey { user: user_of(user)?, torrent: torrent_of(torrent)? })
+}
+
+fn clients_of(packed: &[u8]) -> Result<PackedClients, LedgerError> {
+    client_encoding::unpack(packed)
+        .ok_or_else(|| unreadable("the clients of an account (ledger_accounts.clients)", hex::encode(packed)))
 }
 
 fn stamp_of(ts: i64, ms: i64, seq: i64) -> Result<Stamp, LedgerError> {
     Ok(Stamp { at: time_of(ts)?, origin: EntryId { ms: from_bits(ms), seq: from_bits(seq) } })
-}
-
-fn client_ref_of(user: i64, torrent: i64, client: i64) -> Result<ClientRef, LedgerError> {
-    Ok(ClientRef { user: user_of(user)?, torrent: torrent_of(torrent)?, client: ClientId(from_bits(client)) })
-}
-
-impl ClientRow {
-    /// Without the runs.
-    pub(crate) fn client(&self) -> Result<(ClientRef, Client), LedgerError> {
-        let presence = match self.presence {
-            0 => ClientState::Inactive,
-            1 => ClientState::Seeding,
-            2 => ClientState::Leeching,
-            other => return Err(unreadable("presence", other)),
-        };
-        let client = Client {
-            state: presence,
-            latest: stamp_of(self.latest_ts, self.latest_ms, self.latest_seq)?,
-            settled_until: time_of(self.settled_until)?,
-            sums: sums::unpack(&self.sums)
-                .ok_or_else(|| unreadable("the sums of a client", hex::encode(&self.sums)))?,
-            runs: Vec::new(),
-        };
-        Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, client))
-    }
-}
-
-impl RunRow {
-    pub(crate) fn run(&self) -> Result<(ClientRef, Run), LedgerError> {
-        let number = u32::try_from(self.run).map_err(|_| unreadable("the number of a run", self.run))?;
-        let counters = |uploaded, downloaded| Counters {
-            uploaded: from_bits(uploaded),
-            downloaded: from_bits(downloaded),
-        };
-        let mut run = Run {
-            key: RunKey { run: RunId(number), node: from_bits(self.node) },
-            low: counters(self.uploaded_low, self.downloaded_low),
-            high: counters(self.uploaded_high, self.downloaded_high),
-            first: time_of(self.first_ts)?,
-            last: time_of(self.last_ts)?,
-            is_settled: self.is_settled != 0,
-            first_id: EntryId::ZERO,
-            last_id: EntryId::ZERO,
-            stopped: None,
-            reported: Reported::NONE,
-        };
-        unpack(&self.told, &mut run)
-            .ok_or_else(|| unreadable("ledger_runs.told", hex::encode(&self.told)))?;
-        Ok((client_ref_of(self.user_id, self.torrent_id, self.client)?, run))
-    }
 }
 
 impl MultiplierRow {

@@ -9,7 +9,7 @@
 use domain::UnixTime;
 
 use crate::bucket::Bucket;
-use crate::varint::{push_number, take_number};
+use crate::varint::{push_number, push_signed, take_number, take_signed};
 
 /// Credited bytes. Negative if more was taken back than credited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,12 +82,7 @@ pub(crate) fn pack(sums: &Sums) -> Vec<u8> {
     }
     let present = numbers.iter().enumerate().filter(|(_, number)| **number != 0);
     push_number(&mut bytes, present.clone().fold(0, |mask, (position, _)| mask | 1 << position));
-    for (_, number) in present {
-        // Zigzag encoding.
-        let folded = (number << 1 ^ number >> 127).cast_unsigned();
-        push_number(&mut bytes, folded as u64);
-        push_number(&mut bytes, (folded >> 64) as u64);
-    }
+    present.for_each(|(_, number)| push_signed(&mut bytes, *number));
     bytes
 }
 
@@ -103,9 +98,7 @@ pub(crate) fn unpack(mut bytes: &[u8]) -> Option<Sums> {
     let mut numbers = [0; NUMBERS];
     for (position, number) in numbers.iter_mut().enumerate() {
         if mask & 1 << position != 0 {
-            let low = take_number(&mut bytes)?;
-            let folded = u128::from(low) | u128::from(take_number(&mut bytes)?) << 64;
-            *number = ((folded >> 1) ^ (folded & 1).wrapping_neg()).cast_signed();
+            *number = take_signed(&mut bytes)?;
         }
     }
     if !bytes.is_empty() {

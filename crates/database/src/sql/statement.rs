@@ -9,6 +9,7 @@
 //! | `{join}` | a join in the order of the tables, so that the rows of `k` come first |
 //! | `{values}` | the rows of a bulk insert, after the names of its columns |
 //! | `{insert or ignore}`, `{or ignore}` | an insert that skips existing rows: the beginning, and the end |
+//! | `{or}` | SQLite only: of a bulk statement, after an `UPDATE` by `?1`, `?2`, …, before the `INSERT` of rows that it did not find |
 //! | `{upsert A,B}` | begins the assignments for a row that exists with these keys |
 //! | `{new A}` | in an upsert: the column of the new row |
 //! | `{greatest}` | the function for the greatest of its arguments |
@@ -67,9 +68,20 @@ impl<'a> Statement<'a> {
         Statement { sqlite, postgres, mysql }
     }
 
+    /// On SQLite: an update of one row, and the statement for rows that it does not find.
+    pub(crate) fn update_or_insert(self) -> Option<(&'a str, Statement<'a>)> {
+        let (update, insert) = self.sqlite.split_once(" {or} ")?;
+        Some((update, Statement { sqlite: insert, ..self }))
+    }
+
     /// Whether it is a bulk statement.
     pub(crate) fn is_bulk(self) -> bool {
         self.sqlite.contains("{values}")
+    }
+
+    /// Whether SQLite takes all keys as one parameter.
+    pub(crate) fn takes_rows(self) -> bool {
+        self.sqlite.contains("{rows")
     }
 
     pub(crate) const fn sqlite_text(self) -> &'a str {

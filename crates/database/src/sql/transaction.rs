@@ -38,6 +38,17 @@ impl Held<'_> {
         rows.iter_mut().map(T::from_row).collect()
     }
 
+    async fn find<T: FromRow>(self, statement: Statement<'_>, keys: Rows) -> Result<Vec<T>, SqlError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Held::Sqlite(lease) = self else {
+            return self.query(statement, &[Value::Rows(keys)]).await;
+        };
+        let mut rows = lease.find(statement, keys).await?;
+        rows.iter_mut().map(T::from_row).collect()
+    }
+
     async fn execute(self, statement: Statement<'_>, values: &[Value]) -> Result<u64, SqlError> {
         match self {
             Held::Sqlite(lease) => lease.execute(statement, values).await,
@@ -98,10 +109,7 @@ macro_rules! statements {
             statement: impl Into<Statement<'s>>,
             keys: Rows,
         ) -> Result<Vec<T>, SqlError> {
-            if keys.is_empty() {
-                return Ok(Vec::new());
-            }
-            self.query(statement, &[Value::Rows(keys)]).await
+            self.held().find(statement.into(), keys).await
         }
 
         /// Returns the number of affected rows.
@@ -189,17 +197,6 @@ impl Transaction {
                 Ok(affected)
             }
         }
-    }
-
-    /// Runs several bulk statements; on SQLite in one hop to its thread.
-    pub async fn write_all(&mut self, writes: Vec<(Statement<'static>, Rows)>) -> Result<(), SqlError> {
-        if let Transaction::Sqlite(lease) = self {
-            return lease.write_all(writes).await;
-        }
-        for (statement, rows) in writes {
-            self.write_rows(statement, &rows).await?;
-        }
-        Ok(())
     }
 
     pub async fn commit(self) -> Result<(), SqlError> {
@@ -341,10 +338,12 @@ impl Database {
         statement: impl Into<Statement<'s>>,
         keys: Rows,
     ) -> Result<Vec<T>, SqlError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
+        let statement = statement.into();
+        match self {
+            Database::Sqlite(file) => Held::Sqlite(&file.reader().await?).find(statement, keys).await,
+            _ if keys.is_empty() => Ok(Vec::new()),
+            _ => self.query(statement, &[Value::Rows(keys)]).await,
         }
-        self.query(statement, &[Value::Rows(keys)]).await
     }
 
     /// Runs one statement, which is a transaction of its own. Returns the number of affected rows.

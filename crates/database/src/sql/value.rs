@@ -98,7 +98,10 @@ pub struct Rows {
 
 impl Rows {
     pub fn new<const WIDTH: usize>(rows: impl IntoIterator<Item = [Value; WIDTH]>) -> Rows {
-        Rows { width: WIDTH, values: rows.into_iter().flatten().collect() }
+        let rows = rows.into_iter();
+        let mut values = Vec::with_capacity(rows.size_hint().0 * WIDTH);
+        rows.for_each(|row| values.extend(row));
+        Rows { width: WIDTH, values }
     }
 
     pub(crate) fn with_width(width: usize, values: Vec<Value>) -> Rows {

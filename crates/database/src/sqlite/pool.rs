@@ -207,6 +207,11 @@ impl SqliteLease {
         self.call(move |session| session.query(&sql, &values)).await?
     }
 
+    pub(crate) async fn find(&self, statement: Statement<'_>, keys: Rows) -> Result<Vec<Row>, SqlError> {
+        let sql = statement.sqlite_text().to_owned();
+        self.call(move |session| session.find(Statement::from(sql.as_str()), keys)).await?
+    }
+
     /// The rows of a query, in batches.
     pub(crate) fn stream(
         &self,
@@ -255,14 +260,6 @@ impl SqliteLease {
             written
         };
         self.call(write).await?
-    }
-
-    pub(crate) async fn write_all(&self, writes: Vec<(Statement<'static>, Rows)>) -> Result<(), SqlError> {
-        let work = move |session: &SqliteSession| {
-            let mut some = writes.iter().filter(|(_, rows)| !rows.is_empty());
-            some.try_for_each(|(statement, rows)| session.write_rows(*statement, rows).map(drop))
-        };
-        self.call(work).await?
     }
 
     pub(crate) async fn batch(&self, sql: &str) -> Result<(), SqlError> {

@@ -1,5 +1,7 @@
 //! Statements on a connection of SQLite, on its thread.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::path::Path;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -29,7 +31,18 @@ pub(super) struct Opening {
 
 /// A connection; its statements are prepared once. Only its thread has it.
 #[derive(Debug)]
-pub struct SqliteSession(pub(super) rusqlite::Connection);
+pub struct SqliteSession {
+    pub(super) connection: rusqlite::Connection,
+    /// See [`SqliteSession::keep`].
+    kept: RefCell<Option<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// The file's version when it was kept.
+    version: i64,
+    value: Box<dyn Any + Send>,
+}
 
 impl SqliteSession {
     pub(super) fn open(path: &Path, opening: Opening) -> Result<SqliteSession, SqlError> {
@@ -40,7 +53,7 @@ impl SqliteSession {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         connection.execute_batch(&format!("PRAGMA foreign_keys = ON; PRAGMA cache_size = -{cache_kib}"))?;
-        let session = SqliteSession(connection);
+        let session = SqliteSession { connection, kept: RefCell::default() };
         session.set_durability(opening.durability)?;
         Ok(session)
     }
@@ -69,7 +82,7 @@ impl SqliteSession {
         steps: i32,
         is_over: impl FnMut() -> bool + Send + 'static,
     ) -> Result<(), SqlError> {
-        Ok(self.0.progress_handler(steps, Some(is_over))?)
+        Ok(self.connection.progress_handler(steps, Some(is_over))?)
     }
 
     /// Commits if `work` succeeds, else rolls back.
@@ -84,6 +97,7 @@ impl SqliteSession {
             Ok(done)
         });
         if outcome.is_err() {
+            self.kept.take();
             self.reset();
         }
         outcome
@@ -97,6 +111,28 @@ impl SqliteSession {
         let mut rows = Vec::new();
         while let Some(row) = found.next()? {
             rows.push(T::from_row(&mut row_of(row, columns)?)?);
+        }
+        Ok(rows)
+    }
+
+    /// The rows of a query of keys: a parameter `{rows N}`, or one execution for each key.
+    pub(crate) fn find<T: FromRow>(&self, statement: Statement<'_>, keys: Rows) -> Result<Vec<T>, SqlError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        if statement.takes_rows() {
+            let values = [Value::Rows(keys)];
+            return self.query(&statement.render(Kind::Sqlite, &values), &values);
+        }
+        let mut statement = self.connection.prepare_cached(&statement.render(Kind::Sqlite, &[]))?;
+        let columns = statement.column_count();
+        let mut rows = Vec::with_capacity(keys.len());
+        for key in keys.iter() {
+            bind(&mut statement, key)?;
+            let mut found = statement.raw_query();
+            while let Some(row) = found.next()? {
+                rows.push(T::from_row(&mut row_of(row, columns)?)?);
+            }
         }
         Ok(rows)
     }
@@ -167,22 +203,40 @@ impl SqliteSession {
 
     /// Runs SQL without parameters, several statements too.
     pub fn batch(&self, sql: &str) -> Result<(), SqlError> {
-        Ok(self.0.execute_batch(sql)?)
+        Ok(self.connection.execute_batch(sql)?)
     }
 
-    pub(super) fn write_rows(&self, statement: Statement<'_>, rows: &Rows) -> Result<u64, SqlError> {
+    pub(crate) fn write_rows(&self, statement: Statement<'_>, rows: &Rows) -> Result<u64, SqlError> {
         if !statement.is_bulk() {
             let values = [Value::Rows(rows.clone())];
             return self.execute(&statement.render(Kind::Sqlite, &values), &values);
         }
-        let sql = statement.render_bulk(Kind::Sqlite, rows, "");
-        let mut statement = self.0.prepare_cached(&sql)?;
+        let (mut update, insert) = match statement.update_or_insert() {
+            Some((update, insert)) => (Some(self.connection.prepare_cached(update)?), insert),
+            None => (None, statement),
+        };
+        let mut insert = self.connection.prepare_cached(&insert.render_bulk(Kind::Sqlite, rows, ""))?;
         let mut written = 0;
         for row in rows.iter() {
-            bind(&mut statement, row)?;
-            written += statement.raw_execute()? as u64;
+            let updated = update.as_mut().map_or(Ok(0), |update| execute_with(update, row))?;
+            written += if updated > 0 { updated } else { execute_with(&mut insert, row)? };
         }
         Ok(written)
+    }
+
+    /// Keeps a value that follows from the rows as this transaction leaves them, for the next transaction that takes it.
+    pub fn keep(&self, value: impl Any + Send) -> Result<(), SqlError> {
+        let version = self.data_version()?;
+        *self.kept.borrow_mut() = Some(Kept { version, value: Box::new(value) });
+        Ok(())
+    }
+
+    /// Takes, in a transaction, what an earlier one kept. None if another connection has committed a change to the file
+    /// since, or if a transaction of this connection has failed. Changes by this connection are those of its caller.
+    pub fn take_kept<T: Any>(&self) -> Result<Option<Box<T>>, SqlError> {
+        let version = self.data_version()?;
+        let kept = self.kept.borrow_mut().take().filter(|kept| kept.version == version);
+        Ok(kept.and_then(|kept| kept.value.downcast().ok()))
     }
 
     /// The count that SQLite raises when another connection has changed the file.
@@ -192,18 +246,25 @@ impl SqliteSession {
 
     /// Ends a transaction that was left open.
     pub(super) fn reset(&self) {
-        if !self.0.is_autocommit()
-            && let Err(error) = self.batch("ROLLBACK")
-        {
+        if self.connection.is_autocommit() {
+            return;
+        }
+        self.kept.take();
+        if let Err(error) = self.batch("ROLLBACK") {
             tracing::warn!(%error, "cannot roll back a transaction");
         }
     }
 
     fn prepared(&self, sql: &str, values: &[Value]) -> Result<rusqlite::CachedStatement<'_>, SqlError> {
-        let mut statement = self.0.prepare_cached(sql)?;
+        let mut statement = self.connection.prepare_cached(sql)?;
         bind(&mut statement, values)?;
         Ok(statement)
     }
+}
+
+fn execute_with(statement: &mut rusqlite::CachedStatement<'_>, values: &[Value]) -> Result<u64, SqlError> {
+    bind(statement, values)?;
+    Ok(statement.raw_execute()? as u64)
 }
 
 fn bind(statement: &mut rusqlite::CachedStatement<'_>, values: &[Value]) -> Result<(), SqlError> {

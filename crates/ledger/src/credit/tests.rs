@@ -314,3 +314,25 @@ fn l6_reports_after_a_restart_of_the_tracker_follow_the_beginning() {
     ];
     assert_eq!(uploaded(&runs), 1861);
 }
+
+proptest::proptest! {
+    #[test]
+    fn the_part_of_an_only_run_is_that_of_its_only_stretch(
+        span: (u32, u32), uploaded: (u64, u64), spent in 0..100_000_u128, at: u32, uncredited in 0..5_000_u64,
+        is_stop: bool, is_settled: bool, ceiling in proptest::prelude::prop_oneof![0..5_000_u64, 0..=u64::MAX],
+    ) {
+        let mut run = Run { is_settled, ..run(1, 1, span, uploaded) };
+        run.stopped = is_stop.then_some(run.last_id);
+        run.reported.uncredited_upload = uncredited;
+        let (bucket, ceiling) = (Bucket { at: UnixTime(at), spent_up: spent, spent_down: 0 }, RateCeiling { bytes_per_s: ceiling });
+        let all = stretches(&[run], ceiling);
+        let parts = parts_of(&all, ceiling, bucket);
+        match part_of_only(&run, ceiling, bucket) {
+            Some(part) => {
+                proptest::prop_assert_eq!(&parts[..], &[part][..]);
+                proptest::prop_assert_eq!(crate::excess::excess(&all, &parts), crate::excess::Excess::default());
+            }
+            None => proptest::prop_assert!(parts[0].withheld != Counters::default()),
+        }
+    }
+}

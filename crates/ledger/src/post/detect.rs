@@ -23,7 +23,7 @@ const AHEAD_SLACK: u128 = 1 << 30;
 /// `left` fell by more than `downloaded` grew, from one entry of a client to its next.
 pub(super) fn left_without_download(
     account: &Account,
-    entry: &Admitted,
+    entry: &Admitted<'_>,
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
@@ -51,7 +51,7 @@ pub(super) fn left_without_download(
 pub(super) fn upload_after_stop(
     old: &Credit,
     new: &Credit,
-    entry: &Admitted,
+    entry: &Admitted<'_>,
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
@@ -67,7 +67,7 @@ pub(super) fn upload_after_stop(
 /// A completed torrent of which the user downloaded nothing.
 pub(super) fn completed_without_download(
     state: &AccountState,
-    entries: &[Admitted],
+    entries: &[Admitted<'_>],
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
 ) {
@@ -79,17 +79,17 @@ pub(super) fn completed_without_download(
 }
 
 /// The largest uploader on each torrent of a batch, and the torrent's lead before.
-pub(super) struct Uploads(BTreeMap<TorrentId, Upload>);
+pub(super) struct Uploads<'e>(BTreeMap<TorrentId, Upload<'e>>);
 
-struct Upload {
+struct Upload<'e> {
     most: i128,
-    entry: Admitted,
+    entry: Admitted<'e>,
     steps_before: u32,
 }
 
-impl Uploads {
-    pub(super) fn before(state: &AccountState, pending: &BTreeMap<ClientRef, Pending>) -> Uploads {
-        let mut uploads: BTreeMap<TorrentId, Upload> = BTreeMap::new();
+impl<'e> Uploads<'e> {
+    pub(super) fn before(state: &AccountState, pending: &BTreeMap<ClientRef, Pending<'e>>) -> Uploads<'e> {
+        let mut uploads: BTreeMap<TorrentId, Upload<'e>> = BTreeMap::new();
         for (client, pending) in pending.iter().filter(|(_, pending)| pending.uploaded() > 0) {
             let Some(entry) = pending.sample() else { continue };
             let steps_before = state.torrents.get(&client.torrent).map_or(0, steps_ahead);

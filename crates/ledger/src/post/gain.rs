@@ -24,7 +24,7 @@ pub(super) struct EntryGain {
 }
 
 pub(super) fn gain_of(
-    entry: &Admitted,
+    entry: &Admitted<'_>,
     client: &mut Client,
     rules: &Rules<'_>,
     risks: &mut Vec<RiskEvent>,
@@ -91,7 +91,12 @@ pub(crate) fn plausible(entry: &TrafficEntry, ceiling: RateCeiling) -> Counters 
 }
 
 /// The claim of an entry without totals, as far as its client's bucket allows (J8).
-fn granted(entry: &Admitted, bucket: &mut Bucket, rules: &Rules<'_>, risks: &mut Vec<RiskEvent>) -> Counters {
+fn granted(
+    entry: &Admitted<'_>,
+    bucket: &mut Bucket,
+    rules: &Rules<'_>,
+    risks: &mut Vec<RiskEvent>,
+) -> Counters {
     let announce = &entry.arrival.entry;
     let limit = BucketLimit::of_client(rules.ceiling);
     let claimed = Counters { uploaded: announce.uploaded_delta, downloaded: announce.downloaded_delta };

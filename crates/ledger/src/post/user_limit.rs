@@ -16,9 +16,9 @@ use crate::sums::Moved;
 
 /// The gain of one client in a batch, before the user's limit.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct Pending<'e> {
     /// The last entry.
-    sample: Option<Admitted>,
+    sample: Option<Admitted<'e>>,
     /// The start of the time that its entries report on.
     from: Option<UnixTime>,
     to: UnixTime,
@@ -28,8 +28,8 @@ pub(super) struct Pending {
     taken_back: Excess,
 }
 
-impl Pending {
-    pub(super) fn add_entry(&mut self, entry: &Admitted, gain: &EntryGain, rules: &Rules<'_>) {
+impl<'e> Pending<'e> {
+    pub(super) fn add_entry(&mut self, entry: &Admitted<'e>, gain: &EntryGain, rules: &Rules<'_>) {
         let announce = &entry.arrival.entry;
         let to = reported_at(announce, rules);
         let from = to - reported_time(announce, rules.silence.grace);
@@ -52,7 +52,7 @@ impl Pending {
         self.moved.uploaded
     }
 
-    pub(super) fn sample(&self) -> Option<&Admitted> {
+    pub(super) fn sample(&self) -> Option<&Admitted<'e>> {
         self.sample.as_ref()
     }
 
@@ -107,7 +107,7 @@ struct UserBatch {
 /// Adds the gains of the batch, as far as the buckets of its users allow.
 pub(super) fn apply(
     state: &mut AccountState,
-    pending: BTreeMap<ClientRef, Pending>,
+    pending: BTreeMap<ClientRef, Pending<'_>>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
     posted: &mut Posted,
@@ -155,7 +155,7 @@ fn release(withheld: &mut i128, gain: &mut i128) {
 /// What each user of the batch is granted, for all clients together.
 fn grant(
     state: &mut AccountState,
-    pending: &BTreeMap<ClientRef, Pending>,
+    pending: &BTreeMap<ClientRef, Pending<'_>>,
     known_users: &KnownUsers,
     rules: &Rules<'_>,
 ) -> BTreeMap<UserId, Counters> {

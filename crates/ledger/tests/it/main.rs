@@ -9,4 +9,6 @@ mod exactly_once;
 mod explaining;
 mod lives;
 mod looking;
+mod packed_clients;
 mod rules;
+mod two_writers;

@@ -465,10 +465,13 @@ async fn a_database_without_reported_sums_is_upgraded(place: Place) {
     let sums = figures(&ledger, 1).await;
     assert_eq!((sums.uploaded, sums.seeding_s), (4000, 300));
     assert_eq!((sums.leeching_s, sums.completed_count), (0, 0));
-    damage(&place, "UPDATE ledger_runs SET told = 'x'").await;
+    damage(&place, "UPDATE ledger_accounts SET clients = 'x'").await;
     let later = arrivals_of(vec![ours(500, 7, 6000)]);
     let outcome = ledger.apply(&batch("a", &later)).await;
-    assert!(matches!(&outcome, Err(ViewError::Entry { reason }) if reason.contains("told")), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Err(ViewError::Entry { reason }) if reason.contains("ledger_accounts.clients")),
+        "{outcome:?}"
+    );
 }
 
 on_every_database!(

@@ -146,8 +146,8 @@ config_section! {
         group: Name = name("ztorrent"),
         /// Batches applied concurrently. Reloaded by SIGHUP.
         consumers: u32 [1..=64] = 1,
-        /// Entries in a batch. Reloaded by SIGHUP.
-        batch_max: u32 [1..=10_000] = 1000,
+        /// Entries in a batch: as many as are waiting, and no more than this. An entry of a large batch costs less. Reloaded by SIGHUP.
+        batch_max: u32 [1..=10_000] = 10_000,
         /// Hit-and-run: a user who leeched a torrent and stopped after less than this total time active on it. The same rule
         /// applies to t:u:<user>:hnr in Redis. 0 disables it.
         hit_and_run_active_s: u32 [0..=3650 * DAY_S] = 14 * DAY_S,

@@ -30,6 +30,8 @@ impl Source for LedgerMetrics {
                 "Runs merged into a sum, because a client had too many.";
             counter "rollcall_ledger_pruned_clients_total" = counts.pruned_clients,
                 "Clients removed because they did not announce for too long.";
+            counter "rollcall_ledger_removed_clients_total" = counts.removed_clients,
+                "Clients removed before that, because a user had too many on a torrent.";
         }
     }
 }
