@@ -8,7 +8,7 @@ use journal::EntryId;
 
 use crate::varint::{push_number, take_number};
 
-/// Migration 7 put this before the ids of every consumer: older versions cannot read it, and apply nothing more.
+/// Migration 8 put this before the ids of every consumer: older versions cannot read it, and apply nothing more.
 const BARRIER: [u8; 10] = [0xff; 10];
 
 pub fn encode(ids: &BTreeSet<EntryId>) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The column `clients` of an account: its clients with their runs, packed.
 //!
-//! Times and ids are encoded relative to each other, so that a client with one run takes about sixty bytes. Migration 7
+//! Times and ids are encoded relative to each other, so that a client with one run takes about sixty bytes. Migration 8
 //! packed the tables of older versions as text, because SQL wrote it; such a text is read, and never written.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::run_encoding::{added, difference, ms_of, pack_told, unpack_told};
 use crate::sums;
 use crate::varint::{push_number, push_time, take_bytes, take_number, take_time, take_u64};
 
-/// The first byte of packed clients. The text of migration 7 begins with a letter.
+/// The first byte of packed clients. The text of migration 8 begins with a letter.
 const VERSION: u8 = 1;
 
 const STATE_BITS: u64 = 0b11;

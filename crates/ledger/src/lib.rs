@@ -18,8 +18,9 @@
 //!
 //! Around it is the I/O:
 //!
-//! - [`mod@ledger`]: the view of the journal: one transaction per batch
-//! - `load`, `rows`, `run_encoding`, `varint`: rows to values and back; `table`: tables and their statements
+//! - [`mod@ledger`]: the view of the journal; `attempt`: the transaction of a batch
+//! - `load`: the rows of a batch; `cache`: those of the batches before
+//! - `rows`, `client_encoding`, `run_encoding`, `varint`: rows to values and back; `table`: tables and their statements
 //! - `consumers`, [`applied`], `dead_letters`: which consumer applied which entries and dead letters
 //! - `multiplier_store`: multipliers in the database
 //! - [`prune`]: deletes clients after their retention time
@@ -53,6 +54,7 @@
 //!
 //! # Bounds
 //!
+//! The clients of an account are packed in its row, with at most 512 runs: of more, those not seen for longest are deleted.
 //! Of a client with more than 64 runs, those that continued each other become one, then the oldest are settled behind
 //! one run that stands for their end; neither changes the credit. Clients that were not seen for
 //! `LedgerSettings::session_retention` (30 days) are deleted; amounts stay. An entry older than that is rejected.
@@ -60,10 +62,13 @@
 //! # Transactions
 //!
 //! A batch is one transaction: lock the consumer's row, the rows of its users, then of its torrents, in numeric order;
-//! read accounts, clients and runs; post in memory; write what changed. Missing rows are created first, in a
-//! transaction that holds nothing else. So consumers never deadlock. The consumer's row holds the ids of its last batch
+//! read accounts with their clients; post in memory; write what changed, one row for each account, user and torrent.
+//! Missing users and torrents are created first, in a transaction that holds nothing else. So consumers never deadlock. The consumer's row holds the ids of its last batch
 //! and is written in the same transaction: a repeated batch is left out. Dead letters are recognised by their origin,
-//! the id in the traffic lane. PostgreSQL takes many rows as arrays, MariaDB and SQLite as one JSON text.
+//! the id in the traffic lane. PostgreSQL takes many rows as arrays. MariaDB takes them as one text, and keys as JSON: a list
+//! of keys in the statement takes as long, and then the order of locks is that of MariaDB's choice. On SQLite the transaction is
+//! one job of the connection's thread; statements are prepared once, and rows that it wrote before are not read again
+//! (`cache`).
 //!
 //! # Time
 //!

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use database::Database;
 use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use ledger::{Account, AccountKey, Directory, Figures, HitAndRunStatus, Ledger, LogRisks};
@@ -29,7 +30,8 @@ impl Directory for EmptyDirectory {
 impl CommandContext {
     /// For reading.
     pub async fn open_ledger(&self) -> anyhow::Result<Ledger> {
-        stores::open_ledger(&self.config, &self.data, Arc::new(EmptyDirectory), Arc::new(LogRisks)).await
+        let database = Database::open(&self.config.database_url(&self.data)).await?;
+        stores::open_ledger(&self.config, database, Arc::new(EmptyDirectory), Arc::new(LogRisks)).await
     }
 
     /// Without Redis the lists are in the memory of a server: they are read from the journal again, with or without one.

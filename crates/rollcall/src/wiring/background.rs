@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use access::Whitelist;
 use admin::audit::{Audit, Record, Subject};
+use database::Database;
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{
@@ -74,7 +75,6 @@ pub struct Handles {
 /// Shared while the stores are opened.
 struct OpenContext<'a> {
     config: &'a Config,
-    data: &'a Path,
     node: &'a Node,
     journal: Arc<dyn Journal>,
     stopped: watch::Receiver<bool>,
@@ -84,6 +84,8 @@ struct OpenContext<'a> {
 /// Opened before the stores.
 pub struct ResolverContext {
     pub resolver: Resolver,
+    /// Of the ledger.
+    pub database: Database,
     /// Creation of the database, in milliseconds since 1970. Views ignore entries before it.
     pub installed_ms: u64,
 }
@@ -141,9 +143,9 @@ impl Background {
             maintenance_settings: watch::Sender::new(config.maintenance()),
         };
         let audit = Audit::open(config.audit_settings(data), system_clock())?;
-        let context = OpenContext { config, data, node, journal, stopped, audit };
+        let context = OpenContext { config, node, journal, stopped, audit };
         if roles.include(Role::Ledger) {
-            background.open_ledger(&context, &resolver_context.resolver).await?;
+            background.open_ledger(&context, resolver_context).await?;
         }
         if roles.include(Role::Activity) {
             background.open_activity(&context)?;
@@ -233,10 +235,15 @@ impl Background {
         }
     }
 
-    async fn open_ledger(&mut self, context: &OpenContext<'_>, resolver: &Resolver) -> anyhow::Result<()> {
+    async fn open_ledger(
+        &mut self,
+        context: &OpenContext<'_>,
+        resolver_context: &ResolverContext,
+    ) -> anyhow::Result<()> {
+        let ResolverContext { resolver, database, .. } = resolver_context;
         let directory = Arc::new(resolver.clone());
         let risks = Arc::new(QueuedRisks::new(Arc::clone(&self.queue)));
-        let ledger = Arc::new(stores::open_ledger(context.config, context.data, directory, risks).await?);
+        let ledger = Arc::new(stores::open_ledger(context.config, database.clone(), directory, risks).await?);
         let settings = self.ledger_settings.subscribe();
         let view = resolver.resolving(Arc::clone(&ledger) as Arc<dyn View>);
         self.add_consumer(context, view, None, settings);

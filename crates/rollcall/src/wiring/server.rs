@@ -88,7 +88,9 @@ impl OpenServer {
         let (gate, site_gate, pending_verification) = verification::open_gates(config, roles)?;
         let follower = GateFollowers::load(config, &store, &gate, site_gate.as_ref()).await?;
         let resolver = Resolver::new(&gate, follower.counters(), follower.reader());
-        let resolver_context = ResolverContext { resolver, installed_ms: store.created_ms().await? };
+        let database = stores::ledger_database(config, data, &store).await?;
+        let installed_ms = store.created_ms().await?;
+        let resolver_context = ResolverContext { resolver, database, installed_ms };
         let mut background = Background::open(config, data, &node, roles, &resolver_context).await?;
         background.add_whitelist_cleanup(stores::open_whitelist(config, &store)?.store);
         let copy_notes = gate::add_redis_copier(config, roles, &store, &gate, &mut background)?;

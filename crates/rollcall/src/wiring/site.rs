@@ -346,7 +346,8 @@ async fn ledger_of(inputs: &SiteInputs<'_>, background: &Background) -> anyhow::
         return Ok(Arc::clone(ledger));
     }
     let directory = Arc::new(Resolver::new(inputs.gate, Arc::clone(&inputs.follower), None));
-    let ledger = stores::open_ledger(inputs.config, inputs.data, directory, Arc::new(LogRisks)).await;
+    let database = stores::ledger_database(inputs.config, inputs.data, inputs.store).await?;
+    let ledger = stores::open_ledger(inputs.config, database, directory, Arc::new(LogRisks)).await;
     Ok(Arc::new(ledger.context("cannot open the ledger for the site")?))
 }
 

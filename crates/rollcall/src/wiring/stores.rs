@@ -171,13 +171,21 @@ pub async fn open_friends(config: &Config, store: &Store) -> anyhow::Result<Frie
     FriendStore::open(store.database().clone(), settings).await.context("cannot open the friends store")
 }
 
+/// Connections of the ledger's own; on SQLite those of the store: one connection writes, and the ledger reads again what
+/// another connection may have written.
+pub async fn ledger_database(config: &Config, data: &Path, store: &Store) -> anyhow::Result<Database> {
+    match store.database() {
+        Database::Sqlite(_) => Ok(store.database().clone()),
+        Database::Postgres(_) | Database::MySql(_) => Ok(Database::open(&config.database_url(data)).await?),
+    }
+}
+
 pub async fn open_ledger(
     config: &Config,
-    data: &Path,
+    database: Database,
     directory: Arc<dyn Directory>,
     risks: Arc<dyn RiskSink>,
 ) -> anyhow::Result<Ledger> {
-    let database = Database::open(&config.database_url(data)).await?;
     Ok(Ledger::open(database, config.ledger_settings(), directory, system_clock(), risks).await?)
 }
 
