@@ -164,9 +164,13 @@ impl SqliteSession {
         self.query_one("PRAGMA data_version", &[])?.ok_or(SqlError::RowMissing)
     }
 
+    pub(super) fn is_in_transaction(&self) -> bool {
+        !self.0.is_autocommit()
+    }
+
     /// Ends a transaction that was left open.
     pub(super) fn reset(&self) {
-        if !self.0.is_autocommit()
+        if self.is_in_transaction()
             && let Err(error) = self.batch("ROLLBACK")
         {
             tracing::warn!(%error, "cannot roll back a transaction");
