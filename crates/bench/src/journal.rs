@@ -221,10 +221,7 @@ pub fn queue(run: &mut Run<'_>) -> anyhow::Result<()> {
     }
     let allocated = allocated_bytes()?.saturating_sub(before);
     assert_eq!(queue.occupied(), events as usize, "every event has a place");
-    let note = format!(
-        "by the allocator's counters, with {events} in the queue and room for more; an entry itself has {} bytes",
-        journal::queue::BYTES_PER_EVENT
-    );
+    let note = format!("by the allocator's counters, with {events} in the queue");
     run.add("memory per queued entry", Figure::of(allocated as f64 / f64::from(events)).noting(note));
     Ok(())
 }

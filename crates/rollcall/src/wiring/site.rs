@@ -30,9 +30,10 @@ use views::{Activity, Indexes};
 
 use super::background::Background;
 use super::gateway::{self as gateway_wiring, ActivityTorrentCounts};
+use super::periodic;
 use super::readiness;
 use super::resolver::Resolver;
-use super::stores::{self, system_clock};
+use super::stores::{self, Opened, system_clock};
 use crate::config::Config;
 use crate::first_key::FirstKey;
 
@@ -86,7 +87,7 @@ impl OpenSite {
         let ledger = ledger_of(&inputs, background).await?;
         let activity = match &background.handles().activity {
             Some(activity) => activity.clone(),
-            None => stores::open_activity(inputs.config, inputs.data).await?.store,
+            None => open_activity_copy(&inputs, background)?,
         };
         let friends = stores::open_friends(inputs.config, inputs.store).await?;
         let gateway = match inputs.with_gateway {
@@ -267,6 +268,16 @@ impl ServingSite {
             error!("drain timeout: a change was still running; it may not be in the audit trail");
         }
     }
+}
+
+/// The lists of another process: in Redis, or followed in the journal of this data folder.
+fn open_activity_copy(inputs: &SiteInputs<'_>, background: &mut Background) -> anyhow::Result<Activity> {
+    let Opened { store: activity, redis } = stores::open_activity(inputs.config)?;
+    if redis.is_none() {
+        let (followed, journal) = (activity.clone(), Arc::clone(background.journal()));
+        background.add_task(|stopped| periodic::follow_activity(followed, journal, stopped));
+    }
+    Ok(activity)
 }
 
 /// With the role activity, the gateway is notified when a user's torrents change.
