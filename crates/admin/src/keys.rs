@@ -113,6 +113,11 @@ impl ApiKeys {
         }
     }
 
+    /// SQLite's count of commits.
+    async fn commits(&self) -> Result<Option<i64>, AdminError> {
+        self.database.data_version().await.map_err(|error| self.explain(error))
+    }
+
     async fn active(&self) -> Result<Vec<Result<KeyRow, AdminError>>, AdminError> {
         table::active(&self.database).await.map_err(|error| self.explain(error))
     }

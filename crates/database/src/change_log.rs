@@ -20,8 +20,8 @@
 //!
 //! # Waiting
 //!
-//! [`ChangeWait`] sleeps while nothing changes. PostgreSQL notifies it. SQLite counts the commits of other connections, which
-//! costs a few microseconds to read. MariaDB has neither, so the pause between polls grows, up to four times the first.
+//! [`ChangeWait`] sleeps while nothing changes. PostgreSQL notifies it. SQLite counts the commits of other connections; the
+//! count is read when the write-ahead log has changed. MariaDB has neither, so the pause between polls grows, up to four times the first.
 
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use tokio::time::Instant;
 
 use crate::sql::{Row, Session, SqlError, Statement, Value};
+use crate::sqlite::CommitProbe;
 use crate::{Database, Kind};
 
 /// With more changes than this, reading everything again is faster.
@@ -82,6 +83,7 @@ pub struct ChangeLogReader {
     session: Session,
     /// SQLite: its count of commits when the log was last read to its end.
     data_version: Option<i64>,
+    probe: Option<CommitProbe>,
     /// Whether there were changes since the log was last found short enough.
     may_be_long: bool,
 }
@@ -89,7 +91,12 @@ pub struct ChangeLogReader {
 impl ChangeLogReader {
     pub async fn connect(database: &Database, log: ChangeLog) -> Result<ChangeLogReader, SqlError> {
         let session = database.session().await?;
-        Ok(ChangeLogReader { log, kind: database.kind(), session, data_version: None, may_be_long: true })
+        let probe = match database {
+            Database::Sqlite(database) => Some(CommitProbe::of(database.path())),
+            Database::Postgres(_) | Database::MySql(_) => None,
+        };
+        let kind = database.kind();
+        Ok(ChangeLogReader { log, kind, session, data_version: None, probe, may_be_long: true })
     }
 
     /// The connection, for reads in the same snapshot.
@@ -134,7 +141,7 @@ impl ChangeLogReader {
     }
 
     async fn read_after_number(&mut self, known: &Position) -> Result<LogRead, SqlError> {
-        let data_version = self.session.data_version().await?;
+        let data_version = self.data_version().await?;
         if data_version.is_some() && data_version == self.data_version {
             return Ok(LogRead::UpToDate(known.clone()));
         }
@@ -152,6 +159,19 @@ impl ChangeLogReader {
         let sql = format!("SELECT DISTINCT {columns} FROM {table} WHERE seq > ? AND seq <= ?");
         let rows = self.session.query(&sql, &[after.into(), up_to.into()]).await?;
         Ok(LogRead::Changes(rows, Position::Number(up_to)))
+    }
+
+    async fn data_version(&mut self) -> Result<Option<i64>, SqlError> {
+        let Some(probe) = &mut self.probe else { return self.session.data_version().await };
+        let question = match probe.look() {
+            Ok(version) => return Ok(Some(version)),
+            Err(question) => question,
+        };
+        let version = self.session.data_version().await?;
+        if let (Some(probe), Some(version)) = (&mut self.probe, version) {
+            probe.learn(question, version);
+        }
+        Ok(version)
     }
 
     async fn read_after_snapshot(&mut self, known: &str, trimmed: &str) -> Result<LogRead, SqlError> {

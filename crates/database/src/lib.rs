@@ -101,6 +101,14 @@ impl Database {
         }
     }
 
+    /// SQLite's count of commits, see [`SqliteDatabase::data_version`]. None for servers, which have no such count.
+    pub async fn data_version(&self) -> Result<Option<i64>, SqlError> {
+        match self {
+            Database::Sqlite(database) => database.data_version().await.map(Some),
+            Database::Postgres(_) | Database::MySql(_) => Ok(None),
+        }
+    }
+
     pub fn kind(&self) -> Kind {
         match self {
             Database::Sqlite(_) => Kind::Sqlite,

@@ -149,6 +149,27 @@ pub struct BoundsHit {
     pub too_few_replicas: u64,
 }
 
+/// [`Journal::tail`] by the other calls.
+pub(crate) async fn tail_of<J: Journal + ?Sized>(
+    journal: &J,
+    lane: Lane,
+    after: EntryId,
+    count: usize,
+) -> Result<Tail, JournalError> {
+    if after == EntryId::ZERO {
+        return Ok(Tail { entries: journal.list(lane, after, count).await?, is_whole: true });
+    }
+    // Includes the entry itself, so that checking for it costs no second request.
+    let mut entries = journal.list(lane, after.previous(), count.saturating_add(1)).await?;
+    if entries.first().is_some_and(|first| first.id == after) {
+        entries.remove(0);
+        return Ok(Tail { entries, is_whole: true });
+    }
+    entries.truncate(count);
+    let is_newest = entries.is_empty() && journal.status(lane).await?.last == Some(after);
+    Ok(Tail { entries, is_whole: is_newest })
+}
+
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
     /// Stores a batch at the end of a lane, whole or not at all. A batch whose token equals that of the producer's last
@@ -220,18 +241,7 @@ pub trait Journal: Send + Sync + 'static {
     /// gap: it still exists, or it was the newest ever appended. If not, it was trimmed, perhaps with later ones, or
     /// lost by the store. Nothing is missing after [`EntryId::ZERO`].
     async fn tail(&self, lane: Lane, after: EntryId, count: usize) -> Result<Tail, JournalError> {
-        if after == EntryId::ZERO {
-            return Ok(Tail { entries: self.list(lane, after, count).await?, is_whole: true });
-        }
-        // Includes the entry itself, so that checking for it costs no second request.
-        let mut entries = self.list(lane, after.previous(), count.saturating_add(1)).await?;
-        if entries.first().is_some_and(|first| first.id == after) {
-            entries.remove(0);
-            return Ok(Tail { entries, is_whole: true });
-        }
-        entries.truncate(count);
-        let is_newest = entries.is_empty() && self.status(lane).await?.last == Some(after);
-        Ok(Tail { entries, is_whole: is_newest })
+        tail_of(self, lane, after, count).await
     }
 
     /// Up to `count` of the newest entries with ids less than `before`, newest first.

@@ -42,7 +42,9 @@ use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::notes::Notes;
 use crate::packed::PackedEvents;
-use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
+use crate::port::{
+    AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Tail, Transfer, Trimmed, tail_of,
+};
 
 mod absorb;
 mod append;
@@ -71,6 +73,10 @@ pub struct SqliteJournal {
     appended: [Notify; Lane::ALL.len()],
     /// The count of commits when it was last read, for all waiting reads.
     commits: Mutex<Option<(Instant, i64)>>,
+    /// The notes at a count of commits.
+    notes: Mutex<Option<(i64, Notes)>>,
+    /// A tail that was found empty, and the count of commits: replication asks for it several times a second.
+    empty_tail: Mutex<Option<(i64, Lane, EntryId)>>,
 }
 
 /// Why a transaction was rolled back.
@@ -104,7 +110,14 @@ impl SqliteJournal {
         let migrated = database::migrate_sqlite(&database, MIGRATIONS).await;
         migrated.map_err(|error| explain_opening(database.path(), error))?;
         let appended = Lane::ALL.map(|_| Notify::new());
-        let journal = SqliteJournal { database, clock, appended, commits: Mutex::default() };
+        let journal = SqliteJournal {
+            database,
+            clock,
+            appended,
+            commits: Mutex::default(),
+            notes: Mutex::default(),
+            empty_tail: Mutex::default(),
+        };
         journal.absorb_rows().await?;
         Ok(journal)
     }
@@ -277,6 +290,18 @@ impl Journal for SqliteJournal {
         self.list_after(lane, after, count).await
     }
 
+    async fn tail(&self, lane: Lane, after: EntryId, count: usize) -> Result<Tail, JournalError> {
+        let empty = (self.commits_now().await?, lane, after);
+        if *self.empty_tail.lock().await == Some(empty) {
+            return Ok(Tail { entries: Vec::new(), is_whole: true });
+        }
+        let tail = tail_of(self, lane, after, count).await?;
+        if tail.entries.is_empty() && tail.is_whole && count > 0 {
+            *self.empty_tail.lock().await = Some(empty);
+        }
+        Ok(tail)
+    }
+
     async fn list_newest(
         &self,
         lane: Lane,
@@ -312,6 +337,15 @@ impl Journal for SqliteJournal {
     }
 
     async fn notes(&self) -> Result<Notes, JournalError> {
-        self.read_notes().await
+        let commits = self.commits_now().await?;
+        let mut known = self.notes.lock().await;
+        if let Some((at, notes)) = &*known
+            && *at == commits
+        {
+            return Ok(notes.clone());
+        }
+        let notes = self.read_notes().await?;
+        *known = Some((commits, notes.clone()));
+        Ok(notes)
     }
 }

@@ -14,7 +14,7 @@
 //! - [`web`]: the dashboard at `/`, a member's page at `/me`
 //! - `monitoring`, [`health`], [`metrics`]: `/healthz`, `/readyz`, `/metrics`
 //! - [`alerts`]: one table of alerts, for the dashboard and for Prometheus
-//! - [`overview`]: the state of the server, computed once a second
+//! - [`overview`]: the state of the server, computed once a second while it is asked for
 //! - [`ranking`]: torrents sorted by peer counts; `user_ranking`: users sorted by traffic
 //! - `hit_and_run_list`: all hit-and-runs; `cached_value`: values that are expensive to read
 //! - [`scan_limit`]: a limit on concurrent scans
@@ -50,7 +50,7 @@
 //! A session cookie is protected by `SameSite=Strict`, by `X-CSRF-Token`, and at sign-in by `Sec-Fetch-Site` or `Origin`.
 //! Two different cookies of the name are refused.
 //!
-//! The overview is computed by one task, once a second: counters of tracker and gateway become rates over five seconds;
+//! The overview is computed by one task, once a second while it is asked for: counters of tracker and gateway become rates over five seconds;
 //! sources that need I/O are polled separately and may be missing, which is an alert. It is serialised once for all
 //! viewers. Every ten seconds it becomes a point of the last hour, in memory.
 //!

@@ -1,8 +1,9 @@
-//! The overview: the state of the server, computed once a second.
+//! The overview: the state of the server, computed once a second while it is asked for, else every ten seconds.
 //!
 //! # Layout
 //!
 //! - this file: the collector
+//! - `demand`: whether it is asked for
 //! - [`schema`]: its JSON
 //! - `polling`: sources that need I/O: the journal, other gateways
 //! - `window`: rates and quantiles
@@ -10,7 +11,8 @@
 //!
 //! # Guarantees
 //!
-//! - It is serialised once a second, with and without invisible users, for all requests.
+//! - It is serialised once a second at most, with and without invisible users, for all requests. None gets an older one
+//!   than a second or two.
 //! - A source that does not answer delays nothing: its part of the overview is null, and there is an alert.
 //! - Rates are averages over five seconds, in the history over the ten seconds of a step.
 //!
@@ -18,6 +20,7 @@
 //!
 //! Figures of other processes, except the number of online users. Persistence across restarts.
 
+mod demand;
 pub mod history;
 mod polling;
 pub mod schema;
@@ -33,10 +36,10 @@ use gateway::Gateway;
 use journal::Journal;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
 use tracing::error;
 use tracker::Tracker;
 
+use self::demand::Demand;
 use self::history::{History, OverviewHistory};
 use self::polling::Polled;
 use self::schema::{DisconnectCause, GatewayOverview, HeartbeatDelay, Overview, TrackerOverview};
@@ -46,8 +49,10 @@ use crate::api::PresenceCount;
 use crate::health::Health;
 use crate::site::ViewGroup;
 
-/// Interval of the overview.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// The longest wait for the journal before an overview.
+const POLL_WAIT: Duration = Duration::from_secs(1);
+/// The longest wait of a request for an overview newer than the last one.
+const FRESH_WAIT: Duration = Duration::from_secs(2);
 /// Window of rates.
 const RATE_WINDOW_S: f64 = 5.0;
 /// Window of heartbeat delays, longer because there are few per second.
@@ -75,6 +80,7 @@ pub struct OverviewCollector {
     sources: OverviewSources,
     started_at: UnixTime,
     polled: Polled,
+    demand: Demand,
     latest: watch::Sender<Option<Published>>,
     history: Mutex<History>,
 }
@@ -122,15 +128,20 @@ impl OverviewCollector {
             sources,
             started_at,
             polled: Polled::default(),
+            demand: Demand::default(),
             latest: watch::Sender::new(None),
             history: Mutex::default(),
         };
         Arc::new(collector)
     }
 
-    /// The last overview as JSON; waits for the first one. `with_hidden` includes invisible users.
+    /// The last overview as JSON; waits for one if it may be old. `with_hidden` includes invisible users.
     pub async fn latest(&self, with_hidden: bool) -> Arc<str> {
         let mut latest = self.latest.subscribe();
+        if self.demand.ask() {
+            // During shutdown there is no newer one.
+            let _ = tokio::time::timeout(FRESH_WAIT, latest.changed()).await;
+        }
         // Cannot fail: this struct owns the sender.
         let found = latest.wait_for(Option::is_some).await;
         let found = found.ok().and_then(|found| found.clone());
@@ -146,8 +157,8 @@ impl OverviewCollector {
     pub async fn run(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
         let running = async {
             tokio::join!(
-                self.polled.poll_journal(&self.sources),
-                self.polled.poll_presence(&self.sources),
+                self.polled.poll_journal(&self.sources, &self.demand),
+                self.polled.poll_presence(&self.sources, &self.demand),
                 self.collect(),
             )
         };
@@ -165,17 +176,16 @@ impl OverviewCollector {
             delays: Window::new(DELAY_WINDOW_S),
             alerts: ActiveAlerts::default(),
         };
-        let mut interval = tokio::time::interval(INTERVAL);
-        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Waits for the journal, so that the first overview includes it.
-        let _ = tokio::time::timeout(INTERVAL, self.polled.journal_polled()).await;
+        let mut polls = self.polled.journal_polls();
         loop {
-            interval.tick().await;
+            // Waits for the journal, so that a first overview after a pause includes it as it is now.
+            let _ = tokio::time::timeout(POLL_WAIT, polls.changed()).await;
             let overview = self.overview(&mut state);
             match Published::new(overview) {
                 Ok(published) => drop(self.latest.send_replace(Some(published))),
                 Err(reason) => error!(%reason, "cannot serialise the overview"),
             }
+            self.demand.pause().await;
         }
     }
 

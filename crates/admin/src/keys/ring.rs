@@ -22,13 +22,13 @@ use crate::error::AdminError;
 
 /// Longer texts are refused without hashing.
 pub const PRESENTED_BYTES_MAX: usize = 1024;
-const POLL_EVERY: Duration = Duration::from_millis(200);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 /// An unreachable server would block a query until the kernel gives up, after many minutes.
 const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Polls between two writes of the times of last use: a minute.
-const POLLS_PER_WRITE: u32 = 300;
+const POLLS_PER_WRITE: u32 = 120;
 /// Polls between two warnings while the database fails: a minute.
-const POLLS_PER_WARNING: u32 = 300;
+const POLLS_PER_WARNING: u32 = 120;
 
 /// The caller of an authenticated request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,10 +160,12 @@ impl KeyRing {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let follow = async {
             let (mut polls, mut failures) = (0_u32, 0_u32);
+            // The count of commits that the ring contains.
+            let mut commits = None;
             loop {
                 ticks.tick().await;
                 polls = polls.wrapping_add(1);
-                let mut outcome = self.reload_in_time().await;
+                let mut outcome = self.reload_in_time(&mut commits).await;
                 if outcome.is_ok() && polls.is_multiple_of(POLLS_PER_WRITE) {
                     outcome = self.store_usage().await;
                 }
@@ -195,8 +197,17 @@ impl KeyRing {
         failures.saturating_add(1)
     }
 
-    async fn reload_in_time(&self) -> Result<(), AdminError> {
-        let reloaded = tokio::time::timeout(POLL_TIMEOUT, self.reload()).await;
+    /// Unless there were no commits since.
+    async fn reload_in_time(&self, known: &mut Option<i64>) -> Result<(), AdminError> {
+        let reload = async {
+            let commits = self.keys.commits().await?;
+            if commits.is_none() || commits != *known {
+                self.reload().await?;
+                *known = commits;
+            }
+            Ok(())
+        };
+        let reloaded = tokio::time::timeout(POLL_TIMEOUT, reload).await;
         reloaded.unwrap_or_else(|_| Err(self.keys.explain(database::SqlError::TimedOut)))
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,8 +20,30 @@ type Job = Box<dyn FnOnce(&SqliteSession) + Send>;
 /// A thread that owns a connection.
 struct SqliteThread {
     jobs: Sender<Job>,
+    state: Arc<ThreadState>,
     /// Completes when the connection is closed.
     closed: oneshot::Receiver<()>,
+}
+
+/// What a thread's user must know to leave it clean.
+#[derive(Default)]
+struct ThreadState {
+    /// Jobs sent and not finished.
+    unfinished: AtomicU32,
+    /// Whether the last finished job left a transaction open.
+    is_open: AtomicBool,
+}
+
+impl ThreadState {
+    /// Before the caller gets its answer, so that it sees the new state.
+    fn finish(&self, session: &SqliteSession) {
+        self.is_open.store(session.is_in_transaction(), Ordering::Relaxed);
+        self.unfinished.fetch_sub(1, Ordering::Release);
+    }
+
+    fn is_clean(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0 && !self.is_open.load(Ordering::Relaxed)
+    }
 }
 
 impl SqliteThread {
@@ -42,7 +65,7 @@ impl SqliteThread {
         let spawned = std::thread::Builder::new().name("sqlite".to_owned()).spawn(run);
         spawned.map_err(|error| SqlError::Server(error.into()))?;
         opened.await.map_err(|_| SqlError::Closed)??;
-        Ok(SqliteThread { jobs, closed })
+        Ok(SqliteThread { jobs, state: Arc::default(), closed })
     }
 
     /// Runs `work` on the thread. If the caller is dropped, it still runs to its end.
@@ -51,9 +74,19 @@ impl SqliteThread {
         work: impl FnOnce(&SqliteSession) -> T + Send + 'static,
     ) -> Result<T, SqlError> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |session| drop(answer.send(work(session))));
-        self.jobs.send(job).map_err(|_| SqlError::Closed)?;
+        let state = Arc::clone(&self.state);
+        self.send(move |session| {
+            let done = work(session);
+            state.finish(session);
+            drop(answer.send(done));
+        })?;
         answered.await.map_err(|_| SqlError::Closed)
+    }
+
+    /// `job` finishes the thread's state.
+    fn send(&self, job: impl FnOnce(&SqliteSession) + Send + 'static) -> Result<(), SqlError> {
+        self.state.unfinished.fetch_add(1, Ordering::Relaxed);
+        self.jobs.send(Box::new(job)).map_err(|_| SqlError::Closed)
     }
 
     async fn close(self) {
@@ -77,7 +110,7 @@ pub(super) struct Pool {
     wait: Duration,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<SqliteThread>>,
-    open: std::sync::atomic::AtomicU32,
+    open: AtomicU32,
 }
 
 impl fmt::Debug for Pool {
@@ -96,7 +129,7 @@ impl Pool {
             wait,
             permits: Arc::new(Semaphore::new(max as usize)),
             idle: Mutex::default(),
-            open: std::sync::atomic::AtomicU32::new(0),
+            open: AtomicU32::new(0),
         })
     }
 
@@ -108,7 +141,7 @@ impl Pool {
             Some(thread) => thread,
             None => {
                 let thread = SqliteThread::start(Arc::clone(&self.path), self.opening).await?;
-                self.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.open.fetch_add(1, Ordering::Relaxed);
                 thread
             }
         };
@@ -125,12 +158,12 @@ impl Pool {
         for thread in idle {
             thread.close().await;
         }
-        self.open.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.open.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn usage(&self) -> PoolUsage {
         let idle = u32::try_from(self.lock_idle().len()).unwrap_or(u32::MAX);
-        PoolUsage { open: self.open.load(std::sync::atomic::Ordering::Relaxed), idle, max: self.max }
+        PoolUsage { open: self.open.load(Ordering::Relaxed), idle, max: self.max }
     }
 
     fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<SqliteThread>> {
@@ -156,11 +189,21 @@ impl Drop for SqliteLease {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         let Some((pool, _permit)) = self.home.take() else { return };
+        // Waking the thread costs more than most statements: it is left alone if there is nothing to roll back.
+        if thread.state.is_clean() {
+            pool.lock_idle().push(thread);
+            return;
+        }
+        let state = Arc::clone(&thread.state);
         // Runs before the jobs of the next caller.
-        if thread.jobs.send(Box::new(SqliteSession::reset)).is_ok() {
+        let reset = move |session: &SqliteSession| {
+            session.reset();
+            state.finish(session);
+        };
+        if thread.send(reset).is_ok() {
             pool.lock_idle().push(thread);
         } else {
-            pool.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            pool.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -219,18 +262,18 @@ impl SqliteLease {
         batch_rows: usize,
     ) -> tokio::sync::mpsc::Receiver<Result<Vec<Row>, SqlError>> {
         let (batches, received) = tokio::sync::mpsc::channel(1);
-        let sql = sql.to_owned();
+        let Some(thread) = &self.thread else { return received };
+        let (sql, state) = (sql.to_owned(), Arc::clone(&thread.state));
         let read = move |session: &SqliteSession| {
             // Fails when the reader has gone.
             let send = |batch| batches.blocking_send(batch).is_ok();
             if let Err(error) = session.for_each_batch(&sql, batch_rows, |rows| send(Ok(rows))) {
                 send(Err(error));
             }
+            state.finish(session);
         };
-        if let Some(thread) = &self.thread {
-            // A thread that has ended drops the job, which ends the stream.
-            let _ = thread.jobs.send(Box::new(read));
-        }
+        // A thread that has ended drops the job, which ends the stream.
+        let _ = thread.send(read);
         received
     }
 

@@ -244,9 +244,13 @@ impl SqliteSession {
         self.query_one("PRAGMA data_version", &[])?.ok_or(SqlError::RowMissing)
     }
 
+    pub(super) fn is_in_transaction(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
     /// Ends a transaction that was left open.
     pub(super) fn reset(&self) {
-        if self.connection.is_autocommit() {
+        if !self.is_in_transaction() {
             return;
         }
         self.kept.take();

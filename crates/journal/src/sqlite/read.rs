@@ -13,9 +13,10 @@ use crate::id::EntryId;
 use crate::port::{Lane, StartAt, Stored};
 
 /// Interval at which a waiting read checks for appends of other processes. Appends of this process wake it up.
-const POLL_PERIOD: Duration = Duration::from_millis(100);
-/// Resolution of `seen_ms` for consumers without new entries, so that an idle server does not write all the time.
-const SEEN_RESOLUTION_MS: u64 = 1_000;
+const POLL_PERIOD: Duration = Duration::from_millis(250);
+/// Resolution of `seen_ms` for consumers without new entries, so that an idle server does not write all the time. Much less
+/// than the time after which a silent consumer counts as dead.
+const SEEN_RESOLUTION_MS: u64 = 10_000;
 
 #[derive(Clone)]
 pub(super) struct Reader {
@@ -98,12 +99,16 @@ impl SqliteJournal {
         match *known {
             Some((at, commits)) if at.elapsed() < POLL_PERIOD => Ok(commits),
             _ => {
-                let read = self.database.data_version().await;
-                let commits = read.map_err(|error| self.explain(error.into()))?;
+                let commits = self.commits_now().await?;
                 *known = Some((Instant::now(), commits));
                 Ok(commits)
             }
         }
+    }
+
+    /// The count of commits of all processes.
+    pub(super) async fn commits_now(&self) -> Result<i64, JournalError> {
+        self.database.data_version().await.map_err(|error| self.explain(error.into()))
     }
 
     /// Read-only, except that the consumer's `seen_ms` is updated, once per read and not too often.

@@ -11,7 +11,7 @@ use super::window::per_second;
 use super::{CounterSample, lags};
 
 /// Seconds between points.
-const STEP_S: u32 = 10;
+pub(super) const STEP_S: u32 = 10;
 /// One hour.
 const POINTS_MAX: usize = 360;
 /// Tolerance for the timing of the collector.

@@ -7,15 +7,13 @@ use domain::clock::Stopwatch;
 use journal::{JournalError, Lane, LaneStatus};
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::sleep;
 
+use super::demand::Demand;
 use super::schema::{JournalOverview, ViewOverview};
 use super::window::Window;
 use super::{OverviewSources, RATE_WINDOW_S};
 use crate::api::{PresenceCount, behind_s};
 
-/// Pause between polls.
-const PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of a poll.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -24,7 +22,8 @@ pub(super) struct Polled {
     journal: Mutex<Option<JournalOverview>>,
     journal_answered: Mutex<Stopwatch>,
     presence: Mutex<Option<PresenceCount>>,
-    has_polled: watch::Sender<bool>,
+    /// Polls of the journal.
+    polls: watch::Sender<u64>,
 }
 
 impl Default for Polled {
@@ -33,7 +32,7 @@ impl Default for Polled {
             journal: Mutex::default(),
             journal_answered: Mutex::new(Stopwatch::start()),
             presence: Mutex::default(),
-            has_polled: watch::Sender::new(false),
+            polls: watch::Sender::new(0),
         }
     }
 }
@@ -59,13 +58,12 @@ impl Polled {
         self.presence.lock().clone()
     }
 
-    /// Waits for the first poll of the journal.
-    pub(super) async fn journal_polled(&self) {
-        // Cannot fail: this struct owns the sender.
-        let _ = self.has_polled.subscribe().wait_for(|polled| *polled).await;
+    /// Changes with each poll of the journal.
+    pub(super) fn journal_polls(&self) -> watch::Receiver<u64> {
+        self.polls.subscribe()
     }
 
-    pub(super) async fn poll_journal(&self, sources: &OverviewSources) {
+    pub(super) async fn poll_journal(&self, sources: &OverviewSources, demand: &Demand) {
         let (since, mut window) = (Stopwatch::start(), Window::new(RATE_WINDOW_S));
         loop {
             let polled = match tokio::time::timeout(TIMEOUT, read_journal(sources)).await {
@@ -79,19 +77,19 @@ impl Polled {
                 Ok(Err(_)) | Err(_) => None,
             };
             *self.journal.lock() = polled;
-            self.has_polled.send_replace(true);
-            sleep(PAUSE).await;
+            self.polls.send_modify(|polls| *polls += 1);
+            demand.pause().await;
         }
     }
 
     /// Counts online users over all gateways.
-    pub(super) async fn poll_presence(&self, sources: &OverviewSources) {
+    pub(super) async fn poll_presence(&self, sources: &OverviewSources, demand: &Demand) {
         let Some(gateway) = &sources.gateway else { return };
         loop {
             let everywhere = tokio::time::timeout(TIMEOUT, gateway.hub.admin.online_count()).await;
             let count = everywhere.unwrap_or_else(|_| gateway.hub.users.online_count());
             *self.presence.lock() = Some(PresenceCount::of(&count));
-            sleep(PAUSE).await;
+            demand.pause().await;
         }
     }
 }
