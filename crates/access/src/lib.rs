@@ -104,8 +104,8 @@ pub use redis_source::{RedisSource, RedisSourceFollower};
 pub use sessions::{Session, SessionFigures, SessionSecret, Sessions};
 pub use store::{
     CatalogueKey, CatalogueOrder, CataloguePage, ExternalUser, ExternalUserOptions, MIGRATIONS, NameSearch,
-    NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange,
-    User, UserChange, random_passkey,
+    NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, SiteTorrent, SiteUser, Store, TORRENT_NAME_CHARS_MAX,
+    Torrent, TorrentChange, User, UserChange, random_passkey,
 };
 pub use user_name::UserName;
 pub use verification::{

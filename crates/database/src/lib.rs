@@ -42,7 +42,9 @@ pub use error::{DatabaseError, is_retryable};
 pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
 pub use integrity::{Integrity, check_sqlite};
 pub use migration::{Migration, Migrations, migrate, migrate_sqlite};
-pub use sql::{FromRow, FromValue, Row, Rows, Session, SqlError, Statement, Transaction, Type, Value};
+pub use sql::{
+    Column, FromRow, FromValue, Relation, Row, Rows, Session, SqlError, Statement, Transaction, Type, Value,
+};
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions, SqliteSession};
 
 use address::Address;

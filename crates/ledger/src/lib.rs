@@ -25,6 +25,7 @@
 //! - [`prune`]: deletes clients after their retention time
 //! - [`mod@completions`]: how often each torrent was completed, for trackers
 //! - [`reads`]: queries of commands and the site
+//! - `export`: queries of programs that copy figures elsewhere
 //! - [`error`]: errors, and which are retryable
 //!
 //! # Credit
@@ -82,6 +83,7 @@ mod dead_letters;
 pub mod error;
 mod excess;
 pub mod explain;
+mod export;
 pub mod figures;
 pub mod hit_and_run;
 pub mod ledger;
@@ -109,12 +111,13 @@ pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
 pub use error::LedgerError;
 pub use explain::{ExplainedClient, ExplainedStretch, Explanation, explain};
+pub use export::Present;
 pub use figures::{Account, AccountKey, Figures, client_of};
 pub use hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{InForce, Multiplier, NewMultiplier, Percent, Scope};
 pub use multiplier_store::PastMultipliers;
 pub use prune::Pruned;
-pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, HitAndRunPage, TorrentAccountPage};
+pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, HitAndRunPage, PAGE_ROWS_MAX, TorrentAccountPage};
 pub use risk::{LogRisks, RiskSink};
 pub use sums::{Moved, Sums};

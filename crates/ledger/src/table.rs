@@ -82,6 +82,7 @@ pub(crate) static ADD_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.add());
 pub(crate) static LOCK_USERS: Lazy = LazyLock::new(|| USERS.find(1, " ORDER BY t.id {lock}"));
 pub(crate) static LOCK_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.find(1, " ORDER BY t.id {lock}"));
 pub(crate) static FIND_USERS: Lazy = LazyLock::new(|| USERS.find(1, ""));
+pub(crate) static FIND_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.find(1, ""));
 pub(crate) static FIND_ACCOUNTS: Lazy = LazyLock::new(|| ACCOUNTS.find(2, ""));
 pub(crate) static FIND_CLIENTS: Lazy = LazyLock::new(|| CLIENTS.find(CLIENT_KEYS, ""));
 pub(crate) static FIND_RUNS: Lazy = LazyLock::new(|| RUNS.find(CLIENT_KEYS, ""));

@@ -1,0 +1,7 @@
+//! Integration tests of `sites`: one program, a module for each subject.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod checking;
+mod reading;
+mod support;
+mod writing;
