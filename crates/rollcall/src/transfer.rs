@@ -47,10 +47,11 @@ pub struct CopyTotals {
     pub downloaded: u128,
 }
 
-/// Runs the migrations of users, accounts and friends.
+/// Runs the migrations of users, accounts, existing sites and friends.
 pub async fn migrate_schema(database: &Database) -> anyhow::Result<()> {
     access::Store::on(database.clone()).await?;
     database::migrate(database, ledger::MIGRATIONS).await?;
+    database::migrate(database, sites::MIGRATIONS).await?;
     Ok(database::migrate(database, friends::MIGRATIONS).await?)
 }
 

@@ -42,8 +42,8 @@ pub struct WriterCounters {
     pub overflows: Counter,
     /// Rows that wait to be written.
     pub staged: Level,
-    /// Seconds since the oldest of them was staged.
-    pub delay_s: Level,
+    /// When everything staged was last written, in seconds since 1970; zero before.
+    pub written_at: Level,
     /// Why nothing is written; none while the writer works.
     pub stopped: Mutex<Option<String>>,
 }

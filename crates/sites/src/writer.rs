@@ -180,6 +180,7 @@ impl Writer {
                 next_comparison = Instant::now() + COMPARISON_INTERVAL;
             }
             self.counters.rounds.increment();
+            self.counters.written_at.set(self.parts.clock.now().0 as usize);
             tokio::time::sleep(self.flush_interval).await;
         }
     }

@@ -88,7 +88,8 @@ impl OpenServer {
         let (gate, site_gate, pending_verification) = verification::open_gates(config, roles)?;
         let follower = GateFollowers::load(config, &store, &gate, site_gate.as_ref()).await?;
         let resolver = Resolver::new(&gate, follower.counters(), follower.reader());
-        let resolver_context = ResolverContext { resolver, installed_ms: store.created_ms().await? };
+        let resolver_context =
+            ResolverContext { resolver, store: store.clone(), installed_ms: store.created_ms().await? };
         let mut background = Background::open(config, data, &node, roles, &resolver_context).await?;
         background.add_whitelist_cleanup(stores::open_whitelist(config, &store)?.store);
         let copy_notes = gate::add_redis_copier(config, roles, &store, &gate, &mut background)?;
@@ -130,7 +131,7 @@ impl OpenServer {
             false => None,
         };
         let needs_verification =
-            [Role::Tracker, Role::Ledger, Role::Mirror].iter().any(|role| roles.include(*role));
+            [Role::Tracker, Role::Ledger, Role::Mirror, Role::Sites].iter().any(|role| roles.include(*role));
         let verification = match needs_verification {
             true => {
                 let evict = tracker_wiring::evict(&gate, tracker.clone(), copy_notes.clone());
