@@ -5,7 +5,6 @@ use domain::{InfoHash, Passkey, TorrentId, UserId};
 use keyspace::RedisError;
 
 use crate::clients::ClientPrefix;
-use crate::keys::KeyId;
 use crate::ports::PortRange;
 use crate::whitelist::LineError;
 
@@ -109,15 +108,6 @@ pub enum AccessError {
         "the whitelist was changed, but the change was not published to the trackers, which use cached answers until they expire ({0}): repeat the command"
     )]
     Unpublished(Box<AccessError>),
-    #[error("there is no key {0}: see rollcall key list")]
-    UnknownKey(KeyId),
-    #[error("a key needs a scope: verify, read or admin")]
-    KeyWithoutScope,
-    #[error("a key needs a name of 1 to 100 characters, such as the program that will use it")]
-    KeyName,
-    /// Every process reads all keys several times a second.
-    #[error("there are {0} keys already: revoke unused ones (rollcall key list)")]
-    TooManyKeys(u32),
     #[error("the system provides no random numbers: {0}")]
     Random(getrandom::Error),
 }

@@ -1,4 +1,4 @@
-//! Access control: which users, torrents, clients and ports may announce; API keys, sessions and the audit trail.
+//! Access control: which users, torrents, clients and ports may announce.
 //!
 //! # Layout
 //!
@@ -10,8 +10,6 @@
 //! - [`whitelist`]: passkeys that may announce without a user in the database, in Redis or SQL; its change feed
 //! - [`clients`], [`ports`], [`leech_slots`], [`user_name`]: values and rules for client prefixes, ports, leech slots, names
 //! - `removed`: recently removed users and torrents
-//! - [`keys`], [`sessions`]: API keys, dashboard sessions
-//! - [`audit`]: the audit trail
 //! - [`error`]: the error type of this crate
 //!
 //! A [`Refusal`] is sent to the client; an [`AccessError`] is for the operator only.
@@ -65,43 +63,27 @@
 //! In the other direction, rows are copied to the same keys. A key is the site's own unless it is recorded as a copy
 //! (`t:m:copies:<kind>`): recorded before it is written, and removed from the record after it is deleted. So a copy does not
 //! admit anything after its row is removed, and a key of the site is never overwritten.
-//!
-//! # Keys, sessions, audit trail
-//!
-//! API keys are 160 random bits; their SHA-256 is stored, compared in constant time, and read again five times a second. A
-//! session is 256 random bits in a cookie and a row with their hash; its rights are the current ones of its key.
-//!
-//! The audit trail is a file that several processes append to, each record under a file lock: the last line is read,
-//! the new one carries its hash. A torn last line stays, and the next record reports it. Number, hash and position of
-//! the last record are also in `audit.log.anchor`, so that a truncated end is detected. A change whose record cannot be written
-//! is not acknowledged.
 
-pub mod audit;
 pub mod clients;
 pub mod error;
 pub mod follow;
 pub mod gate;
-pub mod keys;
 pub mod leech_slots;
 pub mod ports;
 pub mod redis_source;
 mod removed;
-pub mod sessions;
 pub mod store;
 pub mod user_name;
 pub mod verification;
 pub mod whitelist;
 
-pub use audit::{Audit, AuditError, AuditSettings};
 pub use clients::{ClientPrefix, ClientRule, ClientRules};
 pub use error::AccessError;
 pub use follow::{Change, FollowCounters, Follower, load};
 pub use gate::{Admission, Approval, Gate, Refusal, TorrentAccess, TorrentGrant, UserAccess};
-pub use keys::{ApiKey, ApiKeys, Authenticated, KeyId, KeyRing, NewKey, Scope, Scopes};
 pub use leech_slots::LeechSlots;
 pub use ports::{BannedPorts, PortRange};
 pub use redis_source::{RedisSource, RedisSourceFollower};
-pub use sessions::{Session, SessionFigures, SessionSecret, Sessions};
 pub use store::{
     CatalogueKey, CatalogueOrder, CataloguePage, ExternalUser, ExternalUserOptions, MIGRATIONS, NameSearch,
     NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, SiteTorrent, SiteUser, Store, TORRENT_NAME_CHARS_MAX,

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | a view | `paused`, and the token of the pause | the command that pauses it |
 //! | `held`, view, process | the token of the pause that it confirms | the process |
+//! | `reach`, view | how many seconds beyond the usual silence its rebuild must read | the view in memory |
 //! | `skipped`, group, process | how many entries, before which millisecond, when | the process |
 
 use std::collections::BTreeMap;

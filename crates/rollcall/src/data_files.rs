@@ -1,7 +1,6 @@
 //! Checks of the SQLite files before they are opened.
 //!
-//! - A damaged file, or one that is not a database, stops the start, with a remedy. One that can be rebuilt from the
-//!   journal is renamed and recreated instead.
+//! - A damaged file, or one that is not a database, stops the start, with a remedy.
 //! - A database that was emptied, removed or replaced since the last start also stops it: an empty one would start as
 //!   a tracker without users. Each file has an identity (SQLite's `application_id`), and the file `databases` in the
 //!   data folder lists the identities.
@@ -17,17 +16,15 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use database::integrity::{self, Integrity};
-use database::{DatabaseError, Kind, SqliteDatabase, SqliteOptions, check_sqlite};
-use domain::clock::{Clock, SystemClock};
-use tracing::{debug, warn};
+use database::{Kind, SqliteDatabase, SqliteOptions, check_sqlite};
+use tracing::{debug, info, warn};
 
 use crate::config::Config;
 
 /// Time limit per file.
 const CHECK_BUDGET: Duration = Duration::from_secs(2);
 const IDENTITIES_FILE: &str = "databases";
-/// The activity lists: rebuilt from the journal.
-pub const ACTIVITY_FILE: &str = "activity.db";
+const FORMER_ACTIVITY_FILE: &str = "activity.db";
 
 /// The files that cannot be rebuilt.
 #[derive(Debug)]
@@ -53,7 +50,7 @@ impl DataFiles {
             debug!(path = %path.display(), ?soundness, "file checked");
         }
         if is_embedded {
-            rename_if_damaged(&data.join(ACTIVITY_FILE)).await?;
+            remove_activity_file(data)?;
         }
         Ok(checked)
     }
@@ -177,23 +174,17 @@ fn fresh_identity() -> anyhow::Result<i32> {
     Ok(random.max(1).cast_signed())
 }
 
-/// Renames a damaged file that can be rebuilt from the journal.
-async fn rename_if_damaged(path: &Path) -> anyhow::Result<()> {
-    let reason = match check_sqlite(path, CHECK_BUDGET).await {
-        Err(error @ (DatabaseError::NotADatabase { .. } | DatabaseError::Damaged { .. })) => error,
-        // Other errors are reported when the file is opened.
-        Ok(_) | Err(_) => return Ok(()),
-    };
-    let renamed_to = format!("{}.damaged-{}", path.display(), SystemClock.now().0);
+/// Earlier versions kept the activity lists in a file. They are rebuilt from the journal.
+fn remove_activity_file(data: &Path) -> anyhow::Result<()> {
     for suffix in ["", "-wal", "-shm"] {
-        let from = format!("{}{suffix}", path.display());
-        match fs::rename(&from, format!("{renamed_to}{suffix}")) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot rename the damaged file {from}"));
+        let path = data.join(format!("{FORMER_ACTIVITY_FILE}{suffix}"));
+        match fs::remove_file(&path) {
+            Ok(()) => {
+                info!(path = %path.display(), "removed a file of an earlier version; activity lists are in memory now");
             }
-            _ => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot remove {}", path.display())),
         }
     }
-    warn!(%reason, renamed_to, "renamed a damaged file; it is rebuilt from the journal");
     Ok(())
 }

@@ -41,7 +41,7 @@
 //!
 //! **Files** are checked before use: header and `PRAGMA quick_check` of each SQLite file, two seconds at most. The
 //! file `databases` holds the identity of each database, so that an emptied, deleted or replaced one stops the start.
-//! `activity.db` follows from the journal and is recreated.
+//! The activity lists have no file: they are rebuilt from the journal.
 //!
 //! **Settings** of the server are recorded in the data folder; commands use them. SIGHUP replaces the live settings as
 //! a whole.

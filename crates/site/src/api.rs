@@ -4,8 +4,9 @@
 
 use ::friends::FriendsError;
 use access::AccessError;
-use access::audit::{Record, Subject, actor_of_key};
-use access::keys::Authenticated;
+use admin::AdminError;
+use admin::audit::{Record, Subject, actor_of_key};
+use admin::keys::Authenticated;
 use ledger::LedgerError;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -192,9 +193,6 @@ impl From<AccessError> for Problem {
             AccessError::UnknownUser(_) => Problem::not_found("unknown_user", error.to_string()),
             AccessError::UnknownTorrent(_) => Problem::not_found("unknown_torrent", error.to_string()),
             AccessError::UnknownClient(_) => Problem::not_found("unknown_client", error.to_string()),
-            AccessError::UnknownKey(_) => Problem::not_found("unknown_key", error.to_string()),
-            AccessError::KeyName | AccessError::KeyWithoutScope => Problem::bad_request(error.to_string()),
-            AccessError::TooManyKeys(_) => Problem::conflict("too_many_keys", error.to_string()),
             AccessError::PortsNotBanned(_) => Problem::not_found("ports_not_banned", error.to_string()),
             AccessError::NoNextId
             | AccessError::UserIdTaken(_)
@@ -211,6 +209,18 @@ impl From<AccessError> for Problem {
             AccessError::Unpublished(_) => Problem::notification_failed(&error),
             AccessError::RefreshLost => Problem::conflict("refresh_incomplete", error.to_string()),
             AccessError::Redis(_) if error.is_retryable() => Problem::unavailable("Redis", &error),
+            _ if error.is_retryable() => Problem::unavailable("the database", &error),
+            _ => Problem::internal("the database", &error),
+        }
+    }
+}
+
+impl From<AdminError> for Problem {
+    fn from(error: AdminError) -> Problem {
+        match &error {
+            AdminError::UnknownKey(_) => Problem::not_found("unknown_key", error.to_string()),
+            AdminError::KeyName | AdminError::KeyWithoutScope => Problem::bad_request(error.to_string()),
+            AdminError::TooManyKeys(_) => Problem::conflict("too_many_keys", error.to_string()),
             _ if error.is_retryable() => Problem::unavailable("the database", &error),
             _ => Problem::internal("the database", &error),
         }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use access::keys::Scope;
+use admin::keys::Scope;
 use axum::Router;
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};

@@ -6,8 +6,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::keys::{Authenticated, KeyId, Scope};
-use access::{Session, SessionSecret};
+use admin::keys::{Authenticated, KeyId, Scope};
+use admin::{Session, SessionSecret};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::keys::Scope;
+use admin::keys::Scope;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};

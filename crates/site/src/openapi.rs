@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::keys::Scope;
+use admin::keys::Scope;
 use axum::Router;
 use axum::extract::RawQuery;
 use axum::response::{Html, IntoResponse};

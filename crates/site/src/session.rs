@@ -15,9 +15,9 @@
 
 use std::sync::Arc;
 
-use access::audit::{Record, Subject, actor_of_key};
-use access::keys::{Authenticated, Scope};
-use access::{Session, SessionSecret};
+use admin::audit::{Record, Subject, actor_of_key};
+use admin::keys::{Authenticated, Scope};
+use admin::{Session, SessionSecret};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use access::audit::{Audit, Verdict};
-use access::keys::KeyRing;
-use access::{Gate, Passkeys, Sessions, Store};
+use access::{Gate, Passkeys, Store};
+use admin::Sessions;
+use admin::audit::{Audit, Verdict};
+use admin::keys::KeyRing;
 use domain::clock::Clock;
 use friends::FriendStore;
 use gateway::Gateway;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use access::Refusal;
-use access::audit::{Record, Subject, actor_of_key};
-use access::keys::Authenticated;
+use admin::audit::{Record, Subject, actor_of_key};
+use admin::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::Passkey;

@@ -8,7 +8,8 @@
 //! - A torrent is in at most one list of a user: seeding if any client seeds, else leeching if any leeches.
 //! - A client expires after the usual silence limit, or after its own longer interval plus grace. Expired clients are
 //!   not returned, and are removed by every read and by [`Activity::sweep`].
-//! - Both stores, Redis and SQLite, give the same answers.
+//! - Both stores, memory and Redis, give the same answers. Lists in memory are rebuilt from the journal at each start,
+//!   and cannot be read before that is complete ([`Rebuild`]).
 //!
 //! # Deliberately absent
 //!
@@ -18,25 +19,27 @@
 //!
 //! - [`fold`]: from a batch of entries to changes per user
 //! - [`record`]: the clients of one user on one torrent
-//! - [`store`]: the port; `sqlite`, `redis`: its adapters
+//! - [`store`]: the port; [`memory`], `redis`: its adapters
+//! - `user_torrents`: the torrents of one user, packed
 //! - `rebuild`: applies the journal's entries again
 //! - [`settings`], [`counters`]
 
 pub mod counters;
 pub mod fold;
+pub mod memory;
 mod rebuild;
 pub mod record;
 mod redis;
 pub mod settings;
-mod sqlite;
 pub mod store;
+mod user_torrents;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use database::SqliteDatabase;
 use domain::clock::Clock;
 use domain::{AnnounceEvent, Passkey};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -45,9 +48,9 @@ use keyspace::{KeyNames, Redis};
 
 use self::redis::RedisActivity;
 use crate::error::ViewsError;
+use memory::MemoryActivity;
 use record::ClientState;
 use settings::Window;
-use sqlite::SqliteActivity;
 use store::ActivityStore;
 
 /// Consumer group of the view.
@@ -56,8 +59,7 @@ pub const GROUP: &str = "activity";
 pub use counters::ActivityCounters;
 pub use rebuild::Rebuild;
 pub use settings::ActivitySettings;
-pub use sqlite::schema;
-pub use store::{ActiveTorrent, Counts, Cursor, Listing, Page, Swept};
+pub use store::{ActiveTorrent, Counts, Cursor, Listing, MemoryUsage, Page, Swept};
 
 /// Concurrent requests of [`Activity::counts_of`].
 const USERS_AT_ONCE: usize = 32;
@@ -70,6 +72,8 @@ pub struct Activity {
     clock: Arc<dyn Clock>,
     counters: Arc<ActivityCounters>,
     on_change: Arc<OnceLock<ChangeCallback>>,
+    /// Whether no rebuild is pending.
+    is_complete: Arc<AtomicBool>,
 }
 
 /// Called with the users whose lists an applied batch may have changed.
@@ -82,13 +86,9 @@ impl fmt::Debug for Activity {
 }
 
 impl Activity {
-    /// Uses a SQLite file of its own, which is migrated.
-    pub async fn on_sqlite(
-        database: SqliteDatabase,
-        settings: ActivitySettings,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Activity, ViewsError> {
-        Ok(Activity::on(Arc::new(SqliteActivity::new(database).await?), settings, clock))
+    /// Begins empty: see [`Rebuild`].
+    pub fn in_memory(settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
+        Activity::on(Arc::new(MemoryActivity::default()), settings, clock)
     }
 
     /// Uses Redis, where other programs read the lists (A1). Sends no command yet.
@@ -102,7 +102,8 @@ impl Activity {
     }
 
     pub fn on(store: Arc<dyn ActivityStore>, settings: ActivitySettings, clock: Arc<dyn Clock>) -> Activity {
-        Activity { store, settings, clock, counters: Arc::default(), on_change: Arc::default() }
+        let is_complete = Arc::new(AtomicBool::new(true));
+        Activity { store, settings, clock, counters: Arc::default(), on_change: Arc::default(), is_complete }
     }
 
     /// Sets a callback for the users with a started, completed or stopped entry in an applied batch. It must not block.
@@ -113,16 +114,19 @@ impl Activity {
 
     /// Torrents that a user seeds, newest announce first.
     pub async fn seeding(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
+        self.check_complete()?;
         self.store.list(passkey, ClientState::Seeding, page, &self.window()).await
     }
 
     /// Torrents that a user leeches, newest announce first.
     pub async fn leeching(&self, passkey: &Passkey, page: &Page) -> Result<Listing, ViewsError> {
+        self.check_complete()?;
         self.store.list(passkey, ClientState::Leeching, page, &self.window()).await
     }
 
     /// Numbers of torrents that a user seeds and leeches.
     pub async fn counts(&self, passkey: &Passkey) -> Result<Counts, ViewsError> {
+        self.check_complete()?;
         self.store.counts(passkey, &self.window()).await
     }
 
@@ -135,6 +139,7 @@ impl Activity {
 
     /// All users with a torrent in a list. Includes clients that expired since the last sweep.
     pub async fn active_users(&self) -> Result<HashMap<Passkey, Counts>, ViewsError> {
+        self.check_complete()?;
         self.store.active_users().await
     }
 
@@ -149,6 +154,21 @@ impl Activity {
     /// Since the start of the process.
     pub fn counters(&self) -> &ActivityCounters {
         &self.counters
+    }
+
+    pub fn memory_usage(&self) -> MemoryUsage {
+        self.store.memory_usage()
+    }
+
+    fn set_complete(&self, is_complete: bool) {
+        self.is_complete.store(is_complete, Ordering::Release);
+    }
+
+    fn check_complete(&self) -> Result<(), ViewsError> {
+        match self.is_complete.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => Err(ViewsError::Rebuilding),
+        }
     }
 
     fn window(&self) -> Window {

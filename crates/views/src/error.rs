@@ -1,6 +1,5 @@
 //! Errors, and which are retryable.
 
-use database::{DatabaseError, SqlError};
 use journal::JournalError;
 use keyspace::RedisError;
 
@@ -20,12 +19,9 @@ pub enum ViewsError {
     /// A batch of a rebuild was not applied.
     #[error("{reason}")]
     NotApplied { reason: String },
-    /// The database cannot be opened or migrated.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// A statement failed.
-    #[error("the database failed: {0}")]
-    Sql(#[from] SqlError),
+    /// The lists in memory are not complete yet.
+    #[error("the activity lists are being rebuilt from the journal")]
+    Rebuilding,
 }
 
 impl ViewsError {
@@ -35,9 +31,7 @@ impl ViewsError {
             ViewsError::Redis(error) => error.is_retryable(),
             ViewsError::Journal(error) => error.is_retryable(),
             ViewsError::WrongType { .. } => false,
-            ViewsError::NotApplied { .. } => true,
-            ViewsError::Database(error) => error.is_retryable(),
-            ViewsError::Sql(error) => error.is_retryable(),
+            ViewsError::NotApplied { .. } | ViewsError::Rebuilding => true,
         }
     }
 }

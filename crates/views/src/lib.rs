@@ -1,4 +1,4 @@
-//! Views of the journal in Redis or SQLite.
+//! Views of the journal in memory or Redis.
 //!
 //! # Layout
 //!
@@ -15,7 +15,10 @@
 //! On Redis each user has two public sorted sets, a hash with 33 bytes per client, and a sorted set of recently stopped
 //! torrents. One script applies entries, for up to 64 users per call (one on a cluster). Most entries change only a
 //! time and are plain commands. `tracker:users:active` holds users by the time of their next check: a sweep claims due
-//! users only. On SQLite there is one row per user and torrent.
+//! users only.
+//!
+//! Without Redis the lists are in memory, rebuilt from the journal at each start; forty bytes for a torrent of a user
+//! on which one client announces regularly.
 //!
 //! # Redis mirror
 //!
@@ -46,8 +49,8 @@ pub mod error;
 pub mod redis_mirror;
 
 pub use activity::{
-    ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, Page, Rebuild,
-    Swept,
+    ActiveTorrent, Activity, ActivityCounters, ActivitySettings, Counts, Cursor, Listing, MemoryUsage, Page,
+    Rebuild, Swept,
 };
 pub use error::ViewsError;
 pub use redis_mirror::{Indexes, RedisMirror, RedisMirrorCounters, RedisMirrorParts, RedisMirrorSettings};

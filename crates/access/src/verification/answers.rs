@@ -1,16 +1,15 @@
-//! The cache of answers. Any thread reads it without a lock ([`AnswerCache`]); the verifier alone writes it
-//! ([`AnswerWriter`]).
+//! Cached answers. Any thread reads them without a lock; the verifier alone writes them.
 //!
-//! When the cache is full, the oldest negative answer is evicted, and the oldest positive one only if there is no
-//! negative one: a flood of invented passkeys evicts nothing but its own answers. An expired positive answer stays while
+//! When the cache is full, the oldest negative answers are evicted, and the oldest positive ones only if there are too few
+//! negative ones: a flood of invented passkeys evicts nothing but its own answers. An expired positive answer stays while
 //! there is room: it may be used while its source is unavailable.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::{Passkey, UnixTime, UserId};
 
-use super::unknown_passkeys::UnknownPasskeys;
+/// One of this many answers is evicted at a time, because the search for the oldest reads all.
+const EVICTED_SHARE: usize = 16;
 
 /// Where a positive answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub(super) struct CachedAnswer {
     /// The account and the source of a positive answer; none for a negative one.
     pub(super) verified: Option<(UserId, Source)>,
     pub(super) expires_at: UnixTime,
-    /// Distinguishes it from earlier answers about the same passkey.
+    /// Rises with each insertion.
     serial: u64,
 }
 
@@ -41,147 +40,67 @@ impl CachedAnswer {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct AnswerCache(papaya::HashMap<Passkey, CachedAnswer, foldhash::fast::RandomState>);
+pub(super) struct AnswerCache {
+    answers: papaya::HashMap<Passkey, CachedAnswer, foldhash::fast::RandomState>,
+    serial: AtomicU64,
+}
 
 impl AnswerCache {
     pub(super) fn get(&self, passkey: &Passkey) -> Option<CachedAnswer> {
-        self.0.pin().get(passkey).copied()
+        self.answers.pin().get(passkey).copied()
     }
 
-    pub(super) fn expire(&self, passkey: &Passkey, now: UnixTime) {
-        self.0
-            .pin()
-            .update(*passkey, |answer| CachedAnswer { expires_at: now.min(answer.expires_at), ..*answer });
-    }
-
-    pub(super) fn remove(&self, passkey: &Passkey) -> Option<CachedAnswer> {
-        self.0.pin().remove(passkey).copied()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn passkeys(&self) -> Vec<Passkey> {
-        self.0.pin().keys().copied().collect()
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct AnswerWriter {
-    unknown_passkeys: Arc<UnknownPasskeys>,
-    entries_max: usize,
-    positive: InsertionOrder,
-    negative: InsertionOrder,
-    serial: u64,
-}
-
-/// Serials and passkeys, oldest first. An item whose serial is no longer that of the cached answer is void.
-type InsertionOrder = VecDeque<(u64, Passkey)>;
-
-impl AnswerWriter {
-    pub(super) fn new(unknown_passkeys: Arc<UnknownPasskeys>, entries_max: usize) -> Self {
-        AnswerWriter {
-            unknown_passkeys,
-            entries_max: entries_max.max(1),
-            positive: InsertionOrder::new(),
-            negative: InsertionOrder::new(),
-            serial: 0,
-        }
-    }
-
-    fn cache(&self) -> &AnswerCache {
-        self.unknown_passkeys.answers()
-    }
-
-    pub(super) fn get(&self, passkey: &Passkey) -> Option<CachedAnswer> {
-        self.cache().get(passkey)
-    }
-
+    /// Returns how many answers were evicted.
     pub(super) fn insert(
-        &mut self,
+        &self,
         passkey: Passkey,
         verified: Option<(UserId, Source)>,
         expires_at: UnixTime,
-    ) {
-        self.serial += 1;
-        let answer = CachedAnswer { verified, expires_at, serial: self.serial };
-        self.cache().0.pin().insert(passkey, answer);
-        let order = if verified.is_some() { &mut self.positive } else { &mut self.negative };
-        order.push_back((self.serial, passkey));
-        while self.cache().len() > self.entries_max {
-            if !self.evict_oldest() {
-                break;
-            }
+        entries_max: usize,
+    ) -> usize {
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
+        self.answers.pin().insert(passkey, CachedAnswer { verified, expires_at, serial });
+        if self.len() > entries_max { self.evict(entries_max / EVICTED_SHARE + 1) } else { 0 }
+    }
+
+    fn evict(&self, count: usize) -> usize {
+        let answers = self.answers.pin();
+        let mut order: Vec<(bool, u64, Passkey)> = answers
+            .iter()
+            .map(|(passkey, answer)| (answer.verified.is_some(), answer.serial, *passkey))
+            .collect();
+        let count = count.min(order.len());
+        if count < order.len() {
+            order.select_nth_unstable(count);
         }
-        self.drop_void();
-        self.update_gauge();
+        order[..count].iter().filter(|(_, _, passkey)| answers.remove(passkey).is_some()).count()
     }
 
-    /// Expires a fresh positive answer; its account stays cached.
-    pub(super) fn expire(&mut self, passkey: &Passkey, now: UnixTime) {
-        let Some(answer) = self.get(passkey).filter(|answer| answer.is_fresh(now)) else { return };
-        if answer.verified.is_some() {
-            self.insert(*passkey, answer.verified, now);
-        }
+    /// The account of a positive answer stays cached.
+    pub(super) fn expire(&self, passkey: &Passkey, now: UnixTime) {
+        let expire =
+            |answer: &CachedAnswer| CachedAnswer { expires_at: now.min(answer.expires_at), ..*answer };
+        self.answers.pin().update(*passkey, expire);
     }
 
-    pub(super) fn remove(&mut self, passkey: &Passkey) -> Option<CachedAnswer> {
-        let removed = self.cache().remove(passkey);
-        self.update_gauge();
-        removed
+    pub(super) fn remove(&self, passkey: &Passkey) -> Option<CachedAnswer> {
+        self.answers.pin().remove(passkey).copied()
     }
 
-    pub(super) fn remove_expired_negative(&mut self, now: UnixTime) {
-        while let Some((serial, passkey)) = self.negative.front().copied() {
-            match self.get(&passkey) {
-                Some(answer) if answer.serial == serial && answer.is_fresh(now) => break,
-                Some(answer) if answer.serial == serial => drop(self.cache().remove(&passkey)),
-                _ => {}
-            }
-            self.negative.pop_front();
-        }
-        self.update_gauge();
+    pub(super) fn len(&self) -> usize {
+        self.answers.len()
     }
 
-    fn update_gauge(&self) {
-        self.unknown_passkeys.counters().cache_entries.set(self.cache().len());
-    }
-
-    /// False if there is nothing to evict.
-    fn evict_oldest(&mut self) -> bool {
-        loop {
-            let oldest = self.negative.pop_front().or_else(|| self.positive.pop_front());
-            let Some((serial, passkey)) = oldest else { return false };
-            if self.get(&passkey).is_some_and(|answer| answer.serial == serial) {
-                self.cache().remove(&passkey);
-                self.unknown_passkeys.counters().cache_evictions.increment();
-                return true;
-            }
-        }
-    }
-
-    /// Bounds the insertion orders, to which every replaced answer adds a void item.
-    fn drop_void(&mut self) {
-        let room = 2 * self.entries_max + 64;
-        let cache = self.unknown_passkeys.answers();
-        for order in [&mut self.positive, &mut self.negative] {
-            if order.len() > room {
-                order.retain(|(serial, passkey)| {
-                    cache.get(passkey).is_some_and(|answer| answer.serial == *serial)
-                });
-            }
-        }
+    pub(super) fn passkeys(&self) -> Vec<Passkey> {
+        self.answers.pin().keys().copied().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::Seconds;
-
     use super::*;
 
-    const NOW: UnixTime = UnixTime(1000);
+    const LATER: UnixTime = UnixTime(1000);
 
     fn passkey(number: u64) -> Passkey {
         format!("{number:032x}").parse().expect("32 digits")
@@ -191,58 +110,40 @@ mod tests {
         UserId::new(7).map(|user| (user, Source::Whitelist))
     }
 
-    fn writer(entries_max: usize) -> AnswerWriter {
-        let (unknown_passkeys, _) = UnknownPasskeys::new(std::time::Duration::from_secs(1));
-        AnswerWriter::new(unknown_passkeys, entries_max)
-    }
-
     #[test]
     fn w4_negative_answers_are_evicted_before_positive_ones() {
-        let mut writer = writer(3);
-        let expires_at = NOW + Seconds(10);
-        writer.insert(passkey(1), positive(), expires_at);
-        writer.insert(passkey(2), None, expires_at);
-        writer.insert(passkey(3), positive(), expires_at);
-        for number in 100..200 {
-            writer.insert(passkey(number), None, expires_at);
-        }
-        assert!(writer.get(&passkey(1)).is_some() && writer.get(&passkey(3)).is_some());
-        assert!(writer.get(&passkey(2)).is_none());
-        assert_eq!(writer.cache().len(), 3);
-        writer.insert(passkey(4), positive(), expires_at);
-        writer.insert(passkey(5), positive(), expires_at);
-        assert!(writer.get(&passkey(1)).is_none(), "the oldest positive answer");
-        assert_eq!(writer.unknown_passkeys.counters().cache_evictions.get(), 102);
+        let cache = AnswerCache::default();
+        let mut evicted = 0;
+        let mut insert = |number, verified| evicted += cache.insert(passkey(number), verified, LATER, 3);
+        insert(1, positive());
+        insert(2, None);
+        insert(3, positive());
+        (100..200).for_each(|number| insert(number, None));
+        let has = |number| cache.get(&passkey(number)).is_some();
+        assert_eq!((has(1), has(2), has(3), cache.len()), (true, false, true, 3));
+        insert(4, positive());
+        insert(5, positive());
+        assert!(!has(1), "the oldest positive answer");
+        assert_eq!(evicted, 102);
     }
 
     #[test]
     fn a_replaced_answer_counts_as_new_for_eviction() {
-        let mut writer = writer(2);
-        writer.insert(passkey(1), positive(), NOW);
-        writer.insert(passkey(2), positive(), NOW);
-        writer.insert(passkey(1), positive(), NOW);
-        writer.insert(passkey(3), positive(), NOW);
-        assert!(writer.get(&passkey(1)).is_some());
-        assert!(writer.get(&passkey(2)).is_none());
-    }
-
-    #[test]
-    fn replacing_one_answer_repeatedly_uses_bounded_memory() {
-        let mut writer = writer(2);
-        for _ in 0..10_000 {
-            writer.insert(passkey(1), positive(), NOW);
+        let cache = AnswerCache::default();
+        for number in [1, 2, 1, 3] {
+            cache.insert(passkey(number), positive(), LATER, 2);
         }
-        assert!(writer.positive.len() <= 2 * 2 + 64);
+        assert!(cache.get(&passkey(1)).is_some() && cache.get(&passkey(2)).is_none());
     }
 
     #[test]
-    fn expired_negative_answers_are_removed_and_positive_ones_stay() {
-        let mut writer = writer(100);
-        writer.insert(passkey(1), positive(), NOW);
-        writer.insert(passkey(2), None, NOW);
-        writer.insert(passkey(3), None, NOW + Seconds(5));
-        writer.remove_expired_negative(NOW + Seconds(1));
-        let cached = [1, 2, 3].map(|number| writer.get(&passkey(number)).is_some());
-        assert_eq!(cached, [true, false, true]);
+    fn a_share_of_a_large_cache_is_evicted_at_once_oldest_first() {
+        let cache = AnswerCache::default();
+        for number in 0..1600 {
+            assert_eq!(cache.insert(passkey(number), None, LATER, 1600), 0);
+        }
+        assert_eq!(cache.insert(passkey(9999), None, LATER, 1600), 101);
+        assert!(cache.get(&passkey(100)).is_none() && cache.get(&passkey(101)).is_some());
+        assert_eq!(cache.len(), 1500);
     }
 }

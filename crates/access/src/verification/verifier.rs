@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
-use super::answers::{AnswerWriter, Source};
+use super::answers::{AnswerCache, Source};
 use super::calls::{CallScheduler, Permit};
 use super::counters::VerificationCounters;
 use super::endpoint::{CallFailure, EndpointAnswer, VerifyEndpoint};
@@ -67,7 +67,6 @@ pub struct Verifier {
     endpoint: Option<VerifyEndpoint>,
     clock: Arc<dyn Clock>,
     settings: VerificationSettings,
-    answers: AnswerWriter,
     pending: PendingRequests,
     lookup_queue: VecDeque<Passkey>,
     lookups_running: usize,
@@ -106,7 +105,6 @@ struct LogThrottles {
 impl Verifier {
     pub fn new(parts: VerifierParts, settings: VerificationSettings) -> Self {
         Verifier {
-            answers: AnswerWriter::new(Arc::clone(&parts.unknown_passkeys), settings.entries_max),
             calls: CallScheduler::new(&settings),
             unknown_passkeys: parts.unknown_passkeys,
             requests: parts.requests.0,
@@ -160,12 +158,17 @@ impl Verifier {
                 _ = ticks.tick() => self.on_tick(),
             }
             self.counters().waiting.set(self.pending.waiting());
+            self.counters().cache_entries.set(self.answers().len());
             self.revoked.drain(..).for_each(&mut on_revoked);
         }
     }
 
     fn counters(&self) -> &VerificationCounters {
         self.unknown_passkeys.counters()
+    }
+
+    fn answers(&self) -> &AnswerCache {
+        self.unknown_passkeys.answers()
     }
 
     /// Steady time, because the lifetime of an answer is a duration.
@@ -199,14 +202,13 @@ impl Verifier {
         for passkey in self.pending.begun_before(now.saturating_sub(lost_after)) {
             self.finish(&passkey);
         }
-        self.answers.remove_expired_negative(self.now());
         self.read_feed(now);
         self.continue_recheck();
     }
 
     fn on_request(&mut self, request: Request) {
         let passkey = request.passkey;
-        let cached = self.answers.get(&passkey).filter(|answer| answer.is_fresh(self.now()));
+        let cached = self.answers().get(&passkey).filter(|answer| answer.is_fresh(self.now()));
         let redis_user = self.gate.redis_user_of(&passkey);
         // A negative answer from before the site wrote its key does not count.
         let is_answered = cached.is_some_and(|answer| answer.verified.is_some() || redis_user.is_none());

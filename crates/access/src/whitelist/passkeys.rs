@@ -10,7 +10,6 @@ use domain::Passkey;
 
 use super::feed::{self, Action};
 use super::{PasskeyLines, Refresh, Replaced, Whitelist};
-use crate::audit::{self, Record, Subject};
 use crate::error::AccessError;
 use crate::store::Store;
 
@@ -174,23 +173,6 @@ impl Upload {
         let outcome = self.refresh.add(&self.batch).await;
         self.batch.clear();
         outcome
-    }
-}
-
-/// Passkeys named in a record of the audit trail; the count is always complete.
-const RECORDED_MAX: usize = 100;
-
-impl Record {
-    /// Adds the passkeys in a form that does not disclose them.
-    pub fn about_passkeys(self, passkeys: &[Passkey]) -> Self {
-        match passkeys {
-            [passkey] => self.about(Subject::passkey(passkey)),
-            _ => {
-                let named: Vec<String> =
-                    passkeys.iter().take(RECORDED_MAX).map(audit::passkey_subject_id).collect();
-                self.about(Subject::whitelist()).with("passkeys", named).with("count", passkeys.len())
-            }
-        }
     }
 }
 

@@ -1,17 +1,14 @@
 //! Integration tests of `access`: one program, a module for each subject.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod audit;
 mod catalogue;
 mod clients;
 mod external_users;
 mod fixture;
 mod follow;
 mod gate;
-mod keys;
 mod moderation;
 mod redis_source;
-mod sessions;
 mod sqlite_file;
 mod store;
 mod verification;

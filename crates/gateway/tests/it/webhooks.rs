@@ -1,5 +1,6 @@
 //! Webhooks with a real database and a real receiver.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -336,10 +337,13 @@ async fn of_two_gateways_on_one_database_one_sends_and_the_other_continues_when_
     scene.come_and_go(31..=40).await;
     // The lease of the killed one expires.
     told_of(&receiver, 80).await;
-    (1..=40).for_each(|user| {
-        let events = events_of(&receiver.taken(), user);
-        assert!(events.ends_with(&["arrived".into(), "left".into()]), "{user}: {events:?}");
-    });
+    // The killed one may have sent deliveries that it did not record: a repeated id counts once.
+    let mut seen = HashSet::new();
+    let mut hooks = receiver.taken();
+    hooks.retain(|hook| seen.insert(hook.json()["id"].to_string()));
+    for user in 1..=40 {
+        assert_eq!(events_of(&hooks, user), ["arrived", "left"], "{user}");
+    }
     third.stop().await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use access::audit::LineHash;
+use admin::audit::LineHash;
 use clap::{Args, Subcommand};
 
 /// `rollcall audit …`

@@ -1,6 +1,6 @@
 //! `rollcall key …`
 
-use access::{KeyId, Scope};
+use admin::{KeyId, Scope};
 use clap::{Args, Subcommand};
 
 /// `rollcall key …`

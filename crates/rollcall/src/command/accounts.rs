@@ -6,12 +6,12 @@ use domain::clock::{Clock, SystemClock};
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use ledger::{Account, AccountKey, Directory, Figures, HitAndRunStatus, Ledger, LogRisks};
 use serde_json::{Map, Value as Json, json};
-use views::{ActiveTorrent, Activity, Page};
+use views::{ActiveTorrent, Activity, Page, Rebuild};
 
 use super::CommandContext;
 use crate::cli::ActiveArgs;
 use crate::output::{self, Table, yes_or_no};
-use crate::wiring::stores;
+use crate::wiring::stores::{self, Opened};
 
 /// For reading only: no user or torrent is looked up.
 struct EmptyDirectory;
@@ -32,8 +32,14 @@ impl CommandContext {
         stores::open_ledger(&self.config, &self.data, Arc::new(EmptyDirectory), Arc::new(LogRisks)).await
     }
 
+    /// Without Redis the lists are in the memory of a server: they are read from the journal again, with or without one.
     pub async fn open_activity(&self) -> anyhow::Result<Activity> {
-        Ok(stores::open_activity(&self.config, &self.data).await?.store)
+        let Opened { store: activity, redis } = stores::open_activity(&self.config)?;
+        if redis.is_none() {
+            let journal = self.open_journal().await?;
+            Rebuild::of(activity.clone()).catch_up(&*journal).await?;
+        }
+        Ok(activity)
     }
 }
 

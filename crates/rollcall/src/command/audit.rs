@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use access::audit::verify::verify_trail;
-use access::audit::{AuditQuery, Entry, LineHash, Verdict, read};
+use admin::audit::verify::verify_trail;
+use admin::audit::{AuditQuery, Entry, LineHash, Verdict, read};
 use anyhow::ensure;
 use serde_json::{Value as Json, json};
 

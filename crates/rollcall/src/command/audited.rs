@@ -5,8 +5,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use access::Audit;
-use access::audit::{Record, Subject, actor_of_command};
+use admin::Audit;
+use admin::audit::{Record, Subject, actor_of_command};
 use anyhow::{Context, anyhow};
 
 use super::CommandContext;

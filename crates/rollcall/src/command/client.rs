@@ -1,8 +1,8 @@
 //! `rollcall client …`
 
-use access::audit::Subject;
 use access::redis_source::Kind;
 use access::{AccessError, ClientPrefix, ClientRule, Store};
+use admin::audit::Subject;
 use serde_json::{Value as Json, json};
 
 use super::audited::record;

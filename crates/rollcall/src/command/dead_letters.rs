@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::audit::{Record, Subject};
+use admin::audit::{Record, Subject};
 use anyhow::bail;
 use domain::clock::{Clock, SystemClock};
 use journal::dead_letters::{self, Chosen};

@@ -2,7 +2,7 @@
 
 mod import;
 
-use access::audit::Subject;
+use admin::audit::Subject;
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use friends::{Friend, FriendStore};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use access::audit::{Record, Subject};
+use admin::audit::{Record, Subject};
 use anyhow::{Context, bail, ensure};
 use domain::clock::{Clock, Stopwatch, SystemClock};
 use journal::consumer::foreign_consumers;

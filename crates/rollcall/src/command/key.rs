@@ -1,7 +1,7 @@
 //! `rollcall key …`: API keys.
 
-use access::audit::Subject;
-use access::{ApiKey, ApiKeys, KeyId, Scopes};
+use admin::audit::Subject;
+use admin::{ApiKey, ApiKeys, KeyId, Scopes};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use domain::time::rfc3339;
@@ -14,7 +14,7 @@ use crate::output::{Fields, Table};
 
 pub async fn run(context: &CommandContext, command: KeyCommand) -> anyhow::Result<()> {
     let store = context.open_store().await?;
-    let keys = ApiKeys::on(&store);
+    let keys = ApiKeys::on(store.database());
     match command {
         KeyCommand::Create(args) => create(context, &keys, args).await?,
         KeyCommand::List => list(context, &keys.list().await?)?,

@@ -1,6 +1,6 @@
 //! `rollcall multiplier …`
 
-use access::audit::Subject;
+use admin::audit::Subject;
 use domain::clock::{Clock, SystemClock};
 use ledger::{Multiplier, NewMultiplier, Scope};
 use serde_json::{Value as Json, json};

@@ -5,8 +5,8 @@ mod refresh;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use access::audit::{Record, Subject};
 use access::{Passkeys, Replaced, Store, User};
+use admin::audit::{Record, Subject};
 use anyhow::Context;
 use domain::{Passkey, counted};
 use serde_json::{Value as Json, json};

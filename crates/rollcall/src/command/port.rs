@@ -1,7 +1,7 @@
 //! `rollcall port …`
 
 use access::BannedPorts;
-use access::audit::Subject;
+use admin::audit::Subject;
 use serde_json::{Value as Json, json};
 
 use super::CommandContext;

@@ -27,8 +27,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use access::audit::{Record, Subject};
 use access::{AccessError, NewTorrent, NewUser, Passkeys, SANDBOX_IDS, Store, Torrent, User};
+use admin::audit::{Record, Subject};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{Passkey, TorrentId, UserId};

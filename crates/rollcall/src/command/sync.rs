@@ -1,9 +1,9 @@
 //! `rollcall torrent|user|client sync`: writes the keys of the Redis source from the database.
 
 use access::Store;
-use access::audit::Subject;
 use access::redis_source::sync::sync;
 use access::redis_source::{Kind, SyncOptions, SyncReport};
+use admin::audit::Subject;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -33,7 +33,7 @@ pub async fn run(context: &CommandContext, store: &Store, kind: Kind, args: Sync
         false => {
             let record =
                 record("site_keys.sync", Subject::new("site_keys", kind.name())).with("flush", args.flush);
-            let details = |record: access::audit::Record, report: &SyncReport| {
+            let details = |record: admin::audit::Record, report: &SyncReport| {
                 record.with("written", report.written).with("removed", report.removed)
             };
             context.audited(record, syncing, details).await?

@@ -1,6 +1,6 @@
 //! `rollcall token USER`: a gateway token, as the site would issue it.
 
-use access::audit::Subject;
+use admin::audit::Subject;
 use anyhow::bail;
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};

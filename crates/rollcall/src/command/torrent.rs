@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use access::audit::{Record, Subject};
 use access::redis_source::Kind;
 use access::{AccessError, LeechSlots, NewTorrent, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
+use admin::audit::{Record, Subject};
 use anyhow::{Context, bail};
 use domain::clock::{Clock, SystemClock};
 use domain::{IdError, InfoHash, TorrentId, UserId};

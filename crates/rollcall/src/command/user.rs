@@ -1,8 +1,8 @@
 //! `rollcall user …`
 
-use access::audit::{Record, Subject, passkey_subject_id};
 use access::redis_source::Kind;
 use access::{AccessError, NewUser, Store, User, UserChange, UserName};
+use admin::audit::{Record, Subject, passkey_subject_id};
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};
 use serde_json::{Value as Json, json};

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::audit::{Audit, Record, Subject};
 use access::{Store, Whitelist};
+use admin::audit::{Audit, Record, Subject};
 use domain::Seconds;
 use journal::maintenance::{self, MaintenanceCounters, MaintenanceSettings};
 use journal::{Consumer, ConsumerCounters, ConsumerSettings, Flusher, Journal, Queue, View};
@@ -15,7 +15,7 @@ use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{error, warn};
-use views::Activity;
+use views::{Activity, Rebuild};
 
 use super::periodic;
 use super::redis_mirror::OpenRedisMirror;
@@ -24,7 +24,6 @@ use super::risks::QueuedRisks;
 use super::sites::{OpenSites, SitesCounters, SitesInputs};
 use super::stores::{self, Opened, system_clock};
 use crate::config::Config;
-use crate::data_files::{self, ACTIVITY_FILE};
 use crate::node::Node;
 use crate::roles::{Role, Roles};
 
@@ -154,7 +153,7 @@ impl Background {
             background.open_ledger(&context, &resolver_context.resolver).await?;
         }
         if roles.include(Role::Activity) {
-            background.open_activity(&context).await?;
+            background.open_activity(&context)?;
         }
         if roles.include(Role::Mirror) {
             background.open_mirror(&context, &resolver_context.resolver)?;
@@ -256,21 +255,23 @@ impl Background {
         Ok(())
     }
 
-    async fn open_activity(&mut self, context: &OpenContext<'_>) -> anyhow::Result<()> {
-        let is_new = data_files::is_new(&context.data.join(ACTIVITY_FILE));
-        let Opened { store: activity, redis } = stores::open_activity(context.config, context.data).await?;
-        if is_new && redis.is_none() {
-            self.add(periodic::rebuild_activity(
-                activity.clone(),
-                Arc::clone(&context.journal),
-                context.stopped.clone(),
-            ));
+    fn open_activity(&mut self, context: &OpenContext<'_>) -> anyhow::Result<()> {
+        let Opened { store: activity, redis } = stores::open_activity(context.config)?;
+        if redis.is_none() {
+            // Once for what was applied before this start, and again for what a predecessor applies until it ends.
+            let rebuild = Arc::new(tokio::sync::Mutex::new(Rebuild::of(activity.clone())));
+            let (journal, stopped) = (&context.journal, &context.stopped);
+            let catch_up =
+                || periodic::rebuild_activity(Arc::clone(&rebuild), Arc::clone(journal), stopped.clone());
+            self.immediate.push(Box::pin(catch_up()));
+            self.add(catch_up());
         }
+        let journal = redis.is_none().then(|| Arc::clone(&context.journal));
         self.handles.redis.extend(redis.map(|redis| ("activity", redis)));
         let settings = self.activity_settings.subscribe();
         self.add_consumer(context, Arc::new(activity.clone()), settings);
         self.handles.activity = Some(activity.clone());
-        self.add(periodic::sweep_periodically(activity, context.stopped.clone()));
+        self.add(periodic::sweep_periodically(activity, journal, context.stopped.clone()));
         Ok(())
     }
 

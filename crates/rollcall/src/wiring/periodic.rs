@@ -8,7 +8,7 @@ use access::Whitelist;
 use domain::LogThrottle;
 use journal::{ConsumerCounters, Journal};
 use ledger::Ledger;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tracing::{info, warn};
 use views::{Activity, Rebuild};
 
@@ -22,6 +22,8 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 const CLEANUP_PAUSE: Duration = Duration::from_millis(50);
 /// Delay after a failed read of the journal.
 const REBUILD_PAUSE: Duration = Duration::from_secs(5);
+/// Interval at which a copy of activity lists is brought up to date.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// True if the server stops.
@@ -54,44 +56,71 @@ pub async fn clean_up_periodically(whitelist: Arc<dyn Whitelist>, mut stopped: w
     }
 }
 
-/// Fills new activity lists from the journal. Runs beside the view itself: entries may be applied in any order and
-/// more than once.
+/// Brings activity lists in memory up to what their group has received. Runs beside the view itself: entries may be
+/// applied in any order and more than once.
 pub async fn rebuild_activity(
+    rebuild: Arc<Mutex<Rebuild>>,
+    journal: Arc<dyn Journal>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let (mut rebuild, log) = (rebuild.lock().await, LogThrottle::new());
+    let before = rebuild.entries();
+    loop {
+        let caught_up = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+            caught_up = rebuild.catch_up(&*journal) => caught_up,
+        };
+        let Err(reason) = caught_up else { break };
+        if let Some(left_out) = log.admit(system_clock().now()) {
+            warn!(
+                %reason,
+                lines_left_out = left_out,
+                "cannot rebuild the activity lists from the journal; retrying"
+            );
+        }
+        if sleep_or_stop(REBUILD_PAUSE, &mut stopped).await {
+            return;
+        }
+    }
+    if rebuild.entries() > before {
+        info!(entries = rebuild.entries() - before, "activity lists rebuilt from the journal");
+    }
+}
+
+/// Keeps a copy of activity lists in memory that another process on this data folder keeps.
+pub async fn follow_activity(
     activity: Activity,
     journal: Arc<dyn Journal>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let (mut rebuild, log) = (Rebuild::of(activity), LogThrottle::new());
+    let rebuild = Arc::new(Mutex::new(Rebuild::of(activity.clone())));
+    let sweeps = tokio::spawn(sweep_periodically(activity, None, stopped.clone()));
     loop {
-        match rebuild.step(&*journal).await {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(reason) => {
-                if let Some(left_out) = log.admit(system_clock().now()) {
-                    warn!(
-                        %reason,
-                        lines_left_out = left_out,
-                        "cannot rebuild the activity lists from the journal; retrying"
-                    );
-                }
-                if sleep_or_stop(REBUILD_PAUSE, &mut stopped).await {
-                    return;
-                }
-            }
-        }
-        if *stopped.borrow() {
-            return;
+        rebuild_activity(Arc::clone(&rebuild), Arc::clone(&journal), stopped.clone()).await;
+        if sleep_or_stop(FOLLOW_INTERVAL, &mut stopped).await {
+            break;
         }
     }
-    if rebuild.entries() > 0 {
-        info!(entries = rebuild.entries(), "activity lists rebuilt from the journal");
-    }
+    let _ = sweeps.await;
 }
 
-pub async fn sweep_periodically(activity: Activity, mut stopped: watch::Receiver<bool>) {
+/// With a journal, how far back a rebuild has to read is noted there.
+pub async fn sweep_periodically(
+    activity: Activity,
+    journal: Option<Arc<dyn Journal>>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let log = LogThrottle::new();
     while !sleep_or_stop(SWEEP_INTERVAL, &mut stopped).await {
-        if let Err(reason) = activity.sweep().await
+        let swept = async {
+            activity.sweep().await?;
+            match &journal {
+                Some(journal) => activity.note_reach(&**journal).await,
+                None => Ok(()),
+            }
+        };
+        if let Err(reason) = swept.await
             && let Some(left_out) = log.admit(system_clock().now())
         {
             warn!(%reason, lines_left_out = left_out, "cannot remove silent clients from the activity lists; retrying");

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{Audit, Passkeys, Store};
+use access::{Passkeys, Store};
+use admin::Audit;
 use database::Database;
 use domain::{Passkey, counted};
 use journal::{ConsumerCounters, Journal, Queue};

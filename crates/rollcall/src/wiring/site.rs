@@ -4,9 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
-use access::audit::{Audit, Record, Subject};
-use access::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
-use access::{FollowCounters, Gate, Passkeys, Sessions, Store};
+use access::{FollowCounters, Gate, Passkeys, Store};
+use admin::Sessions;
+use admin::audit::{Audit, Record, Subject};
+use admin::keys::{ApiKeys, FIRST_KEY_NAME, KeyRing};
 use anyhow::Context;
 use friends::FriendStore;
 use gateway::Gateway;
@@ -29,9 +30,10 @@ use views::{Activity, Indexes};
 
 use super::background::Background;
 use super::gateway::{self as gateway_wiring, ActivityTorrentCounts};
+use super::periodic;
 use super::readiness;
 use super::resolver::Resolver;
-use super::stores::{self, system_clock};
+use super::stores::{self, Opened, system_clock};
 use crate::config::{Config, SiteWrite};
 use crate::first_key::FirstKey;
 
@@ -71,7 +73,7 @@ impl OpenSite {
         let clock = system_clock();
         let audit = Audit::open(inputs.config.audit_settings(inputs.data), system_clock())?;
         let ring = KeyRing::load(
-            ApiKeys::on(inputs.store),
+            ApiKeys::on(inputs.store.database()),
             inputs.config.site.tracker_api_key.reveal(),
             system_clock(),
         )
@@ -79,13 +81,13 @@ impl OpenSite {
         let ring = Arc::new(ring);
         let followed = Arc::clone(&ring);
         background.add_task(|stopped| async move { followed.follow(until_stopped(stopped)).await });
-        let sessions = Arc::new(Sessions::on(inputs.store));
+        let sessions = Arc::new(Sessions::on(inputs.store.database()));
         let swept = Arc::clone(&sessions);
         background.add_task(|stopped| swept.keep_swept(system_clock(), until_stopped(stopped)));
         let ledger = ledger_of(&inputs, background).await?;
         let activity = match &background.handles().activity {
             Some(activity) => activity.clone(),
-            None => stores::open_activity(inputs.config, inputs.data).await?.store,
+            None => open_activity_copy(&inputs, background)?,
         };
         let friends = stores::open_friends(inputs.config, inputs.store).await?;
         let gateway = match inputs.with_gateway {
@@ -225,7 +227,7 @@ impl ServingSite {
     /// this when nothing else can fail before that.
     pub async fn create_first_key(&mut self, data: &Path) -> anyhow::Result<()> {
         let parts = &self.site.parts;
-        let Some(key) = ApiKeys::on(&parts.store).first_key(parts.clock.now()).await? else {
+        let Some(key) = ApiKeys::on(parts.store.database()).first_key(parts.clock.now()).await? else {
             return Ok(());
         };
         let record = Record::ok("key.create", "rollcall", Subject::key(key.id)).with("name", FIRST_KEY_NAME);
@@ -266,6 +268,16 @@ impl ServingSite {
             error!("drain timeout: a change was still running; it may not be in the audit trail");
         }
     }
+}
+
+/// The lists of another process: in Redis, or followed in the journal of this data folder.
+fn open_activity_copy(inputs: &SiteInputs<'_>, background: &mut Background) -> anyhow::Result<Activity> {
+    let Opened { store: activity, redis } = stores::open_activity(inputs.config)?;
+    if redis.is_none() {
+        let (followed, journal) = (activity.clone(), Arc::clone(background.journal()));
+        background.add_task(|stopped| periodic::follow_activity(followed, journal, stopped));
+    }
+    Ok(activity)
 }
 
 /// With the role activity, the gateway is notified when a user's torrents change.

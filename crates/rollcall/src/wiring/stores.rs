@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{AuditSettings, RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use access::{RedisWhitelist, SqlWhitelist, Store, Whitelist};
+use admin::AuditSettings;
 use anyhow::Context;
-use database::{Database, Durability, SqliteDatabase, SqliteOptions};
+use database::Database;
 use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, SilenceLimit};
 use friends::{FriendStore, FriendsSettings};
@@ -16,7 +17,6 @@ use ledger::{Directory, HitAndRunPolicy, Ledger, LedgerSettings, RiskSink};
 use views::{Activity, ActivitySettings};
 
 use crate::config::Config;
-use crate::data_files::ACTIVITY_FILE;
 
 /// Users per sweep of the activity view.
 const SWEEP_USERS_MAX: usize = 1000;
@@ -125,20 +125,14 @@ pub async fn open_journal(config: &Config, data: &Path) -> anyhow::Result<Opened
     Ok(Opened { store: Arc::new(journal), redis: None })
 }
 
-pub async fn open_activity(config: &Config, data: &Path) -> anyhow::Result<Opened<Activity>> {
+/// Without Redis the lists are in memory and empty: a [`views::Rebuild`] fills them.
+pub fn open_activity(config: &Config) -> anyhow::Result<Opened<Activity>> {
     let settings = config.activity_settings();
     if let Some(RedisBackend { redis, names }) = redis_backend(config)? {
         let activity = Activity::on_redis(redis.clone(), names, settings, system_clock());
         return Ok(Opened { store: activity, redis: Some(redis) });
     }
-    let path = data.join(ACTIVITY_FILE);
-    // After a power failure they are rebuilt from the journal and by the next announces.
-    let options = SqliteOptions { durability: Durability::ProcessCrash, ..SqliteOptions::default() };
-    let database = SqliteDatabase::open(&path, options)
-        .await
-        .with_context(|| format!("cannot open the activity lists {}", path.display()))?;
-    let activity = Activity::on_sqlite(database, settings, system_clock()).await?;
-    Ok(Opened { store: activity, redis: None })
+    Ok(Opened { store: Activity::in_memory(settings, system_clock()), redis: None })
 }
 
 /// The set in Redis, or a table of the database. Redis need not be reachable yet.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use access::audit::verify::verify_trail;
-use access::audit::{AuditError, AuditQuery, Entry, Verdict};
+use admin::audit::verify::verify_trail;
+use admin::audit::{AuditError, AuditQuery, Entry, Verdict};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use access::keys::{Authenticated, Scope};
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use journal::dead_letters;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use access::audit::Subject;
-use access::keys::Authenticated;
+use admin::audit::Subject;
+use admin::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UserId;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use access::audit::Subject;
-use access::keys::{ApiKey, ApiKeys, Authenticated, KeyId, Scope, Scopes};
+use admin::audit::Subject;
+use admin::keys::{ApiKey, ApiKeys, Authenticated, KeyId, Scope, Scopes};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UnixTime;
@@ -175,7 +175,7 @@ async fn list(
     let limit = page_limit(params.limit.unwrap_or(LIMIT_DEFAULT))? as usize;
     let after = params.cursor.as_deref().map(read_cursor).transpose()?;
     let with_revoked = params.revoked.unwrap_or(false);
-    let mut keys = ApiKeys::on(&site.parts.store).list().await?;
+    let mut keys = ApiKeys::on(site.parts.store.database()).list().await?;
     keys.retain(|key| with_revoked || key.revoked_at.is_none());
     keys.retain(|key| after.as_ref().is_none_or(|cursor| is_after(key, cursor)));
     keys.sort_by_key(|key| (std::cmp::Reverse(key.created_at.0), key.id));
@@ -206,7 +206,7 @@ async fn create(
     }
     let scopes: Scopes = body.scopes.iter().map(|name| name.scope()).collect();
     let now: UnixTime = site.parts.clock.now();
-    let keys = ApiKeys::on(&site.parts.store);
+    let keys = ApiKeys::on(site.parts.store.database());
     let change = Change::new("key.create", Subject::key(""))
         .with("name", &*body.name)
         .with("scopes", scopes.to_string());
@@ -248,7 +248,7 @@ async fn revoke(
         let detail = "this is the key of this request, and possibly the last one with admin: repeat with force=true to revoke it";
         return Err(Problem::conflict("own_key", detail));
     }
-    let keys = ApiKeys::on(&site.parts.store);
+    let keys = ApiKeys::on(site.parts.store.database());
     let revoking = keys.revoke(id, site.parts.clock.now());
     recorded(&site, &caller, Change::new("key.revoke", Subject::key(id)), revoking).await?;
     reload_keys(&site).await;

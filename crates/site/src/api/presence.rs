@@ -17,8 +17,8 @@ pub(super) mod schema;
 use std::sync::Arc;
 
 use ::friends::PresenceEventId;
-use access::audit::Subject;
-use access::keys::{Authenticated, Scope};
+use admin::audit::Subject;
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{Passkey, UserId};

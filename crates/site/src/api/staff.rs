@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use access::keys::{Authenticated, Scope};
 use access::{CatalogueKey, CatalogueOrder, Torrent};
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{TorrentId, UnixTime, UserId};

@@ -13,9 +13,9 @@ mod peers;
 
 use std::sync::Arc;
 
-use access::audit::Subject;
-use access::keys::Authenticated;
 use access::{LeechSlots, NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
+use admin::audit::Subject;
+use admin::keys::Authenticated;
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{InfoHash, TorrentId};

@@ -15,9 +15,9 @@ mod torrents;
 
 use std::sync::Arc;
 
-use access::audit::Subject;
-use access::keys::{Authenticated, Scope};
 use access::{LeechSlots, NewUser, User, UserChange, UserName};
+use admin::audit::Subject;
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{Passkey, UserId};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Replaced;
-use access::audit::{Record, Subject};
-use access::keys::Authenticated;
+use admin::audit::{Record, Subject};
+use admin::keys::Authenticated;
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::{Extension, Json};

@@ -6,6 +6,7 @@ use gateway::GatewayCounters;
 use gateway::cluster::ClusterCounters;
 use gateway::counters::{GatewayMessageCounters, SyncCounters};
 
+use super::page::metrics;
 use super::{Page, Source};
 
 /// Figures of a gateway in a cluster.
@@ -19,11 +20,10 @@ pub struct ClusterMetrics {
 impl Source for ClusterMetrics {
     fn encode(&self, page: &mut Page) {
         membership(&self.cluster, page);
-        page.gauge(
-            "rollcall_cluster_contact_seconds",
-            "Time since the last successful renewal of the lease in Redis.",
-        )
-        .is((self.since_contact_s)());
+        metrics! { page =>
+            gauge "rollcall_cluster_contact_seconds" = (self.since_contact_s)(),
+                "Time since the last successful renewal of the lease in Redis.";
+        }
         updates(&self.cluster, page);
         reaped(&self.cluster, page);
         synced(&self.gateway.sync, page);
@@ -32,98 +32,88 @@ impl Source for ClusterMetrics {
 }
 
 fn membership(cluster: &ClusterCounters, page: &mut Page) {
-    page.gauge("rollcall_cluster_nodes", "Gateways with a valid lease.").is(cluster.nodes.get());
-    page.gauge("rollcall_cluster_shards_owned", "Shards of users that this gateway reaps, of 64.")
-        .is(cluster.shards_owned.get());
-    page.counter("rollcall_cluster_rejoins_total", "Times that this gateway was declared dead and rejoined.")
-        .is(cluster.rejoins.get());
-    page.counter("rollcall_cluster_failures_total", "Redis commands of the cluster store that failed.")
-        .is(cluster.failures.get());
-    page.counter("rollcall_cluster_malformed_total", "Malformed values found in records in Redis.")
-        .is(cluster.malformed.get());
-    page.histogram("rollcall_cluster_pipeline_seconds", "Duration of a Redis pipeline of the cluster store.")
-        .measured(&[], &cluster.pipeline_seconds.snapshot());
+    metrics! { page =>
+        gauge "rollcall_cluster_nodes" = &cluster.nodes, "Gateways with a valid lease.";
+        gauge "rollcall_cluster_shards_owned" = &cluster.shards_owned,
+            "Shards of users that this gateway reaps, of 64.";
+        counter "rollcall_cluster_rejoins_total" = &cluster.rejoins,
+            "Times that this gateway was declared dead and rejoined.";
+        counter "rollcall_cluster_failures_total" = &cluster.failures,
+            "Redis commands of the cluster store that failed.";
+        counter "rollcall_cluster_malformed_total" = &cluster.malformed,
+            "Malformed values found in records in Redis.";
+        histogram "rollcall_cluster_pipeline_seconds" measures(&cluster.pipeline_seconds.snapshot()),
+            "Duration of a Redis pipeline of the cluster store.";
+    }
 }
 
 fn updates(cluster: &ClusterCounters, page: &mut Page) {
-    page.counter("rollcall_cluster_updates_total", "Updates of users' records, by outcome.")
-        .with(&[("outcome", "sent")], cluster.published.get())
-        .with(&[("outcome", "changed")], cluster.changed.get())
-        .with(&[("outcome", "refreshed")], cluster.refreshed.get())
-        .with(&[("outcome", "fenced")], cluster.fenced.get());
-    page.counter("rollcall_cluster_users_read_total", "Users whose records were read.")
-        .is(cluster.users_read.get());
-    page.counter("rollcall_cluster_entries_total", "Entries in inboxes of gateways, by outcome.")
-        .with(&[("outcome", "sent")], cluster.entries_sent.get())
-        .with(&[("outcome", "undelivered")], cluster.entries_undelivered.get())
-        .with(&[("outcome", "dropped")], cluster.entries_dropped.get())
-        .with(&[("outcome", "received")], cluster.entries_received.get())
-        .with(&[("outcome", "unknown")], cluster.entries_unknown.get());
-    page.gauge("rollcall_cluster_entries_unsent", "Entries for other gateways that wait to be sent again.")
-        .is(cluster.entries_unsent.get());
-    page.counter(
-        "rollcall_cluster_gaps_total",
-        "Times that entries of this gateway's inbox may have been missed.",
-    )
-    .is(cluster.gaps.get());
-    page.gauge("rollcall_cluster_inbox_entries", "Entries in this gateway's inbox.")
-        .is(cluster.inbox_length.get());
-    page.counter("rollcall_cluster_inbox_full_total", "Times that this gateway's inbox was full.")
-        .is(cluster.inbox_full.get());
+    metrics! { page =>
+        counter "rollcall_cluster_updates_total" by "outcome" {
+            "sent" => &cluster.published, "changed" => &cluster.changed, "refreshed" => &cluster.refreshed,
+            "fenced" => &cluster.fenced,
+        }, "Updates of users' records, by outcome.";
+        counter "rollcall_cluster_users_read_total" = &cluster.users_read, "Users whose records were read.";
+        counter "rollcall_cluster_entries_total" by "outcome" {
+            "sent" => &cluster.entries_sent, "undelivered" => &cluster.entries_undelivered,
+            "dropped" => &cluster.entries_dropped, "received" => &cluster.entries_received,
+            "unknown" => &cluster.entries_unknown,
+        }, "Entries in inboxes of gateways, by outcome.";
+        gauge "rollcall_cluster_entries_unsent" = &cluster.entries_unsent,
+            "Entries for other gateways that wait to be sent again.";
+        counter "rollcall_cluster_gaps_total" = &cluster.gaps,
+            "Times that entries of this gateway's inbox may have been missed.";
+        gauge "rollcall_cluster_inbox_entries" = &cluster.inbox_length, "Entries in this gateway's inbox.";
+        counter "rollcall_cluster_inbox_full_total" = &cluster.inbox_full,
+            "Times that this gateway's inbox was full.";
+    }
 }
 
 fn reaped(cluster: &ClusterCounters, page: &mut Page) {
-    page.counter("rollcall_cluster_reaped_total", "Users that were reaped, by reason.")
-        .with(&[("reason", "gone")], cluster.reaped_gone.get())
-        .with(&[("reason", "late")], cluster.reaped_late.get())
-        .with(&[("reason", "pending")], cluster.reaped_pending.get())
-        .with(&[("reason", "renotified")], cluster.renotified.get())
-        .with(&[("reason", "lost")], cluster.found_lost.get());
+    metrics! { page =>
+        counter "rollcall_cluster_reaped_total" by "reason" {
+            "gone" => &cluster.reaped_gone, "late" => &cluster.reaped_late, "pending" => &cluster.reaped_pending,
+            "renotified" => &cluster.renotified, "lost" => &cluster.found_lost,
+        }, "Users that were reaped, by reason.";
+    }
 }
 
 fn synced(sync: &SyncCounters, page: &mut Page) {
-    page.gauge("rollcall_sync_dirty_users", "Users that changed and are not published yet.")
-        .is(sync.dirty.get());
-    page.gauge("rollcall_sync_watched_users", "Users whose records are watched.").is(sync.watched.get());
-    page.counter("rollcall_sync_flushes_total", "Batches of users that were published, by outcome.")
-        .with(&[("outcome", "sent")], sync.flushes.get())
-        .with(&[("outcome", "failed")], sync.flush_failures.get());
-    page.histogram("rollcall_sync_flush_seconds", "Duration of publishing a batch.")
-        .measured(&[], &sync.flush_seconds.snapshot());
-    page.counter(
-        "rollcall_sync_refreshes_total",
-        "Record updates that change only the time of the last activity.",
-    )
-    .is(sync.refreshes.get());
-    page.counter("rollcall_sync_rechecks_total", "Users whose records were read again, periodically.")
-        .is(sync.rechecked.get());
-    page.counter("rollcall_sync_records_total", "Records received from the cluster, by outcome.")
-        .with(&[("outcome", "applied")], sync.applied.get())
-        .with(&[("outcome", "stale")], sync.stale.get())
-        .with(&[("outcome", "unwatched")], sync.unwatched.get());
-    page.counter(
-        "rollcall_sync_incidents_total",
-        "Incidents of the cluster sync: outages, gaps, rejoins, expired remote sessions, repaired entries, timeouts.",
-    )
-    .with(&[("kind", "outage")], sync.outages.get())
-    .with(&[("kind", "gap")], sync.gaps.get())
-    .with(&[("kind", "rejoin")], sync.rejoins.get())
-    .with(&[("kind", "expired")], sync.expired.get())
-    .with(&[("kind", "repaired")], sync.repaired.get())
-    .with(&[("kind", "timeout")], sync.timeouts.get());
+    metrics! { page =>
+        gauge "rollcall_sync_dirty_users" = &sync.dirty, "Users that changed and are not published yet.";
+        gauge "rollcall_sync_watched_users" = &sync.watched, "Users whose records are watched.";
+        counter "rollcall_sync_flushes_total" by "outcome" {
+            "sent" => &sync.flushes, "failed" => &sync.flush_failures,
+        }, "Batches of users that were published, by outcome.";
+        histogram "rollcall_sync_flush_seconds" measures(&sync.flush_seconds.snapshot()),
+            "Duration of publishing a batch.";
+        counter "rollcall_sync_refreshes_total" = &sync.refreshes,
+            "Record updates that change only the time of the last activity.";
+        counter "rollcall_sync_rechecks_total" = &sync.rechecked,
+            "Users whose records were read again, periodically.";
+        counter "rollcall_sync_records_total" by "outcome" {
+            "applied" => &sync.applied, "stale" => &sync.stale, "unwatched" => &sync.unwatched,
+        }, "Records received from the cluster, by outcome.";
+        counter "rollcall_sync_incidents_total" by "kind" {
+            "outage" => &sync.outages, "gap" => &sync.gaps, "rejoin" => &sync.rejoins, "expired" => &sync.expired,
+            "repaired" => &sync.repaired, "timeout" => &sync.timeouts,
+        },
+            "Incidents of the cluster sync: outages, gaps, rejoins, expired remote sessions, repaired entries, \
+             timeouts.";
+    }
 }
 
 fn messages(messages: &GatewayMessageCounters, page: &mut Page) {
-    page.counter("rollcall_cluster_messages_total", "Messages between gateways, by outcome.")
-        .with(&[("outcome", "sent")], messages.messages_sent.get())
-        .with(&[("outcome", "failed")], messages.messages_failed.get())
-        .with(&[("outcome", "dropped")], messages.messages_dropped.get())
-        .with(&[("outcome", "received")], messages.messages_received.get());
-    page.gauge("rollcall_cluster_messages_waiting", "Messages for other gateways that wait to be sent.")
-        .is(messages.messages_waiting.get());
-    page.counter("rollcall_cluster_room_entries_total", "Entries of rooms in the cluster, by operation.")
-        .with(&[("operation", "written")], messages.rooms_written.get())
-        .with(&[("operation", "read")], messages.rooms_read.get())
-        .with(&[("operation", "gap")], messages.room_gaps.get())
-        .with(&[("operation", "failed")], messages.room_failures.get());
+    metrics! { page =>
+        counter "rollcall_cluster_messages_total" by "outcome" {
+            "sent" => &messages.messages_sent, "failed" => &messages.messages_failed,
+            "dropped" => &messages.messages_dropped, "received" => &messages.messages_received,
+        }, "Messages between gateways, by outcome.";
+        gauge "rollcall_cluster_messages_waiting" = &messages.messages_waiting,
+            "Messages for other gateways that wait to be sent.";
+        counter "rollcall_cluster_room_entries_total" by "operation" {
+            "written" => &messages.rooms_written, "read" => &messages.rooms_read, "gap" => &messages.room_gaps,
+            "failed" => &messages.room_failures,
+        }, "Entries of rooms in the cluster, by operation.";
+    }
 }

@@ -1,9 +1,8 @@
 //! Metrics of the site's HTTP server.
 
-use std::sync::atomic::Ordering;
+use admin::Sessions;
 
-use access::Sessions;
-
+use super::page::metrics;
 use super::{Page, Source};
 use crate::auth::Callers;
 use crate::counters::SiteCounters;
@@ -17,56 +16,31 @@ impl Source for SiteCounters {
         for ((route, status), count) in self.requests.by_route() {
             family.with(&[("route", &route), ("status", &status.to_string())], count);
         }
-        page.histogram("rollcall_site_request_seconds", "Duration of a request to the site.")
-            .measured(&[], &self.requests.durations().snapshot());
-        let family = page.counter(
-            "rollcall_site_connections_refused_total",
-            "Connections to the site that were refused or closed, by reason.",
-        );
-        for (reason, count) in self.connections_refused.all() {
-            family.with(&[("reason", reason)], count);
-        }
-        let family = page
-            .counter("rollcall_site_sign_ins_refused_total", "Refused sign-ins to the dashboard, by reason.");
-        for (reason, count) in self.sign_ins_refused.all() {
-            family.with(&[("reason", reason)], count);
-        }
-        let family = page.counter(
-            "rollcall_site_scans_refused_total",
-            "Scans refused because too many were running, by kind.",
-        );
-        for (scan, count) in self.scans_refused.all() {
-            family.with(&[("scan", scan)], count);
-        }
-        page.gauge("rollcall_site_connections_open", "Open connections to the site.")
-            .is(self.connections_open.load(Ordering::Relaxed));
-        page.counter("rollcall_site_verify_calls_total", "Verify calls to the site, by answer.")
-            .with(&[("answer", "valid")], self.verified_valid.get())
-            .with(&[("answer", "invalid")], self.verified_invalid.get());
-        for (name, help, counter) in [
-            ("rollcall_site_connections_total", "Accepted connections to the site.", &self.connections),
-            ("rollcall_site_unauthorized_total", "Requests without a valid key.", &self.unauthorized),
-            ("rollcall_site_forbidden_total", "Requests with a key that lacks the scope.", &self.forbidden),
-            (
-                "rollcall_site_csrf_refused_total",
-                "Changes refused because of a missing or wrong CSRF token.",
-                &self.csrf_refused,
-            ),
-            ("rollcall_site_sign_ins_total", "Sign-ins to the dashboard.", &self.sign_ins),
-            ("rollcall_site_sign_outs_total", "Sign-outs from the dashboard.", &self.sign_outs),
-            ("rollcall_site_timeouts_total", "Requests that timed out.", &self.timeouts),
-            (
-                "rollcall_site_searches_truncated_total",
-                "Searches with more results than are sorted in memory.",
-                &self.searches_cut,
-            ),
-            (
-                "rollcall_site_hit_and_run_cache_evictions_total",
-                "Cached hit-and-run counts evicted to make room.",
-                &self.hit_and_runs_forgotten,
-            ),
-        ] {
-            page.counter(name, help).is(counter.get());
+        metrics! { page =>
+            histogram "rollcall_site_request_seconds" measures(&self.requests.durations().snapshot()),
+                "Duration of a request to the site.";
+            counter "rollcall_site_connections_refused_total" by "reason" of(self.connections_refused.all()),
+                "Connections to the site that were refused or closed, by reason.";
+            counter "rollcall_site_sign_ins_refused_total" by "reason" of(self.sign_ins_refused.all()),
+                "Refused sign-ins to the dashboard, by reason.";
+            counter "rollcall_site_scans_refused_total" by "scan" of(self.scans_refused.all()),
+                "Scans refused because too many were running, by kind.";
+            gauge "rollcall_site_connections_open" = &self.connections_open, "Open connections to the site.";
+            counter "rollcall_site_verify_calls_total" by "answer" {
+                "valid" => &self.verified_valid, "invalid" => &self.verified_invalid,
+            }, "Verify calls to the site, by answer.";
+            counter "rollcall_site_connections_total" = &self.connections, "Accepted connections to the site.";
+            counter "rollcall_site_unauthorized_total" = &self.unauthorized, "Requests without a valid key.";
+            counter "rollcall_site_forbidden_total" = &self.forbidden, "Requests with a key that lacks the scope.";
+            counter "rollcall_site_csrf_refused_total" = &self.csrf_refused,
+                "Changes refused because of a missing or wrong CSRF token.";
+            counter "rollcall_site_sign_ins_total" = &self.sign_ins, "Sign-ins to the dashboard.";
+            counter "rollcall_site_sign_outs_total" = &self.sign_outs, "Sign-outs from the dashboard.";
+            counter "rollcall_site_timeouts_total" = &self.timeouts, "Requests that timed out.";
+            counter "rollcall_site_searches_truncated_total" = &self.searches_cut,
+                "Searches with more results than are sorted in memory.";
+            counter "rollcall_site_hit_and_run_cache_evictions_total" = &self.hit_and_runs_forgotten,
+                "Cached hit-and-run counts evicted to make room.";
         }
     }
 }
@@ -74,65 +48,48 @@ impl Source for SiteCounters {
 impl Source for Sessions {
     fn encode(&self, page: &mut Page) {
         let figures = self.figures();
-        page.gauge("rollcall_site_sessions", "Operator sessions in the database, at the last sweep.")
-            .is(figures.open);
-        for (name, help, count) in [
-            ("rollcall_site_sessions_swept_total", "Expired sessions that were removed.", figures.swept),
-            (
-                "rollcall_site_sessions_evicted_total",
-                "Sessions replaced by newer ones of the same key.",
-                figures.pushed_out,
-            ),
-            (
-                "rollcall_site_session_cache_evictions_total",
-                "Sessions evicted from memory to make room.",
-                figures.forgotten,
-            ),
-            (
-                "rollcall_site_session_failures_total",
-                "Failed lookups and sweeps of sessions.",
-                figures.failures,
-            ),
-        ] {
-            page.counter(name, help).is(count);
+        metrics! { page =>
+            gauge "rollcall_site_sessions" = figures.open, "Operator sessions in the database, at the last sweep.";
+            counter "rollcall_site_sessions_swept_total" = figures.swept, "Expired sessions that were removed.";
+            counter "rollcall_site_sessions_evicted_total" = figures.pushed_out,
+                "Sessions replaced by newer ones of the same key.";
+            counter "rollcall_site_session_cache_evictions_total" = figures.forgotten,
+                "Sessions evicted from memory to make room.";
+            counter "rollcall_site_session_failures_total" = figures.failures,
+                "Failed lookups and sweeps of sessions.";
         }
     }
 }
 
 impl Source for Rankings {
     fn encode(&self, page: &mut Page) {
-        page.counter(
-            "rollcall_site_ranking_cursors_expired_total",
-            "Cursors of swarm pages whose ranking had expired.",
-        )
-        .is(self.expired_cursors.get());
+        metrics! { page =>
+            counter "rollcall_site_ranking_cursors_expired_total" = &self.expired_cursors,
+                "Cursors of swarm pages whose ranking had expired.";
+        }
     }
 }
 
 impl Source for SiteLimits {
     fn encode(&self, page: &mut Page) {
-        page.gauge(
-            "rollcall_site_connections_max",
-            "Maximum number of open connections (site.connections_max).",
-        )
-        .is(self.connections_max as u64);
+        metrics! { page =>
+            gauge "rollcall_site_connections_max" = self.connections_max as u64,
+                "Maximum number of open connections (site.connections_max).";
+        }
     }
 }
 
 impl Source for Callers {
     fn encode(&self, page: &mut Page) {
-        page.counter("rollcall_site_rate_limited_total", "Requests refused with 429, by limit.")
-            .with(&[("by", "key")], self.by_key.refused())
-            .with(&[("by", "address")], self.by_address.refused())
-            .with(&[("by", "user")], self.by_user.refused())
-            .with(&[("by", "wrong_key")], self.wrong_keys.refused());
-        page.counter(
-            "rollcall_site_rate_limit_evictions_total",
-            "Rate limit entries evicted to make room, by limit.",
-        )
-        .with(&[("by", "key")], self.by_key.displaced())
-        .with(&[("by", "address")], self.by_address.displaced())
-        .with(&[("by", "user")], self.by_user.displaced())
-        .with(&[("by", "wrong_key")], self.wrong_keys.displaced());
+        metrics! { page =>
+            counter "rollcall_site_rate_limited_total" by "by" {
+                "key" => self.by_key.refused(), "address" => self.by_address.refused(),
+                "user" => self.by_user.refused(), "wrong_key" => self.wrong_keys.refused(),
+            }, "Requests refused with 429, by limit.";
+            counter "rollcall_site_rate_limit_evictions_total" by "by" {
+                "key" => self.by_key.displaced(), "address" => self.by_address.displaced(),
+                "user" => self.by_user.displaced(), "wrong_key" => self.wrong_keys.displaced(),
+            }, "Rate limit entries evicted to make room, by limit.";
+        }
     }
 }

@@ -8,6 +8,7 @@ use journal::maintenance::MaintenanceCounters;
 use journal::queue::RISKS_MAX;
 use journal::{Journal, Queue};
 
+use super::page::metrics;
 use super::{Page, Source, ViewSource};
 
 fn read(counter: &AtomicU64) -> u64 {
@@ -20,47 +21,27 @@ pub(super) struct QueueMetrics(pub(super) Arc<Queue>);
 impl Source for QueueMetrics {
     fn encode(&self, page: &mut Page) {
         let (queue, counters) = (&self.0, self.0.counters());
-        page.gauge("rollcall_queue_occupied_entries", "Announces in the queue.").is(queue.occupied());
-        page.gauge("rollcall_queue_max_entries", "Capacity of the queue (journal.queue_max).")
-            .is(queue.capacity());
-        page.gauge(
-            "rollcall_queue_append_failures_in_a_row",
-            "Consecutive failed appends. Zero while the journal accepts entries.",
-        )
-        .is(read(&counters.failures_in_a_row));
-        page.gauge("rollcall_queue_risks_waiting", "Risk events that wait to be appended.")
-            .is(queue.risks_waiting());
-        page.gauge("rollcall_queue_risks_waiting_max", "Maximum number of risk events that wait.")
-            .is(RISKS_MAX);
-        for (name, help, counter) in [
-            ("rollcall_queue_stored_total", "Announces appended to the journal.", &counters.stored),
-            ("rollcall_queue_batches_total", "Batches appended to the journal.", &counters.batches),
-            (
-                "rollcall_queue_append_failures_total",
-                "Failed appends; each is retried until it succeeds.",
-                &counters.failed_appends,
-            ),
-            (
-                "rollcall_queue_full_total",
-                "Announces refused because the queue was full; clients retry.",
-                &counters.full,
-            ),
-            (
-                "rollcall_queue_lost_total",
-                "Announces lost because the server stopped before the journal accepted them.",
-                &counters.lost,
-            ),
-            ("rollcall_risk_events_total", "Risk events appended to the journal.", &counters.risks_stored),
-            (
-                "rollcall_risk_events_dropped_total",
-                "Risk events dropped because too many waited.",
-                &counters.risks_dropped,
-            ),
-        ] {
-            page.counter(name, help).is(read(counter));
+        metrics! { page =>
+            gauge "rollcall_queue_occupied_entries" = queue.occupied(), "Announces in the queue.";
+            gauge "rollcall_queue_max_entries" = queue.capacity(), "Capacity of the queue (journal.queue_max).";
+            gauge "rollcall_queue_append_failures_in_a_row" = &counters.failures_in_a_row,
+                "Consecutive failed appends. Zero while the journal accepts entries.";
+            gauge "rollcall_queue_risks_waiting" = queue.risks_waiting(), "Risk events that wait to be appended.";
+            gauge "rollcall_queue_risks_waiting_max" = RISKS_MAX, "Maximum number of risk events that wait.";
+            counter "rollcall_queue_stored_total" = &counters.stored, "Announces appended to the journal.";
+            counter "rollcall_queue_batches_total" = &counters.batches, "Batches appended to the journal.";
+            counter "rollcall_queue_append_failures_total" = &counters.failed_appends,
+                "Failed appends; each is retried until it succeeds.";
+            counter "rollcall_queue_full_total" = &counters.full,
+                "Announces refused because the queue was full; clients retry.";
+            counter "rollcall_queue_lost_total" = &counters.lost,
+                "Announces lost because the server stopped before the journal accepted them.";
+            counter "rollcall_risk_events_total" = &counters.risks_stored, "Risk events appended to the journal.";
+            counter "rollcall_risk_events_dropped_total" = &counters.risks_dropped,
+                "Risk events dropped because too many waited.";
+            histogram "rollcall_queue_append_seconds" measures(&counters.appends.snapshot()),
+                "Duration of an append, successful or not.";
         }
-        page.histogram("rollcall_queue_append_seconds", "Duration of an append, successful or not.")
-            .measured(&[], &counters.appends.snapshot());
     }
 }
 
@@ -73,39 +54,19 @@ pub(super) struct MaintenanceMetrics {
 impl Source for MaintenanceMetrics {
     fn encode(&self, page: &mut Page) {
         let (counters, bounds) = (&self.counters, self.journal.bounds_hit());
-        page.gauge(
-            "rollcall_journal_length_alarm_entries",
-            "Alarm threshold of the journal's length (journal.length_alarm). Zero before the first check.",
-        )
-        .is(read(&counters.length_alarm));
-        for (name, help, count) in [
-            (
-                "rollcall_journal_trimmed_total",
-                "Entries trimmed after every group had acknowledged them.",
-                read(&counters.trimmed),
-            ),
-            (
-                "rollcall_journal_maintenance_failures_total",
-                "Maintenance rounds that failed because the journal was unavailable.",
-                read(&counters.failures),
-            ),
-            (
-                "rollcall_journal_dead_letters_truncated_total",
-                "Dead letters truncated because they had too many fields.",
-                bounds.dead_letters_truncated,
-            ),
-            (
-                "rollcall_journal_connections_dropped_total",
-                "Idle connections closed because the pool was full.",
-                bounds.connections_dropped,
-            ),
-            (
-                "rollcall_journal_too_few_replicas_total",
-                "Times that fewer replicas than journal.wait_replicas confirmed a batch in time.",
-                bounds.too_few_replicas,
-            ),
-        ] {
-            page.counter(name, help).is(count);
+        metrics! { page =>
+            gauge "rollcall_journal_length_alarm_entries" = &counters.length_alarm,
+                "Alarm threshold of the journal's length (journal.length_alarm). Zero before the first check.";
+            counter "rollcall_journal_trimmed_total" = &counters.trimmed,
+                "Entries trimmed after every group had acknowledged them.";
+            counter "rollcall_journal_maintenance_failures_total" = &counters.failures,
+                "Maintenance rounds that failed because the journal was unavailable.";
+            counter "rollcall_journal_dead_letters_truncated_total" = bounds.dead_letters_truncated,
+                "Dead letters truncated because they had too many fields.";
+            counter "rollcall_journal_connections_dropped_total" = bounds.connections_dropped,
+                "Idle connections closed because the pool was full.";
+            counter "rollcall_journal_too_few_replicas_total" = bounds.too_few_replicas,
+                "Times that fewer replicas than journal.wait_replicas confirmed a batch in time.";
         }
     }
 }
@@ -128,25 +89,19 @@ impl Source for ViewMetrics {
                 let tried_before = tried_before.to_string();
                 family.with(&[("view", *view), ("tried_before", &tried_before)], read(counter));
             }
-            page.gauge(
-                "rollcall_view_failures_in_a_row",
-                "Consecutive failed attempts to apply a batch. Zero while the view's store answers.",
-            )
-            .with(&labels, read(&counters.failures_in_a_row));
-            page.gauge("rollcall_view_dead_letters_held", "Dead letters that wait for their next retry.")
-                .with(&labels, read(&counters.dead_letters_held));
-            page.gauge(
-                "rollcall_view_dead_letters_held_max",
-                "Maximum number of waiting dead letters; further ones stay in the journal.",
-            )
-            .with(&labels, DEAD_LETTERS_HELD_MAX);
-            page.histogram("rollcall_view_apply_seconds", "Duration of applying a batch, successful or not.")
-                .measured(&labels, &counters.applies.snapshot());
-            page.gauge(
-                "rollcall_view_foreign_consumers",
-                "Consumers of other programs in the view's group: entries delivered to them are missing from the view.",
-            )
-            .with(&labels, counters.foreign_consumers.load(Ordering::Relaxed));
+            metrics! { page =>
+                gauge "rollcall_view_failures_in_a_row" with(&labels) = &counters.failures_in_a_row,
+                    "Consecutive failed attempts to apply a batch. Zero while the view's store answers.";
+                gauge "rollcall_view_dead_letters_held" with(&labels) = &counters.dead_letters_held,
+                    "Dead letters that wait for their next retry.";
+                gauge "rollcall_view_dead_letters_held_max" with(&labels) = DEAD_LETTERS_HELD_MAX,
+                    "Maximum number of waiting dead letters; further ones stay in the journal.";
+                histogram "rollcall_view_apply_seconds" with(&labels) measures(&counters.applies.snapshot()),
+                    "Duration of applying a batch, successful or not.";
+                gauge "rollcall_view_foreign_consumers" with(&labels) = &counters.foreign_consumers,
+                    "Consumers of other programs in the view's group: entries delivered to them are missing from the \
+                     view.";
+            }
         }
     }
 }

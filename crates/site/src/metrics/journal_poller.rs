@@ -15,6 +15,7 @@ use domain::clock::Clock;
 use journal::{EntryId, Journal, JournalError, Lane, LaneStatus};
 use tokio::sync::watch;
 
+use super::page::metrics;
 use super::{Page, Source};
 
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -111,53 +112,44 @@ impl JournalPoller {
     fn encode_lanes(&self, polled: &Polled, page: &mut Page) {
         for (lane, status) in &polled.lanes {
             let labels = [("lane", lane.name())];
-            page.gauge(
-                "rollcall_journal_entries",
-                "Entries in a lane of the journal: traffic, dead letters (dlq), dead letters after their last retry (failed), risk events.",
-            )
-            .with(&labels, status.length);
-            page.counter("rollcall_journal_appended_total", "Entries appended to a lane of the journal.")
-                .with(&labels, status.appended);
+            metrics! { page =>
+                gauge "rollcall_journal_entries" with(&labels) = status.length,
+                    "Entries in a lane of the journal: traffic, dead letters (dlq), dead letters after their last \
+                     retry (failed), risk events.";
+                counter "rollcall_journal_appended_total" with(&labels) = status.appended,
+                    "Entries appended to a lane of the journal.";
+            }
         }
         let newest_ms = polled.lanes.iter().filter_map(|(_, status)| status.last).map(|id| id.ms).max();
-        page.gauge(
-            "rollcall_journal_clock_ahead_seconds",
-            "Time by which the newest entry is ahead of this machine's clock: the minimum clock difference.",
-        )
-        .is(seconds(newest_ms.unwrap_or(0).saturating_sub(polled.at_ms)));
+        metrics! { page =>
+            gauge "rollcall_journal_clock_ahead_seconds" = seconds(newest_ms.unwrap_or(0).saturating_sub(polled.at_ms)),
+                "Time by which the newest entry is ahead of this machine's clock: the minimum clock difference.";
+        }
     }
 
     fn encode_groups(&self, polled: &Polled, page: &mut Page) {
         let traffic = polled.lanes.iter().find(|(lane, _)| *lane == Lane::Traffic);
         let groups = traffic.map_or(&[][..], |(_, status)| status.groups.as_slice());
-        page.gauge("rollcall_journal_groups", "Consumer groups of the journal; at most 50 are on this page.")
-            .is(groups.len());
+        metrics! { page =>
+            gauge "rollcall_journal_groups" = groups.len(),
+                "Consumer groups of the journal; at most 50 are on this page.";
+        }
         for group in groups.iter().take(GROUPS_MAX) {
             let view = self.views.get(&group.name).copied().unwrap_or_default();
             let labels = [("group", group.name.as_str()), ("view", view)];
             let age = |id: &EntryId| seconds(polled.at_ms.saturating_sub(id.ms));
-            page.gauge(
-                "rollcall_view_lag_entries",
-                "Entries of a group that are not delivered or not acknowledged.",
-            )
-            .with(&labels, group.lag());
-            page.gauge(
-                "rollcall_view_lag_seconds",
-                "Age of the oldest entry that a group has not acknowledged. Zero if there is none.",
-            )
-            .with(&labels, polled.oldest.get(&group.name).map_or(0.0, age));
-            page.gauge("rollcall_view_pending_entries", "Entries delivered to a group and not acknowledged.")
-                .with(&labels, group.pending);
-            page.gauge(
-                "rollcall_view_oldest_pending_seconds",
-                "Age of the oldest entry delivered to a group and not acknowledged. Zero if there is none.",
-            )
-            .with(&labels, group.oldest_pending.as_ref().map_or(0.0, age));
-            page.gauge(
-                "rollcall_view_consumers",
-                "Consumers of a group, including dead ones that are not removed yet.",
-            )
-            .with(&labels, group.consumers);
+            metrics! { page =>
+                gauge "rollcall_view_lag_entries" with(&labels) = group.lag(),
+                    "Entries of a group that are not delivered or not acknowledged.";
+                gauge "rollcall_view_lag_seconds" with(&labels) = polled.oldest.get(&group.name).map_or(0.0, age),
+                    "Age of the oldest entry that a group has not acknowledged. Zero if there is none.";
+                gauge "rollcall_view_pending_entries" with(&labels) = group.pending,
+                    "Entries delivered to a group and not acknowledged.";
+                gauge "rollcall_view_oldest_pending_seconds" with(&labels) = group.oldest_pending.as_ref().map_or(0.0, age),
+                    "Age of the oldest entry delivered to a group and not acknowledged. Zero if there is none.";
+                gauge "rollcall_view_consumers" with(&labels) = group.consumers,
+                    "Consumers of a group, including dead ones that are not removed yet.";
+            }
         }
     }
 
@@ -171,15 +163,15 @@ impl JournalPoller {
 
 impl Source for JournalPoller {
     fn encode(&self, page: &mut Page) {
-        page.counter("rollcall_journal_polls_total", "Polls of the journal for this page, by outcome.")
-            .with(&[("outcome", "ok")], self.polls.load(Ordering::Relaxed))
-            .with(&[("outcome", "failed")], self.failures.load(Ordering::Relaxed));
+        metrics! { page =>
+            counter "rollcall_journal_polls_total" by "outcome" { "ok" => &self.polls, "failed" => &self.failures },
+                "Polls of the journal for this page, by outcome.";
+        }
         let Some(polled) = self.polled.load_full() else { return };
-        page.gauge(
-            "rollcall_journal_poll_age_seconds",
-            "Age of the journal state on this page. It is polled every 5 seconds.",
-        )
-        .is(seconds(self.clock.now_ms().saturating_sub(polled.at_ms)));
+        metrics! { page =>
+            gauge "rollcall_journal_poll_age_seconds" = seconds(self.clock.now_ms().saturating_sub(polled.at_ms)),
+                "Age of the journal state on this page. It is polled every 5 seconds.";
+        }
         self.encode_lanes(&polled, page);
         self.encode_groups(&polled, page);
         self.encode_pauses(&polled, page);

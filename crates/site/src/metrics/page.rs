@@ -8,8 +8,40 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use domain::histogram::{BOUNDS_US, Snapshot};
+use domain::{Counter, Level};
+
+/// Adds metrics to a page, one row each:
+///
+/// - `counter "name" = number, "help";`
+/// - `counter "name" by "label" { "value" => number, … }, "help";`
+/// - `counter "name" by "label" of(pairs), "help";`: pairs of the label's value and a number
+/// - `histogram "name" measures(&snapshot), "help";`
+///
+/// `with(&labels)` before `=` or `measures` gives labels.
+macro_rules! metrics {
+    ($page:ident => $(
+        $kind:ident $name:literal
+            $(by $label:literal $({ $($value:literal => $part:expr),* $(,)? })? $(of($pairs:expr))?)?
+            $(with($labels:expr))?
+            $(measures($snapshot:expr))?
+            $(= $number:expr)?,
+            $help:literal;
+    )*) => { $(
+        let family = $page.$kind($name, $help);
+        $(
+            $($(family.with(&[($label, $value)], $part);)*)?
+            $(for (value, number) in $pairs { family.with(&[($label, value.as_ref())], number); })?
+        )?
+        let _labels: &[$crate::metrics::page::Label<'_>] = &[];
+        $(let _labels: &[$crate::metrics::page::Label<'_>] = $labels;)?
+        $(family.with(_labels, $number);)?
+        $(family.measured(_labels, $snapshot);)?
+    )* };
+}
+pub(crate) use metrics;
 
 #[derive(Debug, Default)]
 pub struct Page {
@@ -71,6 +103,24 @@ impl From<usize> for Number {
 impl From<bool> for Number {
     fn from(yes: bool) -> Number {
         Number::Whole(yes.into())
+    }
+}
+
+impl From<&Counter> for Number {
+    fn from(counter: &Counter) -> Number {
+        Number::Whole(counter.get())
+    }
+}
+
+impl From<&Level> for Number {
+    fn from(level: &Level) -> Number {
+        Number::Whole(level.get())
+    }
+}
+
+impl From<&AtomicU64> for Number {
+    fn from(counter: &AtomicU64) -> Number {
+        Number::Whole(counter.load(Ordering::Relaxed))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use access::redis_source::{CopyCounters, RedisSourceCounters};
 use keyspace::PubSubCounters;
 
+use super::page::metrics;
 use super::{Page, Source};
 
 /// A field is none or empty if this process does not do its part.
@@ -35,57 +36,37 @@ impl Source for RedisSourceFigures {
 }
 
 fn source(counters: &RedisSourceCounters, page: &mut Page) {
-    page.counter(
-        "rollcall_redis_source_scans_total",
-        "Scans of all of the site's keys, by outcome; one that misses most of them is discarded.",
-    )
-    .with(&[("outcome", "complete")], get(&counters.scans))
-    .with(&[("outcome", "failed")], get(&counters.scans_failed))
-    .with(&[("outcome", "discarded")], get(&counters.scans_discarded));
-    page.counter(
-        "rollcall_redis_source_messages_total",
-        "Messages of the site about changed keys, by outcome.",
-    )
-    .with(&[("outcome", "ok")], get(&counters.messages).saturating_sub(get(&counters.messages_malformed)))
-    .with(&[("outcome", "malformed")], get(&counters.messages_malformed));
-    page.counter("rollcall_redis_source_changes_total", "Changes of the site's keys that were applied.")
-        .is(get(&counters.changes));
-    page.gauge("rollcall_redis_source_skipped", "Keys of the site that the last scan skipped, by reason.")
-        .with(&[("reason", "malformed")], get(&counters.keys_malformed))
-        .with(&[("reason", "conflicting")], get(&counters.keys_conflicting));
+    metrics! { page =>
+        counter "rollcall_redis_source_scans_total" by "outcome" {
+            "complete" => &counters.scans, "failed" => &counters.scans_failed,
+            "discarded" => &counters.scans_discarded,
+        }, "Scans of all of the site's keys, by outcome; one that misses most of them is discarded.";
+        counter "rollcall_redis_source_messages_total" by "outcome" {
+            "ok" => get(&counters.messages).saturating_sub(get(&counters.messages_malformed)),
+            "malformed" => &counters.messages_malformed,
+        }, "Messages of the site about changed keys, by outcome.";
+        counter "rollcall_redis_source_changes_total" = &counters.changes,
+            "Changes of the site's keys that were applied.";
+        gauge "rollcall_redis_source_skipped" by "reason" {
+            "malformed" => &counters.keys_malformed, "conflicting" => &counters.keys_conflicting,
+        }, "Keys of the site that the last scan skipped, by reason.";
+    }
 }
 
 fn copy(counters: &CopyCounters, page: &mut Page) {
-    page.counter(
-        "rollcall_redis_source_copied_total",
-        "Keys written or removed so that they equal the database.",
-    )
-    .with(&[("operation", "written")], get(&counters.written))
-    .with(&[("operation", "removed")], get(&counters.removed));
-    for (name, help, counter) in [
-        (
-            "rollcall_redis_source_copy_comparisons_total",
-            "Comparisons of all copied keys with the database.",
-            &counters.comparisons,
-        ),
-        (
-            "rollcall_redis_source_copy_failures_total",
-            "Failed writes of keys; each is retried.",
-            &counters.failures,
-        ),
-        (
-            "rollcall_redis_source_copy_overflows_total",
-            "Times the queue of changes was full, so that all keys were compared.",
-            &counters.overflows,
-        ),
-    ] {
-        page.counter(name, help).is(get(counter));
+    metrics! { page =>
+        counter "rollcall_redis_source_copied_total" by "operation" {
+            "written" => &counters.written, "removed" => &counters.removed,
+        }, "Keys written or removed so that they equal the database.";
+        counter "rollcall_redis_source_copy_comparisons_total" = &counters.comparisons,
+            "Comparisons of all copied keys with the database.";
+        counter "rollcall_redis_source_copy_failures_total" = &counters.failures,
+            "Failed writes of keys; each is retried.";
+        counter "rollcall_redis_source_copy_overflows_total" = &counters.overflows,
+            "Times the queue of changes was full, so that all keys were compared.";
+        gauge "rollcall_redis_source_copy_conflicts" = &counters.conflicts,
+            "Keys of the site that differ from the database, which takes precedence, in the last comparison.";
     }
-    page.gauge(
-        "rollcall_redis_source_copy_conflicts",
-        "Keys of the site that differ from the database, which takes precedence, in the last comparison.",
-    )
-    .is(get(&counters.conflicts));
 }
 
 pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut Page) {
@@ -100,17 +81,13 @@ pub(super) fn listening(all: &[(&'static str, Arc<PubSubCounters>)], page: &mut 
         .with(&by("unreadable"), get(&counters.not_utf8))
         .with(&by("dropped"), get(&counters.dropped));
         let by = [("listener", *listener)];
-        page.counter(
-            "rollcall_redis_subscription_gaps_total",
-            "Times that pub/sub messages may have been missed.",
-        )
-        .with(&by, get(&counters.gaps));
-        page.counter("rollcall_redis_subscription_connections_total", "Connections opened for pub/sub.")
-            .with(&by, get(&counters.connections));
-        page.gauge(
-            "rollcall_redis_servers_without_expiry_events",
-            "Redis servers that do not publish expired keys (notify-keyspace-events).",
-        )
-        .with(&by, get(&counters.notifications_off));
+        metrics! { page =>
+            counter "rollcall_redis_subscription_gaps_total" with(&by) = &counters.gaps,
+                "Times that pub/sub messages may have been missed.";
+            counter "rollcall_redis_subscription_connections_total" with(&by) = &counters.connections,
+                "Connections opened for pub/sub.";
+            gauge "rollcall_redis_servers_without_expiry_events" with(&by) = &counters.notifications_off,
+                "Redis servers that do not publish expired keys (notify-keyspace-events).";
+        }
     }
 }

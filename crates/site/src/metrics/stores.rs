@@ -1,50 +1,35 @@
 //! Metrics of ledger, activity lists, gate, databases, Redis, audit trail and certificates.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{Audit, FollowCounters, Gate};
+use access::{FollowCounters, Gate};
+use admin::Audit;
 use database::Database;
 use keyspace::Redis;
 use ledger::Ledger;
 use net::Certificate;
 use views::Activity;
 
+use super::page::metrics;
 use super::{Page, Source};
-
-fn read(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
-}
 
 pub(super) struct LedgerMetrics(pub(super) Arc<Ledger>);
 
 impl Source for LedgerMetrics {
     fn encode(&self, page: &mut Page) {
         let counts = self.0.counts();
-        page.counter("rollcall_ledger_entries_total", "Entries delivered to the ledger, by result.")
-            .with(&[("result", "applied")], counts.applied)
-            .with(&[("result", "repeated")], counts.repeated)
-            .with(&[("result", "rejected")], counts.rejected);
-        page.counter(
-            "rollcall_ledger_late_entries_total",
-            "Entries whose bytes are not counted, because their client's runs are no longer kept.",
-        )
-        .is(counts.late);
-        for (name, help, count) in [
-            ("rollcall_ledger_batches_total", "Committed batches.", counts.batches),
-            ("rollcall_ledger_risks_total", "Risk events found by the ledger.", counts.risks),
-            (
-                "rollcall_ledger_settled_runs_total",
-                "Runs merged into a sum, because a client had too many.",
-                counts.settled_runs,
-            ),
-            (
-                "rollcall_ledger_pruned_clients_total",
-                "Clients removed because they did not announce for too long.",
-                counts.pruned_clients,
-            ),
-        ] {
-            page.counter(name, help).is(count);
+        metrics! { page =>
+            counter "rollcall_ledger_entries_total" by "result" {
+                "applied" => counts.applied, "repeated" => counts.repeated, "rejected" => counts.rejected,
+            }, "Entries delivered to the ledger, by result.";
+            counter "rollcall_ledger_late_entries_total" = counts.late,
+                "Entries whose bytes are not counted, because their client's runs are no longer kept.";
+            counter "rollcall_ledger_batches_total" = counts.batches, "Committed batches.";
+            counter "rollcall_ledger_risks_total" = counts.risks, "Risk events found by the ledger.";
+            counter "rollcall_ledger_settled_runs_total" = counts.settled_runs,
+                "Runs merged into a sum, because a client had too many.";
+            counter "rollcall_ledger_pruned_clients_total" = counts.pruned_clients,
+                "Clients removed because they did not announce for too long.";
         }
     }
 }
@@ -54,43 +39,28 @@ pub(super) struct ActivityMetrics(pub(super) Activity);
 impl Source for ActivityMetrics {
     fn encode(&self, page: &mut Page) {
         let counts = self.0.counters();
-        page.counter(
-            "rollcall_activity_entries_total",
-            "Entries delivered to the activity lists, by result.",
-        )
-        .with(&[("result", "taken")], counts.entries.get().saturating_sub(counts.superseded.get()))
-        .with(&[("result", "superseded")], counts.superseded.get())
-        .with(&[("result", "too_old")], counts.too_old.get())
-        .with(&[("result", "without_passkey")], counts.without_passkey.get())
-        .with(&[("result", "rejected")], counts.rejected.get());
-        for (name, help, count) in [
-            (
-                "rollcall_activity_clients_evicted_total",
-                "Clients removed because a user has too many on one torrent.",
-                counts.clients_evicted.get(),
-            ),
-            (
-                "rollcall_activity_swept_users_total",
-                "Users checked by sweeps for expired clients.",
-                counts.swept_users.get(),
-            ),
-            (
-                "rollcall_activity_swept_torrents_total",
-                "User-torrent pairs with expired clients found by sweeps.",
-                counts.swept_torrents.get(),
-            ),
-            (
-                "rollcall_activity_damaged_users_total",
-                "Users whose keys have an unexpected type, counted per sweep.",
-                counts.damaged_users.get(),
-            ),
-            (
-                "rollcall_activity_sweeps_behind_total",
-                "Sweeps that reached their maximum number of users and left some for the next one.",
-                counts.sweeps_behind.get(),
-            ),
-        ] {
-            page.counter(name, help).is(count);
+        metrics! { page =>
+            counter "rollcall_activity_entries_total" by "result" {
+                "taken" => counts.entries.get().saturating_sub(counts.superseded.get()),
+                "superseded" => &counts.superseded, "too_old" => &counts.too_old,
+                "without_passkey" => &counts.without_passkey, "rejected" => &counts.rejected,
+            }, "Entries delivered to the activity lists, by result.";
+            counter "rollcall_activity_clients_evicted_total" = &counts.clients_evicted,
+                "Clients removed because a user has too many on one torrent, or too many torrents.";
+            counter "rollcall_activity_swept_users_total" = &counts.swept_users,
+                "Users checked by sweeps for expired clients.";
+            counter "rollcall_activity_swept_torrents_total" = &counts.swept_torrents,
+                "User-torrent pairs with expired clients found by sweeps.";
+            counter "rollcall_activity_damaged_users_total" = &counts.damaged_users,
+                "Users whose keys have an unexpected type, counted per sweep.";
+            counter "rollcall_activity_sweeps_behind_total" = &counts.sweeps_behind,
+                "Sweeps that reached their maximum number of users and left some for the next one.";
+        }
+        let memory = self.0.memory_usage();
+        metrics! { page =>
+            gauge "rollcall_activity_memory_torrents" = memory.torrents,
+                "User-torrent pairs of the activity lists in memory.";
+            gauge "rollcall_activity_memory_bytes" = memory.bytes, "Memory of the activity lists, in bytes.";
         }
     }
 }
@@ -104,34 +74,26 @@ pub(super) struct GateMetrics {
 impl Source for GateMetrics {
     fn encode(&self, page: &mut Page) {
         let gate = &self.gate;
-        page.gauge("rollcall_access_users", "Users, enabled and disabled.").is(gate.user_count());
-        page.gauge("rollcall_access_torrents", "Torrents, enabled and disabled.").is(gate.torrent_count());
-        page.gauge("rollcall_access_client_rules", "Client rules.").is(gate.client_count());
-        page.counter(
-            "rollcall_access_removed_passkeys_evicted_total",
-            "Removed users whose last passkey was evicted from memory; their peers are removed without one.",
-        )
-        .is(gate.removed_forgotten());
+        metrics! { page =>
+            gauge "rollcall_access_users" = gate.user_count(), "Users, enabled and disabled.";
+            gauge "rollcall_access_torrents" = gate.torrent_count(), "Torrents, enabled and disabled.";
+            gauge "rollcall_access_client_rules" = gate.client_count(), "Client rules.";
+            counter "rollcall_access_removed_passkeys_evicted_total" = gate.removed_forgotten(),
+                "Removed users whose last passkey was evicted from memory; their peers are removed without one.";
+        }
         if let Some(unknown_passkeys) = gate.unknown_passkeys() {
             unknown_passkeys.encode(page);
         }
         let Some(follower) = &self.follower else { return };
-        page.counter(
-            "rollcall_access_polls_total",
-            "Polls for changes of users, torrents and clients in the database, by outcome.",
-        )
-        .with(&[("outcome", "ok")], read(&follower.polls))
-        .with(&[("outcome", "failed")], read(&follower.failures));
-        page.gauge(
-            "rollcall_access_poll_failures_in_a_row",
-            "Consecutive failed polls. Zero while the database of users and torrents answers.",
-        )
-        .is(read(&follower.failures_in_a_row));
-        page.counter(
-            "rollcall_access_reloads_total",
-            "Complete reloads of users and torrents, because the change log did not reach back far enough.",
-        )
-        .is(read(&follower.reloads));
+        metrics! { page =>
+            counter "rollcall_access_polls_total" by "outcome" {
+                "ok" => &follower.polls, "failed" => &follower.failures,
+            }, "Polls for changes of users, torrents and clients in the database, by outcome.";
+            gauge "rollcall_access_poll_failures_in_a_row" = &follower.failures_in_a_row,
+                "Consecutive failed polls. Zero while the database of users and torrents answers.";
+            counter "rollcall_access_reloads_total" = &follower.reloads,
+                "Complete reloads of users and torrents, because the change log did not reach back far enough.";
+        }
     }
 }
 
@@ -141,25 +103,15 @@ impl Source for RedisMetrics {
     fn encode(&self, page: &mut Page) {
         for (purpose, redis) in &self.0 {
             let counters = redis.counters();
-            for (name, help, counter) in [
-                ("rollcall_redis_connections_total", "Connections opened to Redis.", &counters.connected),
-                (
-                    "rollcall_redis_connect_failures_total",
-                    "Failed attempts to connect to Redis.",
-                    &counters.connect_failures,
-                ),
-                (
-                    "rollcall_redis_redirected_total",
-                    "Commands redirected by a node of a Redis cluster.",
-                    &counters.redirected,
-                ),
-                (
-                    "rollcall_redis_unanswered_total",
-                    "Commands without a reply: the connection broke or timed out.",
-                    &counters.unanswered,
-                ),
-            ] {
-                page.counter(name, help).with(&[("use", purpose)], read(counter));
+            metrics! { page =>
+                counter "rollcall_redis_connections_total" with(&[("use", purpose)]) = &counters.connected,
+                    "Connections opened to Redis.";
+                counter "rollcall_redis_connect_failures_total" with(&[("use", purpose)]) = &counters.connect_failures,
+                    "Failed attempts to connect to Redis.";
+                counter "rollcall_redis_redirected_total" with(&[("use", purpose)]) = &counters.redirected,
+                    "Commands redirected by a node of a Redis cluster.";
+                counter "rollcall_redis_unanswered_total" with(&[("use", purpose)]) = &counters.unanswered,
+                    "Commands without a reply: the connection broke or timed out.";
             }
         }
     }
@@ -174,8 +126,10 @@ impl Source for DatabaseMetrics {
             page.gauge("rollcall_database_connections", "Open connections to the database, by state.")
                 .with(&[("use", purpose), ("state", "busy")], usage.open.saturating_sub(usage.idle))
                 .with(&[("use", purpose), ("state", "idle")], usage.idle);
-            page.gauge("rollcall_database_connections_max", "Maximum number of connections to the database.")
-                .with(&[("use", purpose)], usage.max);
+            metrics! { page =>
+                gauge "rollcall_database_connections_max" with(&[("use", purpose)]) = usage.max,
+                    "Maximum number of connections to the database.";
+            }
         }
     }
 }
@@ -183,25 +137,14 @@ impl Source for DatabaseMetrics {
 impl Source for Audit {
     fn encode(&self, page: &mut Page) {
         let counters = self.counters();
-        for (name, help, count) in [
-            ("rollcall_audit_records_total", "Records written to the audit trail.", counters.records.get()),
-            (
-                "rollcall_audit_written_bytes_total",
-                "Bytes written to the audit trail.",
-                counters.written_bytes.get(),
-            ),
-            (
-                "rollcall_audit_failures_total",
-                "Failed writes, checks and syncs of the audit trail.",
-                counters.failures.get(),
-            ),
-            (
-                "rollcall_audit_repairs_total",
-                "Incomplete lines found at the end of the audit trail, and recorded.",
-                counters.repairs.get(),
-            ),
-        ] {
-            page.counter(name, help).is(count);
+        metrics! { page =>
+            counter "rollcall_audit_records_total" = &counters.records, "Records written to the audit trail.";
+            counter "rollcall_audit_written_bytes_total" = &counters.written_bytes,
+                "Bytes written to the audit trail.";
+            counter "rollcall_audit_failures_total" = &counters.failures,
+                "Failed writes, checks and syncs of the audit trail.";
+            counter "rollcall_audit_repairs_total" = &counters.repairs,
+                "Incomplete lines found at the end of the audit trail, and recorded.";
         }
     }
 }

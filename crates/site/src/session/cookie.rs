@@ -1,6 +1,6 @@
 //! The session cookie.
 
-use access::SessionSecret;
+use admin::SessionSecret;
 use domain::Seconds;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};

@@ -188,7 +188,7 @@ fn an_unusable_certificate_stops_the_start() {
     let mismatched = authority.write(&good.certificate_pem, &authority.issue().key_pem);
     let error = start_error(mismatched);
     assert!(matches!(error, StartError::Tls(TlsError::Mismatch(_))), "{error:?}");
-    assert!(error.to_string().contains("do not belong together"), "{error}");
+    assert!(error.to_string().contains("do not match"), "{error}");
 
     for (certificate, key, at_fault) in [
         ("rubbish", good.key_pem.as_str(), &files.certificates),

@@ -6,7 +6,7 @@
 //! - A stopped client is kept until all earlier reports have expired, so that none of them restores it.
 //! - A stopped client does not affect the others.
 //!
-//! The Redis scripts apply the same rules to the same bytes; the conformance suite compares both with a model.
+//! The Redis scripts apply the same rules to the same bytes; the conformance suite compares every store with a model.
 
 use domain::{ClientId, Seconds, UnixTime};
 use journal::EntryId;
@@ -137,6 +137,20 @@ pub struct Record {
 }
 
 impl Record {
+    pub fn of(report: Report) -> Self {
+        Record { reports: vec![report] }
+    }
+
+    /// None unless there is exactly one client.
+    pub fn only_report(&self) -> Option<&Report> {
+        self.reports.first().filter(|_| self.reports.len() == 1)
+    }
+
+    /// Memory in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Record>() + self.reports.capacity() * size_of::<Report>()
+    }
+
     /// Decodes [`Record::to_bytes`]. Malformed bytes give an empty record.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let (reports, rest) = bytes.as_chunks::<REPORT_BYTES>();

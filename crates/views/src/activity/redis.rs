@@ -30,7 +30,9 @@ use self::known_clients::KnownClients;
 use super::fold::UserChanges;
 use super::record::{CLIENTS_MAX, ClientState};
 use super::settings::Window;
-use super::store::{ActiveTorrent, ActivityStore, Applied, Counts, Listing, Page, REMOVE_MAX, Swept};
+use super::store::{
+    ActiveTorrent, ActivityStore, Applied, Counts, Listing, MemoryUsage, Page, REMOVE_MAX, Swept,
+};
 use crate::error::ViewsError;
 
 /// Validity of a sweep's claim; afterwards another sweep may claim the same users.
@@ -245,6 +247,10 @@ impl ActivityStore for RedisActivity {
             swept.is_behind |= some.is_behind;
         }
         Ok(swept)
+    }
+
+    fn memory_usage(&self) -> MemoryUsage {
+        MemoryUsage::default()
     }
 }
 

@@ -19,7 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use domain::{InfoHash, Passkey, UnixTime};
+use domain::{InfoHash, Passkey, Seconds, UnixTime};
 
 use super::fold::UserChanges;
 use super::record::ClientState;
@@ -135,8 +135,16 @@ pub struct Refused {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     pub refused: Vec<Refused>,
-    /// Clients beyond [`super::record::CLIENTS_MAX`] that were evicted.
+    /// Clients beyond [`super::record::CLIENTS_MAX`], and torrents beyond the maximum of a user, that were evicted.
     pub clients_evicted: u64,
+}
+
+/// What a store holds in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUsage {
+    /// Torrents of all users.
+    pub torrents: u64,
+    pub bytes: u64,
 }
 
 #[async_trait]
@@ -161,4 +169,12 @@ pub trait ActivityStore: Send + Sync + 'static {
 
     /// Checks up to `users_max` due users and removes their expired reports.
     async fn sweep(&self, users_max: usize, window: &Window) -> Result<Swept, ViewsError>;
+
+    /// The most extra silence of any stored report: a rebuild reads that much more of the journal. Zero for a store
+    /// that is not rebuilt.
+    fn longest_extra_silence(&self) -> Seconds {
+        Seconds(0)
+    }
+
+    fn memory_usage(&self) -> MemoryUsage;
 }

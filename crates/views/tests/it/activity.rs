@@ -44,17 +44,17 @@ macro_rules! for_every_case {
     };
 }
 
-macro_rules! on_sqlite {
+macro_rules! in_memory {
     ($($module:ident::$case:ident,)*) => {
-        mod sqlite {
+        mod memory {
             $(#[tokio::test]
             async fn $case() {
-                super::$module::$case(super::Backend::sqlite()).await;
+                super::$module::$case(super::Backend::memory()).await;
             })*
         }
     };
 }
-for_every_case!(on_sqlite);
+for_every_case!(in_memory);
 
 macro_rules! on_redis {
     ($($module:ident::$case:ident,)*) => {

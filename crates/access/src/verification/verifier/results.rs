@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::{Passkey, Seconds, UserId};
+use domain::{Passkey, Seconds, UnixTime, UserId};
 
 use super::{TaskResult, Verifier, within};
 use crate::error::AccessError;
@@ -52,7 +52,7 @@ impl Verifier {
         if self.repeat_if_outdated(&passkey) {
             return;
         }
-        let account = self.answers.get(&passkey).and_then(|answer| answer.account());
+        let account = self.answers().get(&passkey).and_then(|answer| answer.account());
         self.cache(passkey, None);
         if let Some(user) = account {
             self.revoke(user);
@@ -92,11 +92,11 @@ impl Verifier {
         if self.settings.on_failure != OnVerifyFailure::KnownOnly {
             return;
         }
-        let verified = self.answers.get(&passkey).and_then(|answer| answer.verified);
+        let verified = self.answers().get(&passkey).and_then(|answer| answer.verified);
         if let Some(verified) = verified.filter(|(_, source)| unavailable.contains(source)) {
             let pause = u32::try_from(self.settings.pause.as_secs()).unwrap_or(u32::MAX).max(1);
             let expires_at = self.now() + Seconds(pause).min(self.settings.valid_for);
-            self.answers.insert(passkey, Some(verified), expires_at);
+            self.insert(passkey, Some(verified), expires_at);
             self.counters().stale_kept.increment();
         }
     }
@@ -119,10 +119,15 @@ impl Verifier {
         is_outdated
     }
 
-    fn cache(&mut self, passkey: Passkey, verified: Option<(UserId, Source)>) {
+    fn cache(&self, passkey: Passkey, verified: Option<(UserId, Source)>) {
         let lifetime = if verified.is_some() { self.settings.valid_for } else { self.settings.invalid_for };
         let expires_at = self.now() + lifetime;
-        self.answers.insert(passkey, verified, expires_at);
+        self.insert(passkey, verified, expires_at);
+    }
+
+    fn insert(&self, passkey: Passkey, verified: Option<(UserId, Source)>, expires_at: UnixTime) {
+        let evicted = self.answers().insert(passkey, verified, expires_at, self.settings.entries_max);
+        self.counters().cache_evictions.add(evicted as u64);
     }
 
     pub(super) fn revoke(&mut self, user: UserId) {
@@ -184,7 +189,7 @@ impl Verifier {
         }
         if let Some(old) = external.old_passkey {
             // On the whitelist it would admit a new user, without the ban of this one.
-            self.answers.remove(&old);
+            self.answers().remove(&old);
             self.pending.mark_outdated(&old);
             self.remove_from_whitelist(old);
         }

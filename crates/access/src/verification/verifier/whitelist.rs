@@ -92,8 +92,8 @@ impl Verifier {
                 self.pending.mark_outdated(&passkey);
                 self.writes.on_added(&passkey);
                 self.begin_write();
-                if self.answers.get(&passkey).is_some_and(|answer| answer.verified.is_none()) {
-                    self.answers.remove(&passkey);
+                if self.answers().get(&passkey).is_some_and(|answer| answer.verified.is_none()) {
+                    self.answers().remove(&passkey);
                 }
             }
             PasskeyChange::Removed(passkey) => {
@@ -105,7 +105,7 @@ impl Verifier {
                 self.pending.mark_all_outdated();
                 let now = self.now();
                 for passkey in self.writes.on_replaced() {
-                    self.answers.expire(&passkey, now);
+                    self.answers().expire(&passkey, now);
                     self.remove_from_whitelist(passkey);
                 }
                 self.recheck.begin(self.unknown_passkeys.answers());
@@ -120,7 +120,7 @@ impl Verifier {
             self.counters().whitelist_removals_failed.increment();
         }
         self.begin_write();
-        let removed = self.answers.remove(passkey);
+        let removed = self.answers().remove(passkey);
         if let Some(user) = removed.and_then(|answer| answer.account()) {
             self.revoke(user);
         } else if let Some(holder) = self.gate.holder(passkey).filter(|holder| holder.is_external) {
@@ -159,18 +159,20 @@ impl Verifier {
 
     fn compare(&mut self, (passkey, cached): (Passkey, CachedAnswer), is_in: bool) {
         let is_by_redis_key = cached.verified.is_some_and(|(_, source)| source == Source::RedisKey);
-        if cached.verified.is_some() == is_in || is_by_redis_key || self.answers.get(&passkey) != Some(cached)
+        if cached.verified.is_some() == is_in
+            || is_by_redis_key
+            || self.answers().get(&passkey) != Some(cached)
         {
             return;
         }
         match cached.account() {
             // The next announce triggers a call of the endpoint, whose negative answer evicts the user's peers.
-            Some(_) if self.endpoint.is_some() => self.answers.expire(&passkey, self.now()),
+            Some(_) if self.endpoint.is_some() => self.answers().expire(&passkey, self.now()),
             Some(user) => {
-                self.answers.remove(&passkey);
+                self.answers().remove(&passkey);
                 self.revoke(user);
             }
-            None => drop(self.answers.remove(&passkey)),
+            None => drop(self.answers().remove(&passkey)),
         }
     }
 }

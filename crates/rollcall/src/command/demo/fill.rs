@@ -1,7 +1,8 @@
 //! Initial data of a demo: users, torrents, friendships, multipliers, an API key.
 
-use access::audit::Subject;
-use access::{ApiKeys, Scope as KeyScope, Store};
+use access::Store;
+use admin::audit::Subject;
+use admin::{ApiKeys, Scope as KeyScope};
 use domain::UnixTime;
 use domain::clock::{Clock, SystemClock};
 use ledger::{NewMultiplier, Percent, Scope};
@@ -30,7 +31,7 @@ pub(super) async fn fill(context: &CommandContext, plan: &Plan) -> anyhow::Resul
     let friends = stores::open_friends(&context.config, &store).await?;
     demo_data::insert(plan, &store, &friends, now, print_progress).await?;
     add_multipliers(context, plan, now).await?;
-    let keys = ApiKeys::on(&store);
+    let keys = ApiKeys::on(store.database());
     let creating = keys.create("demo", KeyScope::Admin.into(), now);
     let key = context
         .audited(record("key.create", Subject::key("")).with("name", "demo"), creating, |record, key| {

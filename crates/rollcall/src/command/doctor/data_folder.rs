@@ -136,7 +136,7 @@ fn private_folders(findings: &mut Findings, data: &Path) {
 fn private(findings: &mut Findings, data: &Path) {
     let mut open_to_all: Vec<String> = Vec::new();
     let mut owners: Vec<u32> = Vec::new();
-    for name in ["rollcall.db", "journal.db", "activity.db", "node", "logs/audit.log"] {
+    for name in ["rollcall.db", "journal.db", "node", "logs/audit.log"] {
         let path = data.join(name);
         let Ok(file) = fs::metadata(&path) else { continue };
         owners.push(file.uid());

@@ -32,7 +32,6 @@ pub(super) async fn check(target: &Target) -> Findings {
     }
     if target.config.redis_settings().is_ok_and(|settings| settings.is_none()) {
         file(&mut findings, &target.data.join("journal.db"), journal::sqlite::schema()).await;
-        file(&mut findings, &target.data.join("activity.db"), views::activity::schema()).await;
     }
     findings
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use access::audit::{Record, Subject};
+use admin::audit::{Record, Subject};
 use anyhow::Context;
 use domain::UserId;
 use domain::clock::{Clock, SystemClock};

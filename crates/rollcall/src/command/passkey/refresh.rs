@@ -4,8 +4,8 @@
 
 use std::io;
 
-use access::audit::Subject;
 use access::{Passkeys, Replaced, Upload};
+use admin::audit::Subject;
 use anyhow::Context;
 use indicatif::ProgressBar;
 use tokio::sync::mpsc;

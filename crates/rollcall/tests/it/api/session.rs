@@ -1,6 +1,7 @@
 //! Operator sessions: what the cookie allows, what ends it, and browser attacks.
 
-use access::{Sessions, Store};
+use access::Store;
+use admin::Sessions;
 use domain::clock::{Clock, SystemClock};
 use domain::{Seconds, UnixTime};
 use serde_json::{Value as Json, json};
@@ -238,7 +239,8 @@ fn a_session_ends_at_its_time() {
     let begin = |now: UnixTime, length| {
         runtime.block_on(async {
             let store = Store::open(&database).await.unwrap();
-            let (secret, _) = Sessions::on(&store).begin(id.parse().unwrap(), now, length).await.unwrap();
+            let (secret, _) =
+                Sessions::on(store.database()).begin(id.parse().unwrap(), now, length).await.unwrap();
             store.close().await;
             format!("rollcall_session={}", secret.text())
         })

@@ -28,7 +28,7 @@ impl Site {
 fn w7_every_command_that_changes_something_leaves_a_record() {
     let site = Site::new();
     let torrent = ["torrent", "add", "--id", "12", "--infohash", INFO_HASH, "--name", "A name"];
-    let listed = format!("passkey {}", access::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
+    let listed = format!("passkey {}", admin::audit::passkey_subject_id(&PASSKEY.parse().unwrap()));
     let (added, removed) = (format!("passkey.add {listed} ok"), format!("passkey.remove {listed} ok"));
     let list = site.write("list.txt", "0123456789abcdef\n");
     let cases: [(&[&str], &str); 29] = [
@@ -129,7 +129,7 @@ fn w7_a_line_that_was_changed_is_found() {
     fs::write(&path, lines.replacen("\"subjectId\":\"2\"", "\"subjectId\":\"9\"", 1)).unwrap();
     let outcome = site.run(&["audit", "verify"]);
     assert_eq!(outcome.exit_code, 1);
-    assert!(outcome.stdout.contains("line 2: its hash does not fit"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("line 2: its hash does not match its content"), "{}", outcome.stdout);
     let outcome = site.run(&["audit", "verify", "--json"]);
     let verdict: Json = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!((&verdict["valid"], &verdict["fault"]["line"]), (&json!(false), &json!(2)));

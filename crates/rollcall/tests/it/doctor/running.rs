@@ -54,7 +54,7 @@ fn what_a_server_left_behind_is_read_and_left_as_it_is() {
     server.cli(&["journal", "pause", "ledger"]);
     assert!(server.stop().success());
     // This also folds the write-ahead logs into the files, as the doctor would.
-    let dumps = || ["rollcall.db", "journal.db", "activity.db"].map(|name| dump(&server, name));
+    let dumps = || ["rollcall.db", "journal.db"].map(|name| dump(&server, name));
     let before = (dumps(), files(&server));
     let report = doctor(&server);
     report.has_warning("journal", &["ledger is paused"], "rollcall journal resume ledger");

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use access::audit::Subject;
+use admin::audit::Subject;
 use journal::dead_letters::Chosen;
 use journal::{EntryId, Lane};
 use serde::Deserialize;

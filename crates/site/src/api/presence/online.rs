@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::keys::{Authenticated, Scope};
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::UserId;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::NewTorrent;
-use access::keys::Authenticated;
+use admin::keys::Authenticated;
 use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::{Extension, Json};

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use access::keys::{Authenticated, Scope};
 use access::{NameSearch, User};
+use admin::keys::{Authenticated, Scope};
 use axum::extract::State;
 use axum::{Extension, Json};
 use domain::{Passkey, UserId};

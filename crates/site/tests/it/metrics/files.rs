@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use access::{Audit, AuditSettings, Sessions, Store, UnknownPasskeys};
+use access::{Store, UnknownPasskeys};
+use admin::{Audit, AuditSettings, Sessions};
 use domain::clock::SystemClock;
 use domain::{InfoHash, Passkey, TorrentId, UnixTime, UserId};
 use gateway::{GatewayCounters, OnlineCount};
@@ -100,7 +101,7 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
             by_user: CallerRateLimit::per_s(1),
             wrong_keys: CallerRateLimit::per_minute(1),
         },
-        &Sessions::on(&store),
+        &Sessions::on(store.database()),
         &Rankings::new(site::ranking::RankingSource::of(Arc::default(), None, None)),
         &some_limits(),
         &Allocator,

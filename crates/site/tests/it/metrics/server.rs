@@ -77,7 +77,7 @@ impl TestServer {
         gate.put_torrent(TorrentId::new(1).unwrap(), TORRENT, None, true);
         let queue = Arc::new(Queue::new(1_000));
         let ledger = Arc::new(open_ledger(folder.path(), &gate, &clock).await);
-        let activity = open_activity(folder.path(), &clock).await;
+        let activity = open_activity(&clock);
         let store =
             Store::open(&format!("sqlite:{}", folder.path().join("access.db").display())).await.unwrap();
         let follower = access::load(store.clone(), Arc::new(Gate::default())).await.unwrap();
@@ -222,9 +222,8 @@ async fn open_ledger(folder: &Path, gate: &Arc<Gate>, clock: &Arc<dyn Clock>) ->
         .unwrap()
 }
 
-async fn open_activity(folder: &Path, clock: &Arc<dyn Clock>) -> Activity {
-    let database = SqliteDatabase::open(&folder.join("activity.db"), SqliteOptions::default()).await.unwrap();
-    Activity::on_sqlite(database, ActivitySettings::default(), Arc::clone(clock)).await.unwrap()
+fn open_activity(clock: &Arc<dyn Clock>) -> Activity {
+    Activity::in_memory(ActivitySettings::default(), Arc::clone(clock))
 }
 
 fn start_tracker(gate: &Arc<Gate>, queue: &Arc<Queue>, clock: &Arc<dyn Clock>) -> Running {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use database::{SqliteDatabase, SqliteOptions, SqliteSession};
 use domain::clock::ManualClock;
 use domain::{
     AnnounceEvent, Cause, ClientId, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId, UnixTime,
@@ -11,8 +10,9 @@ use journal::{
     Batch, DeliveredEntry, EntryId, Fields, Lane, Rejected, Totals, TrafficEntry, View, ViewError,
 };
 use keyspace::{BaseNames, KeyNames, Redis, RedisSettings};
-use tempfile::TempDir;
 use testkit::{RedisCluster, RedisServer};
+use views::activity::memory::MemoryActivity;
+use views::activity::store::ActivityStore;
 use views::{Activity, ActivitySettings, Page};
 
 pub const NOW: UnixTime = UnixTime(1_750_000_000);
@@ -20,15 +20,16 @@ pub const THRESHOLD: u32 = 2400;
 
 /// A store of one test.
 pub enum Backend {
-    Sqlite(TempDir),
+    /// Processes cannot share it; the concurrent consumers of a case do.
+    Memory(Arc<MemoryActivity>),
     Redis(Box<RedisServer>),
     /// Shared by the cases, which run one after another.
     Cluster(Arc<RedisCluster>),
 }
 
 impl Backend {
-    pub fn sqlite() -> Self {
-        Backend::Sqlite(tempfile::tempdir().unwrap())
+    pub fn memory() -> Self {
+        Backend::Memory(Arc::default())
     }
 
     pub fn redis() -> Self {
@@ -39,11 +40,7 @@ impl Backend {
     pub async fn open(&self, settings: ActivitySettings, clock: &ManualClock) -> Activity {
         let clock = Arc::new(clock.clone());
         match self {
-            Backend::Sqlite(folder) => {
-                let path = folder.path().join("activity.db");
-                let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-                Activity::on_sqlite(database, settings, clock).await.unwrap()
-            }
+            Backend::Memory(store) => Activity::on(store.clone(), settings, clock),
             Backend::Redis(server) => on_redis(&server.url(), settings, clock),
             Backend::Cluster(cluster) => {
                 // One node suffices to find the others.
@@ -56,12 +53,7 @@ impl Backend {
     /// Whether nothing is stored, without using the view.
     pub async fn is_empty(&self) -> bool {
         match self {
-            Backend::Sqlite(folder) => {
-                let path = folder.path().join("activity.db");
-                let database = SqliteDatabase::open(&path, SqliteOptions::default()).await.unwrap();
-                let count = |session: &SqliteSession| session.query_one("SELECT count(*) FROM activity", &[]);
-                database.read(count).await.unwrap() == Some(0_i64)
-            }
+            Backend::Memory(store) => store.memory_usage().torrents == 0,
             Backend::Redis(server) => server.cli(&["DBSIZE"]) == "0",
             Backend::Cluster(cluster) => (0..3).all(|node| cluster.node(node).cli(&["DBSIZE"]) == "0"),
         }

@@ -7,7 +7,7 @@ use domain::hex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::error::AccessError;
+use crate::error::AdminError;
 
 /// Makes leaked keys recognisable.
 const PREFIX: &str = "rck_";
@@ -87,9 +87,9 @@ impl fmt::Debug for NewKey {
 }
 
 impl NewKey {
-    pub(super) fn random() -> Result<NewKey, AccessError> {
+    pub(super) fn random() -> Result<NewKey, AdminError> {
         let mut bytes = [0; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
+        getrandom::fill(&mut bytes).map_err(AdminError::Random)?;
         let digits = hex::encode(&bytes);
         let (id, secret) = digits.split_at(ID_DIGITS);
         Ok(NewKey {

@@ -11,7 +11,7 @@ use domain::hex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::error::AccessError;
+use crate::error::AdminError;
 
 const SECRET_BYTES: usize = 32;
 /// Domain separation of the CSRF token from other hashes of a secret.
@@ -27,9 +27,9 @@ impl fmt::Debug for SessionSecret {
 }
 
 impl SessionSecret {
-    pub(super) fn random() -> Result<SessionSecret, AccessError> {
+    pub(super) fn random() -> Result<SessionSecret, AdminError> {
         let mut bytes = [0; SECRET_BYTES];
-        getrandom::fill(&mut bytes).map_err(AccessError::Random)?;
+        getrandom::fill(&mut bytes).map_err(AdminError::Random)?;
         Ok(SessionSecret(BASE64_URL_SAFE_NO_PAD.encode(bytes)))
     }
 

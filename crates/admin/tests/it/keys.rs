@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{AccessError, ApiKeys, KeyRing, Scope, Scopes};
+use admin::{AdminError, ApiKeys, KeyRing, Scope, Scopes};
 use domain::clock::ManualClock;
 use domain::{Seconds, UnixTime};
 use testkit::{eventually_async, on_every_database};
 use tokio::sync::oneshot;
 
-use crate::fixture::{Fixture, NOW, OpenStore};
+use crate::fixture::{Fixture, NOW, OpenDatabase};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn ring_on(fixture: &Fixture, configured: Option<&str>) -> (KeyRing, ManualClock) {
     let clock = ManualClock::at(NOW);
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     (KeyRing::load(keys, configured, Arc::new(clock.clone())).await.unwrap(), clock)
 }
 
@@ -28,7 +28,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 async fn a_key_permits_its_scopes(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let reader = keys.create("statistics — 統計", scopes("read"), NOW).await.unwrap();
     let both = keys.create("bridge", scopes("read,verify"), NOW).await.unwrap();
     let (ring, _) = ring_on(&fixture, Some("configured key")).await;
@@ -54,7 +54,7 @@ async fn a_key_permits_its_scopes(fixture: Fixture) {
 }
 
 async fn only_a_hash_is_stored(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let key = keys.create("a", scopes("admin"), NOW).await.unwrap();
     let secret = &key.text[13..];
     let mut raw = fixture.raw().await;
@@ -63,7 +63,7 @@ async fn only_a_hash_is_stored(fixture: Fixture) {
 }
 
 async fn changes_reach_the_ring_of_another_process(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let (ring, _) = ring_on(&fixture, None).await;
     let ring = Arc::new(ring);
@@ -94,12 +94,12 @@ async fn changes_reach_the_ring_of_another_process(fixture: Fixture) {
 }
 
 async fn the_first_key_is_created_once_by_concurrent_starts(fixture: Fixture) {
-    let store = fixture.store().await;
+    let store = fixture.database().await;
     let starters: Vec<_> = (0..10)
         .map(|_| {
             let url = fixture.url();
             tokio::spawn(async move {
-                let store = access::Store::open(&url).await.unwrap();
+                let store = access::Store::open(&url).await.unwrap().database().clone();
                 let made = ApiKeys::on(&store).first_key(NOW).await.unwrap();
                 store.close().await;
                 made
@@ -124,13 +124,13 @@ async fn the_first_key_is_created_once_by_concurrent_starts(fixture: Fixture) {
 }
 
 async fn no_first_key_is_created_if_there_is_another_key(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     keys.create("a", scopes("verify"), NOW).await.unwrap();
     assert_eq!(keys.first_key(NOW).await.unwrap(), None);
 }
 
 async fn the_time_of_last_use_is_stored(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let last_used = async || keys.list().await.unwrap()[0].last_used_at;
     let (ring, clock) = ring_on(&fixture, None).await;
@@ -151,11 +151,11 @@ async fn the_time_of_last_use_is_stored(fixture: Fixture) {
 }
 
 async fn invalid_names_and_scopes_are_refused(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let refusal = async |name: &str, scopes| keys.create(name, scopes, NOW).await.unwrap_err();
-    assert!(matches!(refusal("a", Scopes::default()).await, AccessError::KeyWithoutScope));
+    assert!(matches!(refusal("a", Scopes::default()).await, AdminError::KeyWithoutScope));
     for name in ["", "  ", "a\nb", "a\0b", &"x".repeat(101)] {
-        assert!(matches!(refusal(name, scopes("read")).await, AccessError::KeyName), "{name:?}");
+        assert!(matches!(refusal(name, scopes("read")).await, AdminError::KeyName), "{name:?}");
     }
     let unknown = keys.revoke("01234567".parse().unwrap(), NOW).await.unwrap_err();
     assert_eq!(unknown.to_string(), "there is no key 01234567: see rollcall key list");
@@ -163,7 +163,7 @@ async fn invalid_names_and_scopes_are_refused(fixture: Fixture) {
 }
 
 async fn a_malformed_row_does_not_hide_others(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let key = keys.create("a", scopes("read"), NOW).await.unwrap();
     let hash = "0".repeat(64);
     fixture.raw().await.execute(

@@ -21,15 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use database::SqlError;
+use database::{Database, SqlError};
 use domain::clock::Clock;
 use domain::{Seconds, UnixTime};
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
-use crate::error::AccessError;
+use crate::error::AdminError;
 use crate::keys::KeyId;
-use crate::store::Store;
 
 mod cache;
 pub mod secret;
@@ -72,7 +71,7 @@ pub struct SessionFigures {
 
 #[derive(Debug)]
 pub struct Sessions {
-    store: Store,
+    database: Database,
     cache: SessionCache,
     uncached: Semaphore,
     open: AtomicU64,
@@ -82,9 +81,9 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub fn on(store: &Store) -> Sessions {
+    pub fn on(database: &Database) -> Sessions {
         Sessions {
-            store: store.clone(),
+            database: database.clone(),
             cache: SessionCache::default(),
             uncached: Semaphore::new(UNCACHED_AT_ONCE),
             open: AtomicU64::new(0),
@@ -100,12 +99,12 @@ impl Sessions {
         key_id: KeyId,
         now: UnixTime,
         length: Seconds,
-    ) -> Result<(SessionSecret, Session), AccessError> {
+    ) -> Result<(SessionSecret, Session), AdminError> {
         let secret = SessionSecret::random()?;
         let expires_at = UnixTime(now.0.saturating_add(length.0));
         let session = Session { key_id, created_at: now, expires_at };
-        let database = self.store.database();
-        let explain = |error| self.store.explain(error);
+        let database = &self.database;
+        let explain = |error| database.explain(error);
         table::insert(database, &SessionRow { hash: secret.hash(), session }).await.map_err(explain)?;
         let pushed_out = table::remove_surplus(database, key_id, PER_KEY_MAX).await.map_err(explain)?;
         self.pushed_out.fetch_add(pushed_out, Ordering::Relaxed);
@@ -114,7 +113,7 @@ impl Sessions {
     }
 
     /// The session of a secret, if it is not expired.
-    pub async fn find(&self, secret: &SessionSecret, now_ms: u64) -> Result<Option<Session>, AccessError> {
+    pub async fn find(&self, secret: &SessionSecret, now_ms: u64) -> Result<Option<Session>, AdminError> {
         let hash = secret.hash();
         let is_valid = |session: &Session| u64::from(session.expires_at.0) * 1000 > now_ms;
         let cached = match self.cache.get(&hash, now_ms) {
@@ -129,7 +128,7 @@ impl Sessions {
                 Some(_) => None,
                 None => Some(self.uncached.acquire().await.map_err(|_| SqlError::Closed)?),
             };
-            table::find(self.store.database(), &hash).await
+            table::find(&self.database, &hash).await
         };
         let found = tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await;
         match found.unwrap_or(Err(SqlError::TimedOut)) {
@@ -145,28 +144,28 @@ impl Sessions {
                 self.failures.fetch_add(1, Ordering::Relaxed);
                 match cached {
                     Some(session) => Ok(Some(session).filter(is_valid)),
-                    None => Err(self.store.explain(error)),
+                    None => Err(self.database.explain(error).into()),
                 }
             }
         }
     }
 
     /// Returns whether the session existed.
-    pub async fn end(&self, secret: &SessionSecret) -> Result<bool, AccessError> {
+    pub async fn end(&self, secret: &SessionSecret) -> Result<bool, AdminError> {
         let hash = secret.hash();
         self.cache.end(&hash);
-        let removed = table::remove(self.store.database(), &hash).await;
+        let removed = table::remove(&self.database, &hash).await;
         // Again: a request may have cached it before the row was deleted.
         self.cache.end(&hash);
-        let removed = removed.map_err(|error| self.store.explain(error))?;
+        let removed = removed.map_err(|error| self.database.explain(error))?;
         self.count().await?;
         Ok(removed)
     }
 
     /// Removes expired sessions, and those of revoked keys.
-    pub async fn sweep(&self, now: UnixTime) -> Result<(), AccessError> {
-        let swept = table::sweep(self.store.database(), now).await;
-        let swept = swept.map_err(|error| self.store.explain(error))?;
+    pub async fn sweep(&self, now: UnixTime) -> Result<(), AdminError> {
+        let swept = table::sweep(&self.database, now).await;
+        let swept = swept.map_err(|error| self.database.explain(error))?;
         self.swept.fetch_add(swept, Ordering::Relaxed);
         self.cache.remove_expired(now);
         self.count().await
@@ -208,8 +207,8 @@ impl Sessions {
         }
     }
 
-    async fn count(&self) -> Result<(), AccessError> {
-        let count = table::count(self.store.database()).await.map_err(|error| self.store.explain(error))?;
+    async fn count(&self) -> Result<(), AdminError> {
+        let count = table::count(&self.database).await.map_err(|error| self.database.explain(error))?;
         self.open.store(u64::try_from(count).unwrap_or(0), Ordering::Relaxed);
         Ok(())
     }

@@ -6,6 +6,9 @@ use serde_json::{Map, Value as Json};
 
 use super::line::LineHash;
 
+/// Passkeys named in one record; the count is always complete.
+const PASSKEYS_MAX: usize = 100;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -103,6 +106,17 @@ impl Record {
     pub fn failed(mut self, reason: impl ToString) -> Self {
         self.outcome = Outcome::Failed;
         self.with("reason", reason.to_string())
+    }
+
+    /// Adds the passkeys in a form that does not disclose them.
+    pub fn about_passkeys(self, passkeys: &[Passkey]) -> Self {
+        match passkeys {
+            [passkey] => self.about(Subject::passkey(passkey)),
+            _ => {
+                let named: Vec<String> = passkeys.iter().take(PASSKEYS_MAX).map(passkey_subject_id).collect();
+                self.about(Subject::whitelist()).with("passkeys", named).with("count", passkeys.len())
+            }
+        }
     }
 }
 

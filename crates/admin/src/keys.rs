@@ -16,12 +16,10 @@
 //!
 //! Keys are not deleted, because the audit trail names them, and they do not expire.
 
-use database::{SqlError, Transaction};
+use database::{Database, SqlError, Transaction};
 use domain::UnixTime;
 
-use crate::error::AccessError;
-use crate::store::Store;
-use crate::store::rows::readable;
+use crate::error::AdminError;
 
 pub mod ring;
 pub mod scope;
@@ -58,32 +56,32 @@ pub struct ApiKey {
 
 #[derive(Clone, Debug)]
 pub struct ApiKeys {
-    store: Store,
+    database: Database,
 }
 
 impl ApiKeys {
-    pub fn on(store: &Store) -> Self {
-        ApiKeys { store: store.clone() }
+    pub fn on(database: &Database) -> Self {
+        ApiKeys { database: database.clone() }
     }
 
     /// The result is the only place that has the text of the key.
-    pub async fn create(&self, name: &str, scopes: Scopes, now: UnixTime) -> Result<NewKey, AccessError> {
+    pub async fn create(&self, name: &str, scopes: Scopes, now: UnixTime) -> Result<NewKey, AdminError> {
         check_name(name)?;
         if scopes.is_empty() {
-            return Err(AccessError::KeyWithoutScope);
+            return Err(AdminError::KeyWithoutScope);
         }
         let mut transaction = self.begin().await?;
         table::mark_first_key(&mut transaction).await.map_err(|error| self.explain(error))?;
         if table::count_active(&mut transaction).await.map_err(|error| self.explain(error))?
             >= i64::from(KEYS_MAX)
         {
-            return Err(AccessError::TooManyKeys(KEYS_MAX));
+            return Err(AdminError::TooManyKeys(KEYS_MAX));
         }
         self.insert(transaction, name, scopes, now).await
     }
 
     /// Creates an admin key if there has never been a key. After all keys are revoked, only a command creates another.
-    pub async fn first_key(&self, now: UnixTime) -> Result<Option<NewKey>, AccessError> {
+    pub async fn first_key(&self, now: UnixTime) -> Result<Option<NewKey>, AdminError> {
         let mut transaction = self.begin().await?;
         // A concurrent caller waits here for the commit.
         if !table::mark_first_key(&mut transaction).await.map_err(|error| self.explain(error))? {
@@ -93,34 +91,38 @@ impl ApiKeys {
     }
 
     /// All keys, including revoked ones, oldest first, without rows that cannot be parsed.
-    pub async fn list(&self) -> Result<Vec<ApiKey>, AccessError> {
-        let rows = table::all(self.store.database()).await.map_err(|error| self.explain(error))?;
-        Ok(rows.into_iter().filter_map(readable).map(|row| row.key).collect())
+    pub async fn list(&self) -> Result<Vec<ApiKey>, AdminError> {
+        let rows = table::all(&self.database).await.map_err(|error| self.explain(error))?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| row.inspect_err(|error| tracing::warn!(%error, "skipped an API key")).ok())
+            .map(|row| row.key)
+            .collect())
     }
 
     /// Returns whether the key was active.
-    pub async fn revoke(&self, id: KeyId, now: UnixTime) -> Result<bool, AccessError> {
-        let revoked = table::revoke(self.store.database(), id, now).await;
+    pub async fn revoke(&self, id: KeyId, now: UnixTime) -> Result<bool, AdminError> {
+        let revoked = table::revoke(&self.database, id, now).await;
         if revoked.map_err(|error| self.explain(error))? {
             return Ok(true);
         }
-        let exists = table::exists(self.store.database(), id).await;
+        let exists = table::exists(&self.database, id).await;
         match exists.map_err(|error| self.explain(error))? {
             true => Ok(false),
-            false => Err(AccessError::UnknownKey(id)),
+            false => Err(AdminError::UnknownKey(id)),
         }
     }
 
-    async fn active(&self) -> Result<Vec<Result<KeyRow, AccessError>>, AccessError> {
-        table::active(self.store.database()).await.map_err(|error| self.explain(error))
+    async fn active(&self) -> Result<Vec<Result<KeyRow, AdminError>>, AdminError> {
+        table::active(&self.database).await.map_err(|error| self.explain(error))
     }
 
-    async fn set_last_used(&self, id: KeyId, at: UnixTime) -> Result<(), AccessError> {
-        table::set_last_used(self.store.database(), id, at).await.map_err(|error| self.explain(error))
+    async fn set_last_used(&self, id: KeyId, at: UnixTime) -> Result<(), AdminError> {
+        table::set_last_used(&self.database, id, at).await.map_err(|error| self.explain(error))
     }
 
-    async fn begin(&self) -> Result<Transaction, AccessError> {
-        self.store.database().begin().await.map_err(|error| self.explain(error))
+    async fn begin(&self) -> Result<Transaction, AdminError> {
+        self.database.begin().await.map_err(|error| self.explain(error))
     }
 
     async fn insert(
@@ -129,7 +131,7 @@ impl ApiKeys {
         name: &str,
         scopes: Scopes,
         now: UnixTime,
-    ) -> Result<NewKey, AccessError> {
+    ) -> Result<NewKey, AdminError> {
         for _ in 0..ID_TRIES_MAX {
             let new = NewKey::random()?;
             let key = ApiKey {
@@ -146,21 +148,21 @@ impl ApiKeys {
                 return Ok(new);
             }
         }
-        Err(AccessError::Unreadable {
+        Err(AdminError::Unreadable {
             subject: "the table api_keys".to_owned(),
             reason: "every new id is taken".to_owned(),
         })
     }
 
-    fn explain(&self, error: SqlError) -> AccessError {
-        self.store.explain(error)
+    fn explain(&self, error: SqlError) -> AdminError {
+        self.database.explain(error).into()
     }
 }
 
-fn check_name(name: &str) -> Result<(), AccessError> {
+fn check_name(name: &str) -> Result<(), AdminError> {
     let length = name.chars().count();
     if name.trim().is_empty() || length > NAME_CHARS_MAX || name.chars().any(char::is_control) {
-        return Err(AccessError::KeyName);
+        return Err(AdminError::KeyName);
     }
     Ok(())
 }

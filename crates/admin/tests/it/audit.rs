@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use access::audit::verify::verify_trail;
-use access::audit::{AuditQuery, Entry, LineHash, Record, Subject, Verdict};
-use access::{Audit, AuditError, AuditSettings};
+use admin::audit::verify::verify_trail;
+use admin::audit::{AuditQuery, Entry, LineHash, Record, Subject, Verdict};
+use admin::{Audit, AuditError, AuditSettings};
 use domain::UnixTime;
 use domain::clock::ManualClock;
 use proptest::prelude::*;
@@ -78,8 +78,8 @@ fn record(number: u64) -> Record {
     Record::ok("user.add", "cli:ada", Subject::new("user", number)).with("number", number)
 }
 
-fn newest(scene: &Scene, query: AuditQuery) -> access::audit::AuditPage {
-    access::audit::read::newest(scene.path(), &query).unwrap()
+fn newest(scene: &Scene, query: AuditQuery) -> admin::audit::AuditPage {
+    admin::audit::read::newest(scene.path(), &query).unwrap()
 }
 
 /// All records, page by page.

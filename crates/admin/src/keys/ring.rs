@@ -18,7 +18,7 @@ use tokio::time::MissedTickBehavior;
 use super::table::KeyRow;
 use super::text::KeyHash;
 use super::{ApiKeys, KeyId, Scope, Scopes};
-use crate::error::AccessError;
+use crate::error::AdminError;
 
 /// Longer texts are refused without hashing.
 pub const PRESENTED_BYTES_MAX: usize = 1024;
@@ -90,7 +90,7 @@ impl KeyRing {
         keys: ApiKeys,
         configured: Option<&str>,
         clock: Arc<dyn Clock>,
-    ) -> Result<KeyRing, AccessError> {
+    ) -> Result<KeyRing, AdminError> {
         let ring = KeyRing {
             keys,
             clock,
@@ -181,7 +181,7 @@ impl KeyRing {
 
     /// Logs the first of consecutive failures, then one a minute, then the recovery. Returns the number of consecutive
     /// failures.
-    fn log_outcome(&self, outcome: Result<(), AccessError>, failures: u32) -> u32 {
+    fn log_outcome(&self, outcome: Result<(), AdminError>, failures: u32) -> u32 {
         let Err(error) = outcome else {
             if failures > 0 {
                 tracing::info!("API keys can be read again");
@@ -195,12 +195,12 @@ impl KeyRing {
         failures.saturating_add(1)
     }
 
-    async fn reload_in_time(&self) -> Result<(), AccessError> {
+    async fn reload_in_time(&self) -> Result<(), AdminError> {
         let reloaded = tokio::time::timeout(POLL_TIMEOUT, self.reload()).await;
         reloaded.unwrap_or_else(|_| Err(self.keys.explain(database::SqlError::TimedOut)))
     }
 
-    pub async fn reload(&self) -> Result<(), AccessError> {
+    pub async fn reload(&self) -> Result<(), AdminError> {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         for read in self.keys.active().await? {
             match read {
@@ -222,7 +222,7 @@ impl KeyRing {
     }
 
     /// Writes the times of last use. [`KeyRing::follow`] does so once a minute.
-    pub async fn store_usage(&self) -> Result<(), AccessError> {
+    pub async fn store_usage(&self) -> Result<(), AdminError> {
         let active = self.active.load_full();
         for key in active.iter() {
             let used_at = key.usage.used_at.load(Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! Sessions, on every database.
 
-use access::{ApiKeys, NewKey, SessionSecret, Sessions};
+use admin::{ApiKeys, NewKey, SessionSecret, Sessions};
 use domain::{Seconds, UnixTime};
 
 use testkit::on_every_database;
 
-use crate::fixture::{Fixture, NOW, OpenStore};
+use crate::fixture::{Fixture, NOW, OpenDatabase};
 
 const HOUR: Seconds = Seconds(3600);
 
@@ -15,16 +15,16 @@ fn after(seconds: u32) -> u64 {
 }
 
 async fn a_key(fixture: &Fixture) -> NewKey {
-    ApiKeys::on(&fixture.store().await).create("a", "admin".parse().unwrap(), NOW).await.unwrap()
+    ApiKeys::on(&fixture.database().await).create("a", "admin".parse().unwrap(), NOW).await.unwrap()
 }
 
 async fn a_session_is_valid_in_every_process_until_it_expires(fixture: Fixture) {
     let key = a_key(&fixture).await;
-    let here = Sessions::on(&fixture.store().await);
+    let here = Sessions::on(&fixture.database().await);
     let (secret, session) = here.begin(key.id, NOW, HOUR).await.unwrap();
     assert_eq!((session.key_id, session.expires_at), (key.id, UnixTime(NOW.0 + 3600)));
     // Another process, or this one after a restart.
-    let elsewhere = Sessions::on(&fixture.store().await);
+    let elsewhere = Sessions::on(&fixture.database().await);
     for sessions in [&here, &elsewhere] {
         assert_eq!(sessions.find(&secret, after(0)).await.unwrap(), Some(session));
         assert_eq!(sessions.find(&secret, after(3599)).await.unwrap(), Some(session));
@@ -36,7 +36,7 @@ async fn a_session_is_valid_in_every_process_until_it_expires(fixture: Fixture) 
 
 async fn only_a_hash_of_a_session_is_stored(fixture: Fixture) {
     let key = a_key(&fixture).await;
-    let sessions = Sessions::on(&fixture.store().await);
+    let sessions = Sessions::on(&fixture.database().await);
     let (secret, _) = sessions.begin(key.id, NOW, HOUR).await.unwrap();
     let mut raw = fixture.raw().await;
     let text = secret.text();
@@ -46,7 +46,8 @@ async fn only_a_hash_of_a_session_is_stored(fixture: Fixture) {
 
 async fn signing_out_takes_effect_here_at_once_and_elsewhere_within_a_second(fixture: Fixture) {
     let key = a_key(&fixture).await;
-    let (here, elsewhere) = (Sessions::on(&fixture.store().await), Sessions::on(&fixture.store().await));
+    let (here, elsewhere) =
+        (Sessions::on(&fixture.database().await), Sessions::on(&fixture.database().await));
     let (secret, _) = here.begin(key.id, NOW, HOUR).await.unwrap();
     let (other, _) = here.begin(key.id, NOW, HOUR).await.unwrap();
     for sessions in [&here, &elsewhere] {
@@ -62,9 +63,9 @@ async fn signing_out_takes_effect_here_at_once_and_elsewhere_within_a_second(fix
 }
 
 async fn expired_sessions_are_removed(fixture: Fixture) {
-    let keys = ApiKeys::on(&fixture.store().await);
+    let keys = ApiKeys::on(&fixture.database().await);
     let (kept, revoked) = (a_key(&fixture).await, a_key(&fixture).await);
-    let sessions = Sessions::on(&fixture.store().await);
+    let sessions = Sessions::on(&fixture.database().await);
     sessions.begin(kept.id, NOW, HOUR).await.unwrap();
     let (long, _) = sessions.begin(kept.id, NOW, Seconds(7200)).await.unwrap();
     sessions.begin(revoked.id, NOW, Seconds(7200)).await.unwrap();
@@ -83,11 +84,11 @@ async fn expired_sessions_are_removed(fixture: Fixture) {
 
 async fn the_oldest_session_of_a_key_is_removed_beyond_the_limit(fixture: Fixture) {
     let (key, other) = (a_key(&fixture).await, a_key(&fixture).await);
-    let sessions = Sessions::on(&fixture.store().await);
+    let sessions = Sessions::on(&fixture.database().await);
     let (others, _) = sessions.begin(other.id, NOW, HOUR).await.unwrap();
     let (oldest, _) = sessions.begin(key.id, NOW, HOUR).await.unwrap();
     let mut newest = None;
-    for second in 1..=access::sessions::PER_KEY_MAX {
+    for second in 1..=admin::sessions::PER_KEY_MAX {
         newest = Some(sessions.begin(key.id, UnixTime(NOW.0 + second), HOUR).await.unwrap().0);
     }
     assert_eq!(sessions.find(&oldest, after(200)).await.unwrap(), None);
@@ -98,7 +99,7 @@ async fn the_oldest_session_of_a_key_is_removed_beyond_the_limit(fixture: Fixtur
 
 async fn cached_sessions_stay_valid_while_the_database_fails(fixture: Fixture) {
     let key = a_key(&fixture).await;
-    let store = fixture.store().await;
+    let store = fixture.database().await;
     let sessions = Sessions::on(&store);
     let (known, _) = sessions.begin(key.id, NOW, HOUR).await.unwrap();
     let (unknown, _) = sessions.begin(key.id, NOW, HOUR).await.unwrap();

@@ -5,7 +5,7 @@ use domain::UnixTime;
 
 use super::text::KeyHash;
 use super::{ApiKey, KeyId};
-use crate::error::AccessError;
+use crate::error::AdminError;
 
 /// More than [`super::KEYS_MAX`] rows can only come from SQL of the site.
 const ACTIVE_ROWS_MAX: i64 = 2 * super::KEYS_MAX as i64;
@@ -23,7 +23,7 @@ pub(super) struct KeyRow {
 }
 
 /// A row, or why it cannot be parsed.
-type Read = Result<KeyRow, AccessError>;
+type Read = Result<KeyRow, AdminError>;
 
 /// Oldest first.
 pub(super) async fn all(database: &Database) -> Result<Vec<Read>, SqlError> {
@@ -61,13 +61,13 @@ fn read(mut row: Row) -> Read {
     })
 }
 
-fn text(row: &mut Row, subject: &str) -> Result<String, AccessError> {
+fn text(row: &mut Row, subject: &str) -> Result<String, AdminError> {
     let bytes: Option<Vec<u8>> = row.get().map_err(|error| unreadable(subject, error))?;
     Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
 }
 
-fn unreadable(subject: &str, reason: impl ToString) -> AccessError {
-    AccessError::Unreadable { subject: subject.to_owned(), reason: reason.to_string() }
+fn unreadable(subject: &str, reason: impl ToString) -> AdminError {
+    AdminError::Unreadable { subject: subject.to_owned(), reason: reason.to_string() }
 }
 
 /// Active or not.
