@@ -21,7 +21,7 @@
 //! - [`mod@ledger`]: the view of the journal: one transaction per batch
 //! - `load`, `rows`, `run_encoding`, `varint`: rows to values and back; `table`: tables and their statements
 //! - `consumers`, [`applied`], `dead_letters`: which consumer applied which entries and dead letters
-//! - `multiplier_store`: multipliers in the database
+//! - `multiplier_store`: multipliers in the database; [`discount`]: those of an existing site
 //! - [`prune`]: deletes clients after their retention time
 //! - [`mod@completions`]: how often each torrent was completed, for trackers
 //! - [`reads`]: queries of commands and the site
@@ -80,6 +80,7 @@ pub mod completions;
 mod consumers;
 pub mod credit;
 mod dead_letters;
+pub mod discount;
 pub mod error;
 mod excess;
 pub mod explain;
@@ -109,6 +110,7 @@ pub use admit::{Directory, client_id_of};
 pub use bucket::{Bucket, BucketLimit, UserBucket};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
+pub use discount::{Discount, DiscountScope};
 pub use error::LedgerError;
 pub use explain::{ExplainedClient, ExplainedStretch, Explanation, explain};
 pub use export::Present;

@@ -158,7 +158,7 @@ const fn from_bits(number: i64) -> u64 {
 }
 
 /// Saturates at the limit of SQL.
-fn counted(number: u64) -> i64 {
+pub(crate) fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -323,7 +323,7 @@ fn count_of(what: &'static str, number: i64) -> Result<u64, LedgerError> {
     u64::try_from(number).map_err(|_| unreadable(what, number))
 }
 
-fn time_of(number: i64) -> Result<UnixTime, LedgerError> {
+pub(crate) fn time_of(number: i64) -> Result<UnixTime, LedgerError> {
     u32::try_from(number).map(UnixTime).map_err(|_| unreadable("a time", number))
 }
 

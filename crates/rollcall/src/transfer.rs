@@ -153,7 +153,7 @@ async fn copy_counters(
         target.execute(&set).await?;
     }
     if into == Kind::Postgres {
-        for table in ["ledger_multipliers", "whitelist_generations"] {
+        for table in ["ledger_multipliers", "ledger_discounts", "whitelist_generations"] {
             let set = format!(
                 "SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest((SELECT max(id) FROM {table}), 1))"
             );

@@ -124,9 +124,8 @@ async fn statements(site: &Database, profile: &Profile, findings: &mut Vec<Findi
     let mut reads =
         vec![("read.users", row_of(&profile.read.users)), ("read.torrents", row_of(&profile.read.torrents))];
     let parameters = [Value::Integer(0)];
-    if let Some(clients) = &profile.read.clients {
-        reads.push(("read.clients", clients.clone()));
-    }
+    let unpaged = [("read.clients", &profile.read.clients), ("read.discounts", &profile.read.discounts)];
+    reads.extend(unpaged.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
     for (name, text) in reads {
         let values = if text.contains('?') { &parameters[..] } else { &[] };
         let mut transaction = site.begin().await?;

@@ -44,7 +44,7 @@ pub use check::check;
 pub use counters::{ReaderCounters, WriterCounters};
 pub use error::SitesError;
 pub use profile::Profile;
-pub use reader::{Reader, Ring, Rings};
+pub use reader::{Reader, ReaderParts, Ring, Rings};
 pub use stage::Stage;
 pub use view::SitesView;
 pub use writer::{Writer, WriterParts};

@@ -101,6 +101,9 @@ pub struct Reads {
     pub torrents: String,
     /// `prefix, allowed` of peer ids, as text.
     pub clients: Option<String>,
+    /// `user_id, torrent_id, upload_percent, download_percent, exact`; a missing id is NULL or 0 and stands for all. Nothing
+    /// improves on an exact one; otherwise the most generous one counts in each direction.
+    pub discounts: Option<String>,
 }
 
 /// Statements, each over all rows of a flush. A missing one is not run.
@@ -246,8 +249,10 @@ impl Profile {
                 ));
             }
         }
-        if self.read.clients.as_ref().is_some_and(|text| text.contains(['{', '?'])) {
-            return Err(at("read.clients", "it has no parameters: no braces and no question mark"));
+        for (name, text) in [("read.clients", &self.read.clients), ("read.discounts", &self.read.discounts)] {
+            if text.as_ref().is_some_and(|text| text.contains(['{', '?'])) {
+                return Err(at(name, "it has no parameters: no braces and no question mark"));
+            }
         }
         for write in Write::ALL {
             let Some(text) = write.text(&self.write) else { continue };

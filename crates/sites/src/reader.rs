@@ -1,4 +1,4 @@
-//! Copies the site's users, torrents and clients into `access`.
+//! Copies the site's users, torrents and clients into `access`, and its discounts into the ledger.
 //!
 //! # Guarantees
 //!
@@ -21,6 +21,7 @@ use access::Store;
 use database::Database;
 use domain::clock::Clock;
 use domain::{Backoff, InfoHash};
+use ledger::Ledger;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -59,10 +60,21 @@ impl Rings {
     }
 }
 
+pub struct ReaderParts {
+    pub profile: Arc<Profile>,
+    /// Address of the site's database.
+    pub url: String,
+    pub store: Store,
+    /// For discounts.
+    pub ledger: Arc<Ledger>,
+    pub clock: Arc<dyn Clock>,
+}
+
 pub struct Reader {
     profile: Arc<Profile>,
     url: String,
     store: Store,
+    ledger: Arc<Ledger>,
     clock: Arc<dyn Clock>,
     counters: Arc<ReaderCounters>,
     rings: mpsc::Receiver<Ring>,
@@ -84,12 +96,14 @@ struct Newest {
 }
 
 impl Reader {
-    pub fn new(profile: Arc<Profile>, url: String, store: Store, clock: Arc<dyn Clock>) -> Reader {
+    pub fn new(parts: ReaderParts) -> Reader {
+        let ReaderParts { profile, url, store, ledger, clock } = parts;
         let (sender, rings) = mpsc::channel(RINGS_MAX);
         Reader {
             profile,
             url,
             store,
+            ledger,
             clock,
             counters: Arc::default(),
             rings,

@@ -4,7 +4,7 @@
 //! # Guarantees
 //!
 //! - Entries may come in any order and more than once: the later one (`ts`, origin) wins.
-//! - Bounded: beyond [`STAGED_MAX`] rows everything is dropped and the stage closes. Whoever opens it again first compares
+//! - Bounded: beyond [`STAGED_MAX`] rows everything is dropped and the stage closes. It is opened again before a comparison of
 //!   everything.
 //! - A closed stage takes nothing.
 
@@ -170,9 +170,13 @@ pub struct Taken {
 #[derive(Debug, Default)]
 struct State {
     is_open: bool,
+    /// Whether it takes what the view is delivered.
+    is_following: bool,
     has_overflowed: bool,
     staged: Staged,
     position: EntryId,
+    /// Taken, and not put back yet.
+    is_taken: bool,
 }
 
 #[derive(Debug)]
@@ -193,8 +197,25 @@ impl Stage {
         Stage { staged_max, ..Stage::default() }
     }
 
+    /// Opens it for what the writer reads again from the journal.
     pub fn open(&self) {
         *self.state.lock() = State { is_open: true, ..State::default() };
+    }
+
+    /// From now on it also takes what the view is delivered.
+    pub fn follow(&self) {
+        let mut state = self.state.lock();
+        state.is_following = state.is_open;
+    }
+
+    /// Whether it has missed nothing since it was opened.
+    pub fn is_following(&self) -> bool {
+        self.state.lock().is_following
+    }
+
+    /// Whether half of its room is taken.
+    pub fn is_half_full(&self) -> bool {
+        self.len() > self.staged_max / 2
     }
 
     pub fn close(&self) {
@@ -218,6 +239,13 @@ impl Stage {
         std::mem::take(&mut self.state.lock().has_overflowed)
     }
 
+    /// What the view is delivered.
+    pub fn add_delivered(&self, arrivals: &[DeliveredEntry], directory: &dyn Directory) {
+        if self.is_following() {
+            self.add(arrivals, directory);
+        }
+    }
+
     /// Entries without a known user or torrent are left out.
     pub fn add(&self, arrivals: &[DeliveredEntry], directory: &dyn Directory) {
         let mut state = self.state.lock();
@@ -236,16 +264,22 @@ impl Stage {
         self.check_bound(&mut state);
     }
 
-    /// Takes everything. None if the stage is closed.
+    /// Takes everything. None if the stage is closed, or if what was taken before was never put back: a writer that was stopped
+    /// in between must not pass it over.
     pub fn take(&self) -> Option<Taken> {
         let mut state = self.state.lock();
-        state.is_open.then(|| Taken { staged: std::mem::take(&mut state.staged), position: state.position })
+        if !state.is_open || state.is_taken {
+            return None;
+        }
+        state.is_taken = !state.staged.is_empty();
+        Some(Taken { staged: std::mem::take(&mut state.staged), position: state.position })
     }
 
-    /// Puts back what was not written.
+    /// Puts back what was not written, after everything else was.
     pub fn put_back(&self, staged: Staged) {
         let mut state = self.state.lock();
         if state.is_open {
+            state.is_taken = false;
             state.staged.merge(staged);
             self.check_bound(&mut state);
         }

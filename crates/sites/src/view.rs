@@ -33,7 +33,7 @@ impl View for SitesView {
 
     /// Rejects nothing: an entry without user or torrent is rejected by the ledger, which credits nothing for it.
     async fn apply(&self, batch: &Batch<'_>) -> Result<Vec<Rejected>, ViewError> {
-        self.stage.add(batch.arrivals, &*self.directory);
+        self.stage.add_delivered(batch.arrivals, &*self.directory);
         Ok(Vec::new())
     }
 }

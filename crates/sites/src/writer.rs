@@ -26,7 +26,7 @@ use std::time::Duration;
 use database::Database;
 use domain::clock::Clock;
 use domain::{Backoff, Seconds};
-use journal::{DeliveredEntry, EntryId, Journal, TrafficEntry};
+use journal::{DeliveredEntry, EntryId, Journal, Stored, TrafficEntry};
 use ledger::{AccountKey, Directory, Ledger, PAGE_ROWS_MAX};
 use tokio::time::Instant;
 
@@ -43,6 +43,8 @@ pub(crate) use marks::TABLE_NAMES;
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(2);
 const COMPARISON_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// Pause after a deadlock.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Entries per page when the journal is read again.
 const REREAD_PAGE: usize = 4096;
@@ -73,13 +75,22 @@ pub struct Writer {
     /// Refused rows: not tried again before the next comparison of everything.
     refused: HashSet<(u64, u64)>,
     flush_interval: Duration,
+    /// When the last flush began.
+    flushed: Instant,
 }
 
 impl Writer {
     pub fn new(parts: WriterParts) -> Writer {
         let marks = Marks::new(&parts.profile, parts.ledger_number);
         let counters = Arc::default();
-        Writer { parts, marks, counters, refused: HashSet::new(), flush_interval: FLUSH_INTERVAL }
+        Writer {
+            parts,
+            marks,
+            counters,
+            refused: HashSet::new(),
+            flush_interval: FLUSH_INTERVAL,
+            flushed: Instant::now(),
+        }
     }
 
     /// Sets the pause between two flushes.
@@ -156,17 +167,10 @@ impl Writer {
         self.reread(site).await?;
         let mut next_comparison = Instant::now() + COMPARISON_INTERVAL;
         loop {
-            // A conflict with the site's own transactions is repeated here: everything else stays as it is.
-            match self.flush(site).await {
-                Err(SitesError::Statement { source, .. }) if source.is_conflict() => {
-                    self.counters.conflicts.increment();
-                    self.counters.failures.increment();
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-                flushed => flushed?,
-            }
+            self.flush(site).await?;
             backoff.reset();
+            self.counters.rounds.increment();
+            self.counters.written_at.set(self.parts.clock.now().0 as usize);
             if self.counters.stopped.lock().take().is_some() {
                 tracing::info!("site tables are written again");
             }
@@ -179,8 +183,6 @@ impl Writer {
                 self.compare_all(site).await?;
                 next_comparison = Instant::now() + COMPARISON_INTERVAL;
             }
-            self.counters.rounds.increment();
-            self.counters.written_at.set(self.parts.clock.now().0 as usize);
             tokio::time::sleep(self.flush_interval).await;
         }
     }
@@ -188,7 +190,7 @@ impl Writer {
     /// Opens the stage: what the journal has since it was written is staged, older peers are marked as gone, and all figures are
     /// compared. A stage that is open has missed nothing.
     async fn reread(&mut self, site: &Database) -> Result<(), SitesError> {
-        if self.parts.stage.is_open() {
+        if self.parts.stage.is_following() {
             return Ok(());
         }
         let outcome = self.reread_journal(site).await;
@@ -206,25 +208,34 @@ impl Writer {
         drop(transaction);
         let position = position.map_err(SitesError::statement("reading the position"))?.unwrap_or_default();
         let mut after = position.max(EntryId::at_ms(u64::from(before.0) * 1000));
-        // Entries from now on are staged by the view; those until now here. Nothing is written meanwhile.
+        // Far behind, what is staged is written in between. The view is not followed yet: an older entry would be written over a
+        // newer one.
         self.parts.stage.open();
-        let last = self.parts.journal.status(LANE).await?.last.unwrap_or_default();
-        while after < last {
-            let page = self.parts.journal.list(LANE, after, REREAD_PAGE).await?;
-            let Some(newest) = page.last() else { break };
-            after = newest.id;
-            let arrivals: Vec<DeliveredEntry> = page
-                .iter()
-                .filter_map(|stored| {
-                    let entry = TrafficEntry::parse_dated(&stored.fields, &*self.parts.clock).ok()?;
-                    Some(DeliveredEntry { id: stored.id, origin: stored.id, entry })
-                })
-                .collect();
-            self.parts.stage.add(&arrivals, &*self.parts.directory);
+        while self.stage_page(&mut after, EntryId::MAX).await? {
+            if self.parts.stage.is_half_full() {
+                self.flush(site).await?;
+            }
         }
+        self.parts.stage.follow();
+        let last = self.parts.journal.status(LANE).await?.last.unwrap_or_default();
+        while after < last && self.stage_page(&mut after, last).await? {}
         self.flush(site).await?;
-        self.flusher(site).commit(&Chunk { stale_before: Some(before.0), ..Chunk::default() }).await?;
+        self.commit(site, &Chunk { stale_before: Some(before.0), ..Chunk::default() }).await?;
         self.compare_all(site).await
+    }
+
+    /// Stages a page of the journal. False if it was the last one, or reached `until`.
+    async fn stage_page(&self, after: &mut EntryId, until: EntryId) -> Result<bool, SitesError> {
+        let page = self.parts.journal.list(LANE, *after, REREAD_PAGE).await?;
+        let is_last = page.len() < REREAD_PAGE;
+        *after = page.last().map_or(*after, |newest| newest.id);
+        let read = |stored: &Stored| {
+            let entry = TrafficEntry::parse_dated(&stored.fields, &*self.parts.clock).ok()?;
+            Some(DeliveredEntry { id: stored.id, origin: stored.id, entry })
+        };
+        let arrivals: Vec<DeliveredEntry> = page.iter().filter_map(read).collect();
+        self.parts.stage.add(&arrivals, &*self.parts.directory);
+        Ok(!is_last && *after < until)
     }
 
     fn flusher<'a>(&'a self, site: &'a Database) -> Flush<'a> {
@@ -249,6 +260,7 @@ impl Writer {
 
     /// Writes what is staged. What was not written, or is to be compared again, returns to the stage.
     async fn flush(&mut self, site: &Database) -> Result<(), SitesError> {
+        self.flushed = Instant::now();
         // Before the figures are read.
         let unapplied = self.unapplied().await?;
         let Some(Taken { staged, position }) = self.parts.stage.take() else { return Ok(()) };
@@ -264,11 +276,8 @@ impl Writer {
         let mut unwritten = waiting;
         let mut chunks = chunks.into_iter();
         for chunk in chunks.by_ref() {
-            match self.flusher(site).commit(&chunk).await {
-                Ok(refused) => {
-                    self.refused.extend(refused.iter().map(|row| (row.user, row.torrent)));
-                    self.keep_unapplied(&chunk, &staged, unapplied, &mut unwritten);
-                }
+            match self.commit(site, &chunk).await {
+                Ok(()) => self.keep_unapplied(&chunk, &staged, unapplied, &mut unwritten),
                 Err(error) => {
                     restage(&chunk, &staged, &mut unwritten);
                     outcome = Err(error);
@@ -388,10 +397,30 @@ impl Writer {
         Ok(())
     }
 
+    /// Commits a part of a comparison, and in between what is staged.
     async fn commit_comparison(&mut self, site: &Database, chunk: Chunk) -> Result<(), SitesError> {
-        let refused = self.flusher(site).commit(&chunk).await?;
-        self.refused.extend(refused.iter().map(|row| (row.user, row.torrent)));
+        self.commit(site, &chunk).await?;
+        if self.flushed.elapsed() >= self.flush_interval {
+            self.flush(site).await?;
+        }
         Ok(())
+    }
+
+    /// Commits a chunk; after a deadlock with the site's own transactions, again.
+    async fn commit(&mut self, site: &Database, chunk: &Chunk) -> Result<(), SitesError> {
+        loop {
+            match self.flusher(site).commit(chunk).await {
+                Err(SitesError::Statement { source, .. }) if source.is_conflict() => {
+                    self.counters.conflicts.increment();
+                    self.counters.failures.increment();
+                    tokio::time::sleep(CONFLICT_PAUSE).await;
+                }
+                committed => {
+                    self.refused.extend(committed?.iter().map(|row| (row.user, row.torrent)));
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// At shutdown: bounded, and without loss if it fails.

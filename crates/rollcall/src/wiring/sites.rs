@@ -7,7 +7,9 @@ use access::Store;
 use anyhow::Context;
 use journal::{Journal, View};
 use ledger::{Ledger, LogRisks};
-use sites::{Profile, Reader, ReaderCounters, SitesView, Stage, Writer, WriterCounters, WriterParts};
+use sites::{
+    Profile, Reader, ReaderCounters, ReaderParts, SitesView, Stage, Writer, WriterCounters, WriterParts,
+};
 use tokio::sync::watch;
 
 use super::resolver::Resolver;
@@ -43,13 +45,6 @@ impl OpenSites {
         let Some((name, url)) = config.site_tables() else { return Ok(None) };
         let profile = Arc::new(Profile::load(name).context("sites.profile")?);
         let clock = system_clock();
-        let reader =
-            Reader::new(Arc::clone(&profile), url.to_owned(), inputs.store.clone(), Arc::clone(&clock));
-        if config.sites.write == SiteWrite::Off || profile.reads_only() {
-            return Ok(Some(OpenSites { reader, writer: None }));
-        }
-        let database = inputs.store.database();
-        database::migrate(database, sites::MIGRATIONS).await?;
         let directory = Arc::new(inputs.resolver.clone());
         let ledger = match inputs.ledger {
             Some(ledger) => Arc::clone(ledger),
@@ -59,6 +54,18 @@ impl OpenSites {
                 Arc::new(opened.context("cannot open the ledger for the site's tables")?)
             }
         };
+        let reader = Reader::new(ReaderParts {
+            profile: Arc::clone(&profile),
+            url: url.to_owned(),
+            store: inputs.store.clone(),
+            ledger: Arc::clone(&ledger),
+            clock: Arc::clone(&clock),
+        });
+        if config.sites.write == SiteWrite::Off || profile.reads_only() {
+            return Ok(Some(OpenSites { reader, writer: None }));
+        }
+        let database = inputs.store.database();
+        database::migrate(database, sites::MIGRATIONS).await?;
         let stage = Arc::new(Stage::default());
         let view = SitesView::new(Arc::clone(&stage), Arc::clone(&directory) as Arc<dyn ledger::Directory>);
         let writer = Writer::new(WriterParts {

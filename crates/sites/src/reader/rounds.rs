@@ -7,7 +7,7 @@ use database::{Database, FromRow, Value};
 use domain::{InfoHash, TorrentId, UserId};
 
 use super::Reader;
-use super::site_row::{ClientRow, Rank, SiteRow};
+use super::site_row::{ClientRow, DiscountRow, Rank, SiteRow};
 use crate::error::SitesError;
 use crate::profile::{PAGE_ROWS, page_of, row_of};
 
@@ -51,6 +51,7 @@ impl Reader {
         self.newest.user = users.newest;
         self.newest.torrent = torrents.newest;
         self.read_clients(site).await?;
+        self.read_discounts(site, &mut malformed).await?;
         self.counters.malformed.set(malformed);
         if users.is_mass_removal() || torrents.is_mass_removal() {
             self.held += 1;
@@ -215,6 +216,17 @@ impl Reader {
                 self.store.remove_client(our.prefix).await?;
             }
         }
+        Ok(())
+    }
+
+    /// All discounts. Those that are gone end.
+    async fn read_discounts(&self, site: &Database, malformed: &mut usize) -> Result<(), SitesError> {
+        let Some(select) = &self.profile.read.discounts else { return Ok(()) };
+        let rows: Vec<DiscountRow> =
+            site.query(select, &[]).await.map_err(SitesError::statement("reading discounts"))?;
+        *malformed += rows.iter().filter(|row| row.0.is_none()).count();
+        let discounts = rows.into_iter().filter_map(|row| row.0).filter(DiscountRow::has_effect).collect();
+        self.counters.changed.add(self.ledger.set_discounts(&discounts).await? as u64);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use access::{ClientPrefix, ClientRule, LeechSlots, SiteTorrent, SiteUser};
 use database::{FromRow, FromValue, Row, SqlError, Value};
 use domain::{InfoHash, Passkey, TorrentId, UserId, hex};
+use ledger::{Discount, DiscountScope, Percent};
 
 /// A torrent that has an infohash, and how well: the least one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,5 +120,29 @@ impl FromRow for ClientRow {
         let allowed = row.get::<Number>()?.0 != 0;
         let prefix = prefix.and_then(|prefix| ClientPrefix::from_bytes(&prefix).ok());
         Ok(ClientRow(prefix.map(|prefix| ClientRule { prefix, name: String::new(), allowed })))
+    }
+}
+
+/// A discount; none if it cannot be used.
+pub(super) struct DiscountRow(pub(super) Option<Discount>);
+
+impl DiscountRow {
+    pub(super) fn has_effect(discount: &Discount) -> bool {
+        discount.is_exact || (discount.upload, discount.download) != (Percent::HUNDRED, Percent::HUNDRED)
+    }
+}
+
+impl FromRow for DiscountRow {
+    fn from_row(row: &mut Row) -> Result<Self, SqlError> {
+        let mut id = || Ok::<_, SqlError>(row.get::<Option<Number>>()?.map_or(0, |id| id.0.unsigned_abs()));
+        let scope = DiscountScope { user: UserId::new(id()?), torrent: TorrentId::new(id()?) };
+        let mut percent = || {
+            let number = row.get::<Number>()?.0;
+            Ok::<_, SqlError>(u32::try_from(number).ok().and_then(Percent::new))
+        };
+        let (upload, download) = (percent()?, percent()?);
+        let is_exact = row.get::<Number>()?.0 != 0;
+        let discount = |(upload, download)| Discount { scope, upload, download, is_exact };
+        Ok(DiscountRow(upload.zip(download).map(discount)))
     }
 }

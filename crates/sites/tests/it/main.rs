@@ -3,5 +3,6 @@
 
 mod checking;
 mod reading;
+mod staging;
 mod support;
 mod writing;

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{ClientPrefix, LeechSlots, Store};
+use access::{ClientPrefix, LeechSlots};
 use domain::clock::SystemClock;
-use sites::{Reader, ReaderCounters, Ring, Rings};
+use sites::{Reader, ReaderCounters, ReaderParts, Ring, Rings};
 use testkit::proxy::{NetworkState, Proxy};
 use testkit::servers::MariaDbServer;
 use testkit::wait::eventually_async;
@@ -29,14 +29,20 @@ impl Drop for Running {
     }
 }
 
-fn read(site: &Site, store: &Store) -> Running {
-    read_every(site, store, Duration::from_secs(600))
+fn read(site: &Site, tracker: &Tracker) -> Running {
+    read_every(site, tracker, Duration::from_secs(600))
 }
 
 /// With a round at the start, and then this often at the most.
-fn read_every(site: &Site, store: &Store, interval: Duration) -> Running {
+fn read_every(site: &Site, tracker: &Tracker, interval: Duration) -> Running {
     let profile = Arc::new(site.profile());
-    let reader = Reader::new(profile, site.url.clone(), store.clone(), Arc::new(SystemClock));
+    let reader = Reader::new(ReaderParts {
+        profile,
+        url: site.url.clone(),
+        store: tracker.store.clone(),
+        ledger: Arc::clone(&tracker.ledger),
+        clock: Arc::new(SystemClock),
+    });
     let reader = reader.round_interval(interval);
     let (counters, rings) = (reader.counters(), reader.rings());
     let (stop, stopped) = oneshot::channel::<()>();
@@ -51,7 +57,7 @@ async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
 async fn l8_users_and_torrents_of_every_profile_are_read() {
     for site in [Site::unit3d(), Site::xbt(), Site::nexusphp(), Site::prisma()] {
         let tracker = Tracker::start().await;
-        let reader = read(&site, &tracker.store);
+        let reader = read(&site, &tracker);
         until("a round", async || reader.counters.rounds.get() > 0).await;
         assert_eq!(tracker.store.count_users().await.unwrap(), USERS, "{}", site.profile);
         let found = tracker.store.user(user(3)).await.unwrap().unwrap();
@@ -68,7 +74,7 @@ async fn l8_new_rows_count_within_seconds_and_requested_rows_at_once() {
     let site = Site::unit3d();
     site.sql("INSERT INTO blacklist_clients (peer_id_prefix) VALUES ('-XL')");
     let tracker = Tracker::start().await;
-    let reader = read(&site, &tracker.store);
+    let reader = read(&site, &tracker);
     until("a round", async || reader.counters.rounds.get() > 0).await;
     let rules = tracker.store.list_clients().await.unwrap();
     assert_eq!((rules[0].prefix, rules[0].allowed), ("-XL".parse::<ClientPrefix>().unwrap(), false));
@@ -116,7 +122,7 @@ async fn l8_of_several_torrents_with_one_infohash_the_approved_one_counts() {
         info_hash(1)
     ));
     let tracker = Tracker::start().await;
-    let reader = read(&site, &tracker.store);
+    let reader = read(&site, &tracker);
     until("a round", async || reader.counters.rounds.get() > 0).await;
     let held = tracker.store.torrent_by_info_hash(&info_hash(1)).await.unwrap().unwrap();
     assert_eq!(held.id, torrent(9));
@@ -126,7 +132,7 @@ async fn l8_of_several_torrents_with_one_infohash_the_approved_one_counts() {
 async fn l8_a_passkey_that_moves_to_another_user_is_theirs() {
     let site = Site::unit3d();
     let tracker = Tracker::start().await;
-    let reader = read(&site, &tracker.store);
+    let reader = read(&site, &tracker);
     until("a round", async || reader.counters.rounds.get() > 0).await;
     site.sql(&format!(
         "UPDATE users SET passkey = 'x' WHERE id = 1; UPDATE users SET passkey = '{}' WHERE id = 2;
@@ -155,7 +161,7 @@ async fn l8_many_rows_that_vanish_at_once_are_removed_after_three_rounds() {
         ));
     }
     let tracker = Tracker::start().await;
-    let reader = read_every(&site, &tracker.store, Duration::from_millis(50));
+    let reader = read_every(&site, &tracker, Duration::from_millis(50));
     until("a round", async || reader.counters.rounds.get() > 0).await;
     site.sql("DELETE FROM xbt_users");
     until("two rounds", async || reader.counters.removals_held.get() == 2).await;
@@ -173,7 +179,7 @@ async fn l8_a_database_that_is_away_changes_nothing() {
     let url = site.url.replace(&address.to_string(), &proxy.address().to_string());
     let site = site.at(url);
     let tracker = Tracker::start().await;
-    let reader = read_every(&site, &tracker.store, Duration::from_millis(50));
+    let reader = read_every(&site, &tracker, Duration::from_millis(50));
     until("a round", async || reader.counters.rounds.get() > 0).await;
     proxy.set(NetworkState::Cut);
     until("a failure", async || reader.counters.failures_in_a_row.get() > 0).await;
@@ -182,4 +188,38 @@ async fn l8_a_database_that_is_away_changes_nothing() {
     proxy.set(NetworkState::Working);
     until("the removal", async || tracker.store.count_users().await.unwrap() == USERS - 1).await;
     until("its end", async || reader.counters.failures_in_a_row.get() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn l8_discounts_of_every_scope_are_read_and_end() {
+    let site = Site::unit3d();
+    site.sql(
+        "UPDATE torrents SET free = 50, doubleup = 1 WHERE id = 1; INSERT INTO featured_torrents VALUES (2);
+         INSERT INTO freeleech_tokens VALUES (3, 4); INSERT INTO personal_freeleeches VALUES (5);
+         UPDATE `groups` SET is_double_upload = 1 WHERE id = 3; UPDATE users SET group_id = 3 WHERE id = 6",
+    );
+    let tracker = Tracker::start().await;
+    let reader = read_every(&site, &tracker, Duration::from_millis(50));
+    let listed = async || {
+        let discounts = tracker.ledger.discounts().await.unwrap();
+        let row = |discount: ledger::Discount| {
+            let user = discount.scope.user.map_or(0, |user| user.get());
+            let torrent = discount.scope.torrent.map_or(0, |torrent| torrent.get());
+            (user, torrent, discount.upload.get(), discount.download.get(), discount.is_exact)
+        };
+        let mut rows: Vec<_> = discounts.into_iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    };
+    until("a round", async || reader.counters.rounds.get() > 0).await;
+    let all = [
+        (0, 1, 200, 50, false),
+        (0, 2, 200, 0, true),
+        (3, 4, 100, 0, false),
+        (5, 0, 100, 0, false),
+        (6, 0, 200, 100, false),
+    ];
+    assert_eq!(listed().await, all);
+    site.sql("DELETE FROM freeleech_tokens; UPDATE torrents SET free = 100 WHERE id = 1");
+    until("the change", async || listed().await == [(0, 1, 200, 0, false), all[1], all[3], all[4]]).await;
 }
