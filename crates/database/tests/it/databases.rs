@@ -323,6 +323,8 @@ async fn durability_sets_the_synchronous_pragma() {
     }
 }
 
+type RelationRow = (i64, String, Option<i64>, Option<String>, Option<Vec<u8>>);
+
 const RELATION: &[Column] = &[
     Column { name: "id", kind: Type::Integer },
     Column { name: "amount", kind: Type::Decimal },
@@ -383,7 +385,7 @@ async fn a_relation_is_joined_like_a_table_on_each_kind() {
         let nothing = Value::Relation(Relation::new(RELATION, []));
         assert_eq!(transaction.execute(update, &[nothing, 0.into()]).await.unwrap(), 0);
         transaction.commit().await.unwrap();
-        let read: Vec<(i64, String, Option<i64>, Option<String>, Option<Vec<u8>>)> = database
+        let read: Vec<RelationRow> = database
             .query("SELECT id, {text amount}, flag, name, bytes FROM t ORDER BY id", &[])
             .await
             .unwrap();
