@@ -86,8 +86,8 @@ pub use ports::{BannedPorts, PortRange};
 pub use redis_source::{RedisSource, RedisSourceFollower};
 pub use store::{
     CatalogueKey, CatalogueOrder, CataloguePage, ExternalUser, ExternalUserOptions, MIGRATIONS, NameSearch,
-    NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, Store, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange,
-    User, UserChange, random_passkey,
+    NewExternalUser, NewTorrent, NewUser, SANDBOX_IDS, SiteTorrent, SiteUser, Store, TORRENT_NAME_CHARS_MAX,
+    Torrent, TorrentChange, User, UserChange, random_passkey,
 };
 pub use user_name::UserName;
 pub use verification::{

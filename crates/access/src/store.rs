@@ -24,6 +24,7 @@ mod occupied;
 mod ports;
 pub(crate) mod rows;
 mod search;
+mod site_rows;
 pub(crate) mod tables;
 pub(crate) mod torrents;
 pub(crate) mod users;
@@ -32,6 +33,7 @@ pub use catalogue::{CatalogueKey, CatalogueOrder, CataloguePage};
 pub use external_users::{ExternalUser, ExternalUserOptions, NewExternalUser};
 pub use numbering::SANDBOX_IDS;
 pub use search::NameSearch;
+pub use site_rows::{SiteTorrent, SiteUser};
 pub use torrents::{NewTorrent, TORRENT_NAME_CHARS_MAX, Torrent, TorrentChange};
 pub use users::{NewUser, User, UserChange};
 

@@ -4,6 +4,7 @@
 //!   written), or once for each database.
 //! - [`Value`]: a parameter, or the value of a column. [`Rows`]: the rows of a bulk statement, which takes one round trip:
 //!   arrays and `UNNEST` on PostgreSQL, one text of values on MariaDB, one prepared statement per row on SQLite.
+//! - [`Relation`]: rows of named columns as one parameter, which a statement joins like a table.
 //! - [`FromRow`]: reads the columns of a row in their order.
 //! - [`Transaction`] and [`Session`]: where statements run. [`Database`] has the same methods for single statements.
 //!
@@ -14,12 +15,14 @@ pub mod error;
 pub mod executor;
 mod mysql;
 mod postgres;
+pub mod relation;
 pub mod statement;
 pub mod transaction;
 pub mod value;
 
 pub use error::SqlError;
 pub use executor::{Executor, at_once};
+pub use relation::{Column, Relation};
 pub use statement::Statement;
 pub use transaction::{Session, Transaction};
 pub use value::{FromRow, FromValue, Row, Rows, Type, Value};

@@ -37,6 +37,7 @@ pub static MIGRATIONS: Migrations = database::migrations!("ledger_migrations" in
     each "0004_sums",
     each "0005_limits",
     each "0006_presence",
+    each "0007_discounts",
     each "0008_packed_clients",
 );
 /// Attempts to add missing rows; one suffices unless they are deleted meanwhile.

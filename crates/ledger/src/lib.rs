@@ -22,10 +22,11 @@
 //! - `load`: the rows of a batch; `cache`: those of the batches before
 //! - `rows`, `client_encoding`, `run_encoding`, `varint`: rows to values and back; `table`: tables and their statements
 //! - `consumers`, [`applied`], `dead_letters`: which consumer applied which entries and dead letters
-//! - `multiplier_store`: multipliers in the database
+//! - `multiplier_store`: multipliers in the database; [`discount`]: those of an existing site
 //! - [`prune`]: deletes clients after their retention time
 //! - [`mod@completions`]: how often each torrent was completed, for trackers
 //! - [`reads`]: queries of commands and the site
+//! - `export`: queries of programs that copy figures elsewhere
 //! - [`error`]: errors, and which are retryable
 //!
 //! # Credit
@@ -87,9 +88,11 @@ pub mod completions;
 mod consumers;
 pub mod credit;
 mod dead_letters;
+pub mod discount;
 pub mod error;
 mod excess;
 pub mod explain;
+mod export;
 pub mod figures;
 pub mod hit_and_run;
 pub mod ledger;
@@ -115,14 +118,16 @@ pub use admit::{Directory, client_id_of};
 pub use bucket::{Bucket, BucketLimit, UserBucket};
 pub use completions::{COMPLETIONS_PAGE, completions};
 pub use credit::{Bridge, Credit, credit};
+pub use discount::{Discount, DiscountScope};
 pub use error::LedgerError;
 pub use explain::{ExplainedClient, ExplainedStretch, Explanation, explain};
+pub use export::Present;
 pub use figures::{Account, AccountKey, Figures, client_of};
 pub use hit_and_run::{HitAndRunPolicy, HitAndRunStatus, hit_and_run_status};
 pub use ledger::{Ledger, LedgerCounts, LedgerSettings, MIGRATIONS};
 pub use multiplier::{InForce, Multiplier, NewMultiplier, Percent, Scope};
 pub use multiplier_store::PastMultipliers;
 pub use prune::Pruned;
-pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, HitAndRunPage, TorrentAccountPage};
+pub use reads::{AccountPage, EXPLAINED_CLIENTS_MAX, HitAndRunPage, PAGE_ROWS_MAX, TorrentAccountPage};
 pub use risk::{LogRisks, RiskSink};
 pub use sums::{Moved, Sums};

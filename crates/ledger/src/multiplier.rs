@@ -1,13 +1,15 @@
 //! Multipliers: periods in which bytes count more or less.
 //!
-//! Of the multipliers in force at an entry's `ts` the most generous one applies, in each direction separately: the
-//! largest for upload, the smallest for download.
+//! Of the multipliers and discounts ([`crate::discount`]) in force at an entry's `ts` the most generous one applies, in each
+//! direction separately: the largest for upload, the smallest for download. If a discount is exact, only exact ones count.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use domain::{TorrentId, UnixTime, UserId};
+
+use crate::discount::Discounts;
 
 /// Larger values are taken for typing errors.
 pub const PERCENT_MAX: u32 = 10_000;
@@ -159,6 +161,7 @@ impl InForce {
 #[derive(Clone, Debug, Default)]
 pub struct Multipliers {
     by_scope: HashMap<Scope, Vec<NewMultiplier>>,
+    discounts: Discounts,
 }
 
 impl Multipliers {
@@ -167,19 +170,29 @@ impl Multipliers {
         for multiplier in all {
             by_scope.entry(multiplier.terms.scope).or_default().push(multiplier.terms);
         }
-        Multipliers { by_scope }
+        Multipliers { by_scope, discounts: Discounts::default() }
+    }
+
+    pub(crate) fn with_discounts(self, discounts: Discounts) -> Multipliers {
+        Multipliers { discounts, ..self }
     }
 
     /// For an entry of this user on this torrent at this time.
     pub fn in_force(&self, user: UserId, torrent: TorrentId, at: UnixTime) -> InForce {
         let scopes = [Scope::Site, Scope::Torrent(torrent), Scope::User(user)];
+        let discounts = || self.discounts.in_force(user, torrent, at);
+        let is_exact = discounts().any(|discount| discount.is_exact);
         let all = || {
             let known = scopes.iter().filter_map(|scope| self.by_scope.get(scope)).flatten();
-            known.filter(|terms| terms.is_in_force(at))
+            let known = known.filter(move |terms| !is_exact && terms.is_in_force(at));
+            let discounts = discounts().filter(move |discount| discount.is_exact || !is_exact);
+            known
+                .map(|terms| (terms.upload, terms.download))
+                .chain(discounts.map(|discount| (discount.upload, discount.download)))
         };
         InForce {
-            upload: all().map(|terms| terms.upload).max().unwrap_or(Percent::HUNDRED),
-            download: all().map(|terms| terms.download).min().unwrap_or(Percent::HUNDRED),
+            upload: all().map(|(upload, _)| upload).max().unwrap_or(Percent::HUNDRED),
+            download: all().map(|(_, download)| download).min().unwrap_or(Percent::HUNDRED),
         }
     }
 }

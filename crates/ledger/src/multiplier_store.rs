@@ -9,6 +9,7 @@ use database::{Database, Statement, Value};
 use domain::{RateCeiling, UnixTime};
 use journal::TrafficEntry;
 
+use crate::discount::Discounts;
 use crate::error::LedgerError;
 use crate::figures::AccountKey;
 use crate::ledger::Ledger;
@@ -19,13 +20,14 @@ use crate::run::Counters;
 
 const NOTE_CHARS_MAX: usize = 500;
 
-/// Changes whenever a multiplier is added or its end is changed.
+/// Changes whenever a multiplier is added or its end is changed, or a discount changes.
 macro_rules! state {
     ($sum:literal) => {
         concat!(
             "SELECT multipliers_version + (SELECT ",
             $sum,
-            " FROM ledger_multipliers) FROM ledger_state WHERE id = 1"
+            " FROM ledger_multipliers), (SELECT version FROM ledger_discount_state WHERE id = 1)",
+            " FROM ledger_state WHERE id = 1"
         )
     };
 }
@@ -60,7 +62,8 @@ pub(crate) struct MultiplierCache(Mutex<Option<Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
-    version: i64,
+    /// Of multipliers, and of discounts.
+    version: (i64, i64),
     looked_at: UnixTime,
     multipliers: Arc<Multipliers>,
 }
@@ -78,18 +81,20 @@ impl MultiplierCache {
         {
             return Ok(Arc::clone(&known.multipliers));
         }
-        let rows: Vec<i64> = database.query(STATE, &[]).await?;
-        let version = rows.first().map_or(0, |row| *row);
+        let version: (i64, i64) = database.query_one(STATE, &[]).await?.unwrap_or_default();
         let multipliers = match known {
             Some(known) if known.version == version => known.multipliers,
-            _ => Arc::new(Multipliers::new(list(database).await?)),
+            _ => {
+                let discounts = Discounts::load(database).await?;
+                Arc::new(Multipliers::new(list(database).await?).with_discounts(discounts))
+            }
         };
         let known = Known { version, looked_at: now, multipliers: Arc::clone(&multipliers) };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         Ok(multipliers)
     }
 
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
@@ -136,7 +141,8 @@ impl Ledger {
         // The version counts every addition and removal. Without removals it equals the number of rows. A row added
         // between the two queries makes the rows more, not fewer.
         let was_any_removed = changes > all.len() as u64;
-        let multipliers = Arc::new(Multipliers::new(all));
+        let discounts = Discounts::load(&self.database).await?;
+        let multipliers = Arc::new(Multipliers::new(all).with_discounts(discounts));
         Ok(PastMultipliers { multipliers, was_any_removed, ceiling: self.settings.ceiling })
     }
 

@@ -144,7 +144,7 @@ pub(crate) fn bucket_as_stored(mut bucket: UserBucket) -> UserBucket {
 }
 
 /// Saturates at the limit of SQL.
-fn counted(number: u64) -> i64 {
+pub(crate) fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -267,7 +267,7 @@ fn count_of(what: &'static str, number: i64) -> Result<u64, LedgerError> {
     u64::try_from(number).map_err(|_| unreadable(what, number))
 }
 
-fn time_of(number: i64) -> Result<UnixTime, LedgerError> {
+pub(crate) fn time_of(number: i64) -> Result<UnixTime, LedgerError> {
     u32::try_from(number).map(UnixTime).map_err(|_| unreadable("a time", number))
 }
 

@@ -58,6 +58,7 @@ pub(crate) static ADD_TORRENTS: Lazy = LazyLock::new(|| TORRENTS.add());
 pub(crate) static LOCK_USERS: LazyEach = LazyLock::new(|| USERS.find(" ORDER BY t.id {lock}"));
 pub(crate) static LOCK_TORRENTS: LazyEach = LazyLock::new(|| TORRENTS.find(" ORDER BY t.id {lock}"));
 pub(crate) static FIND_USERS: LazyEach = LazyLock::new(|| USERS.find(""));
+pub(crate) static FIND_TORRENTS: LazyEach = LazyLock::new(|| TORRENTS.find(""));
 pub(crate) static FIND_ACCOUNTS: LazyEach = LazyLock::new(|| ACCOUNTS.find(""));
 pub(crate) static FIND_DEAD_LETTERS: LazyEach = LazyLock::new(|| DEAD_LETTERS.find(""));
 pub(crate) static SAVE_DEAD_LETTERS: LazyEach = LazyLock::new(|| DEAD_LETTERS.save());

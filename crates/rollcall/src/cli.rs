@@ -10,6 +10,7 @@ pub mod key;
 mod multiplier;
 mod port;
 mod sandbox;
+mod site;
 pub mod sync;
 pub mod token;
 mod user;
@@ -29,6 +30,7 @@ pub use friend::FriendCommand;
 pub use multiplier::{MultiplierAddArgs, MultiplierCommand};
 pub use port::PortCommand;
 pub use sandbox::{SandboxArgs, SandboxCommand};
+pub use site::{ProfileCommand, SiteCommand};
 pub use user::{ActiveArgs, UserCommand, UserSetArgs, WhyArgs};
 
 const EXAMPLES: &str = "\
@@ -102,7 +104,7 @@ Examples:
 
 SIGTERM and Ctrl-C stop it after answering requests in flight; SIGHUP reloads the configuration.")]
     Serve {
-        /// Roles of this process: any of tracker, ledger, activity, mirror, gateway, site; all if omitted
+        /// Roles of this process: any of tracker, ledger, activity, mirror, sites, gateway, site; all if omitted
         #[arg(long, value_name = "ROLES")]
         roles: Option<Roles>,
         /// Replace the server that runs on the same data folder without interrupting clients; that one then exits. If
@@ -138,6 +140,9 @@ SIGTERM and Ctrl-C stop it after answering requests in flight; SIGHUP reloads th
     /// Multiply what is credited, for a period
     #[command(subcommand, arg_required_else_help = true)]
     Multiplier(MultiplierCommand),
+    /// Profiles for the tables of an existing site
+    #[command(subcommand, arg_required_else_help = true)]
+    Site(SiteCommand),
     /// Show the journal; pause and resume views
     #[command(subcommand, arg_required_else_help = true)]
     Journal(JournalCommand),

@@ -20,6 +20,7 @@ pub mod ping;
 pub mod port;
 pub mod sandbox;
 pub mod serve;
+mod site;
 mod sync;
 pub mod token;
 pub mod torrent;
@@ -106,6 +107,7 @@ pub async fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Key(command) => key::run(&context, command).await?,
         Command::Token(args) => token::run(&context, args).await?,
         Command::Multiplier(command) => multiplier::run(&context, command).await?,
+        Command::Site(command) => return site::run(&context, command).await,
         Command::Journal(command) => journal::run(&context, command).await?,
         Command::Dlq(command) => dead_letters::run(&context, Lane::Dead, command).await?,
         Command::Failed(command) => dead_letters::run(&context, Lane::Failed, command).await?,

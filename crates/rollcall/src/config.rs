@@ -36,13 +36,13 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 pub use error::{ConfigError, Origin};
-pub use kinds::{HeaderName, LogFilter, LogFormat, Sharing};
+pub use kinds::{HeaderName, LogFilter, LogFormat, Sharing, SiteWrite};
 pub use load::Sources;
 pub use mirror::Mirror;
 pub use names::Name;
 use section::Section;
 pub use sections::{
-    Access, Activity, Database, Gateway, Journal, Ledger, Limits, Log, Presence, Redis, Site, Tracker,
+    Access, Activity, Database, Gateway, Journal, Ledger, Limits, Log, Presence, Redis, Site, Sites, Tracker,
 };
 pub use web::WebOrigin;
 
@@ -55,6 +55,7 @@ pub struct Config {
     pub activity: Activity,
     pub mirror: Mirror,
     pub access: Access,
+    pub sites: Sites,
     pub site: Site,
     pub presence: Presence,
     pub gateway: Gateway,
@@ -91,6 +92,11 @@ impl Config {
         self.sources.file.as_deref()
     }
 
+    /// The profile and the address of an existing site's tables; none without a profile.
+    pub fn site_tables(&self) -> Option<(&str, &str)> {
+        Some((self.sites.profile.as_str()?, self.sites.database_url.as_str()?))
+    }
+
     /// The configured one, or rollcall.db in the data folder.
     pub fn database_url(&self, data: &Path) -> String {
         match self.database.url.as_str() {
@@ -125,7 +131,7 @@ impl Config {
         differences
     }
 
-    fn sections(&self) -> [&dyn Section; 13] {
+    fn sections(&self) -> [&dyn Section; 14] {
         [
             &self.tracker,
             &self.journal,
@@ -134,6 +140,7 @@ impl Config {
             &self.activity,
             &self.mirror,
             &self.access,
+            &self.sites,
             &self.site,
             &self.presence,
             &self.gateway,
@@ -143,7 +150,7 @@ impl Config {
         ]
     }
 
-    fn sections_mut(&mut self) -> [&mut dyn Section; 13] {
+    fn sections_mut(&mut self) -> [&mut dyn Section; 14] {
         [
             &mut self.tracker,
             &mut self.journal,
@@ -152,6 +159,7 @@ impl Config {
             &mut self.activity,
             &mut self.mirror,
             &mut self.access,
+            &mut self.sites,
             &mut self.site,
             &mut self.presence,
             &mut self.gateway,

@@ -5,7 +5,7 @@
 //! - [`cli`]: the command line
 //! - [`command`]: one file per command, each in the same steps: open, apply, audit, print
 //! - [`config`]: configuration keys, loading, validation
-//! - [`roles`]: what a process does: tracker, ledger, activity, mirror, gateway, site
+//! - [`roles`]: what a process does: tracker, ledger, activity, mirror, sites, gateway, site
 //! - [`data_files`]: checks of the SQLite files before they are opened
 //! - [`demo_data`]: users, torrents and friendships of a demo
 //! - [`node`]: node name and locks of the data folder

@@ -14,6 +14,8 @@ pub enum Role {
     Activity,
     /// Keeps the mirror: the keys `t:*` in Redis, for other programs. Does nothing without Redis
     Mirror,
+    /// Reads and writes the tables of an existing site. Does nothing without sites.profile
+    Sites,
     /// Serves WebSocket connections and presence. Needs the role "site", whose port it uses
     Gateway,
     /// Serves the API, the dashboard, passkey verification, metrics and health
@@ -78,7 +80,7 @@ mod tests {
         let error = "ledgre".parse::<Roles>().unwrap_err();
         assert_eq!(
             error,
-            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, mirror, gateway, site"
+            "there is no role \"ledgre\"; the roles are tracker, ledger, activity, mirror, sites, gateway, site"
         );
     }
 }

@@ -47,10 +47,11 @@ pub struct CopyTotals {
     pub downloaded: u128,
 }
 
-/// Runs the migrations of users, accounts and friends.
+/// Runs the migrations of users, accounts, existing sites and friends.
 pub async fn migrate_schema(database: &Database) -> anyhow::Result<()> {
     access::Store::on(database.clone()).await?;
     database::migrate(database, ledger::MIGRATIONS).await?;
+    database::migrate(database, sites::MIGRATIONS).await?;
     Ok(database::migrate(database, friends::MIGRATIONS).await?)
 }
 
@@ -152,7 +153,7 @@ async fn copy_counters(
         target.execute(&set).await?;
     }
     if into == Kind::Postgres {
-        for table in ["ledger_multipliers", "whitelist_generations"] {
+        for table in ["ledger_multipliers", "ledger_discounts", "whitelist_generations"] {
             let set = format!(
                 "SELECT setval(pg_get_serial_sequence('{table}', 'id'), greatest((SELECT max(id) FROM {table}), 1))"
             );

@@ -9,6 +9,7 @@
 //! - [`resolver`]: user and torrent of an entry; [`risks`]: risk events of the ledger
 //! - [`background`]: the queue into the journal, the views, and [`periodic`] tasks
 //! - [`redis_mirror`]: the keys `t:*` in Redis
+//! - [`sites`]: the tables of an existing site
 //! - [`tracker`]: the tracker and its evictions; [`swarms`]: restore, replication, snapshots
 //! - [`site`], [`gateway`], [`readiness`]: HTTP API, WebSocket gateway, `/readyz`
 //! - [`tracker_settings`], [`site_settings`], [`gateway_settings`]: settings of these parts, made from the configuration
@@ -25,6 +26,7 @@ mod risks;
 pub mod server;
 pub mod site;
 mod site_settings;
+pub mod sites;
 pub mod stores;
 pub mod swarms;
 pub mod tracker;

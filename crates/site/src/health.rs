@@ -209,6 +209,7 @@ pub fn effect_of(name: &str) -> &'static str {
         "presence_cluster" => "Presence at other gateways is not visible.",
         "audit" => "Changes over the API are refused.",
         "ledger" => "Accounts are not updated.",
+        "sites" => "The site's tables are not written.",
         "mirror" => "The keys of the mirror in Redis are not updated.",
         _ => "",
     }

@@ -5,7 +5,7 @@
 //! - this file: the registry of sources
 //! - [`page`]: metric families and their encoding
 //! - [`journal_poller`]: polls the state of the journal
-//! - `tracker`, `replication`, `journal`, `redis_mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`: one
+//! - `tracker`, `replication`, `journal`, `redis_mirror`, `stores`, `verification`, `presence`, `cluster`, `http`, `redis_source`, `sites`: one
 //!   adapter per subsystem
 //! - [`CertificateMetrics`]: expiry of certificates
 //! - [`process`], [`Allocator`]: memory, CPU time, files and threads of this process
@@ -32,6 +32,7 @@ pub mod process;
 mod redis_mirror;
 mod redis_source;
 mod replication;
+mod sites;
 mod stores;
 mod tracker;
 mod verification;
@@ -55,6 +56,7 @@ pub use page::{Family, Page};
 pub use presence::PresenceMetrics;
 pub use redis_mirror::RedisMirrorMetrics;
 pub use redis_source::RedisSourceFigures;
+pub use sites::SitesMetrics;
 pub use stores::CertificateMetrics;
 
 /// Content type of the page.

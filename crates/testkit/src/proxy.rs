@@ -28,6 +28,8 @@ pub enum NetworkState {
 
 struct Shared {
     state: Mutex<NetworkState>,
+    /// See [`Proxy::cut_after`].
+    cut_after: Mutex<Option<&'static [u8]>>,
     target: Mutex<SocketAddr>,
     connections: AtomicU64,
     is_over: AtomicBool,
@@ -40,6 +42,15 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, NetworkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_cut_by(&self, data: &[u8]) -> bool {
+        let mut cut_after = self.cut_after.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_cut = cut_after.is_some_and(|text| data.windows(text.len()).any(|part| part == text));
+        if is_cut {
+            *cut_after = None;
+        }
+        is_cut
     }
 
     fn is_over(&self) -> bool {
@@ -63,6 +74,7 @@ impl Proxy {
         listener.set_nonblocking(true).expect("a listener need not block");
         let shared = Arc::new(Shared {
             state: Mutex::new(NetworkState::Working),
+            cut_after: Mutex::new(None),
             target: Mutex::new(target),
             connections: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -78,6 +90,16 @@ impl Proxy {
 
     pub fn set(&self, state: NetworkState) {
         *self.shared.lock() = state;
+    }
+
+    /// Cuts the next connection whose client sends this text: the server receives it, and its reply is lost. Once.
+    pub fn cut_after(&self, text: &'static [u8]) {
+        *self.shared.cut_after.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
+    /// Whether the connection of [`Proxy::cut_after`] is yet to come.
+    pub fn is_to_be_cut(&self) -> bool {
+        self.shared.cut_after.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// New connections go to `target`, as with a load balancer; open ones are not affected.
@@ -129,12 +151,22 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
     }
     let target = *shared.target.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok(server) = TcpStream::connect(target) else { return };
-    let pairs = [(&client, &server), (&server, &client)];
+    let is_reply_lost = &AtomicBool::new(false);
+    let pairs = [(&client, &server, true), (&server, &client, false)];
     thread::scope(|scope| {
-        for (from, to) in pairs {
+        for (from, to, is_request) in pairs {
             scope.spawn(move || {
+                let inspect = |data: &[u8]| match is_request {
+                    true => {
+                        if shared.is_cut_by(data) {
+                            is_reply_lost.store(true, Ordering::SeqCst);
+                        }
+                        true
+                    }
+                    false => !is_reply_lost.load(Ordering::SeqCst),
+                };
                 // It ends for both sides.
-                let _ = pump(from, to, shared);
+                let _ = pump(from, to, shared, inspect);
                 let _ = from.shutdown(Shutdown::Both);
                 let _ = to.shutdown(Shutdown::Both);
             });
@@ -142,7 +174,13 @@ fn carry(client: TcpStream, shared: &Arc<Shared>) {
     });
 }
 
-fn pump(mut from: &TcpStream, mut to: &TcpStream, shared: &Shared) -> std::io::Result<()> {
+/// Ends at data that `inspect` does not pass.
+fn pump(
+    mut from: &TcpStream,
+    mut to: &TcpStream,
+    shared: &Shared,
+    inspect: impl Fn(&[u8]) -> bool,
+) -> std::io::Result<()> {
     to.set_nodelay(true)?;
     from.set_nonblocking(false)?;
     from.set_read_timeout(Some(POLL_INTERVAL))?;
@@ -164,6 +202,9 @@ fn pump(mut from: &TcpStream, mut to: &TcpStream, shared: &Shared) -> std::io::R
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
+        if !inspect(&buffer[..count]) {
+            return Ok(());
+        }
         // Data in flight when the network fails arrives when it is back, or never.
         loop {
             match shared.state() {
@@ -241,6 +282,16 @@ mod tests {
         assert_eq!(exchange(&connect(&proxy), b"ping"), None);
         proxy.set(NetworkState::Working);
         eventually("the network to work again", TIMEOUT, || exchange(&connect(&proxy), b"ping"));
+    }
+
+    #[test]
+    fn a_reply_is_lost_after_a_text() {
+        let proxy = Proxy::start(echo());
+        proxy.cut_after(b"kill");
+        let (stream, other) = (connect(&proxy), connect(&proxy));
+        assert!(exchange(&stream, b"ping").is_some());
+        assert_eq!(exchange(&stream, b"kill"), None);
+        assert!(!proxy.is_to_be_cut() && exchange(&other, b"kill").is_some());
     }
 
     #[test]

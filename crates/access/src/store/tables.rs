@@ -50,7 +50,7 @@ struct Numbered {
 }
 
 impl Tables<'_> {
-    async fn query<T: FromRow>(
+    pub(super) async fn query<T: FromRow>(
         &mut self,
         statement: impl Into<Statement<'_>>,
         values: &[Value],
@@ -72,7 +72,7 @@ impl Tables<'_> {
     }
 
     /// An error leaves a transaction usable.
-    async fn execute(
+    pub(super) async fn execute(
         &mut self,
         statement: impl Into<Statement<'_>>,
         values: &[Value],
@@ -85,7 +85,7 @@ impl Tables<'_> {
         }
     }
 
-    async fn write_rows(&mut self, statement: &str, rows: &Rows) -> Result<(), SqlError> {
+    pub(super) async fn write_rows(&mut self, statement: &str, rows: &Rows) -> Result<(), SqlError> {
         match self {
             Tables::Database(_) => Err(SqlError::Closed),
             Tables::Transaction(transaction) => transaction.attempt_rows(statement, rows).await.map(drop),

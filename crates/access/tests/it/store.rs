@@ -1,6 +1,6 @@
 //! The store: rows, constraints and error messages, on every database.
 
-use access::{AccessError, NewUser, Store};
+use access::{AccessError, LeechSlots, NewUser, SiteTorrent, SiteUser, Store};
 
 use testkit::on_every_database;
 
@@ -54,6 +54,51 @@ async fn users_and_torrents_are_listed_page_by_page(fixture: Fixture) {
     assert_eq!(page.iter().map(|torrent| torrent.id.get()).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(store.list_torrents(Some(torrent_id(5)), 3).await.unwrap().is_empty());
     assert_eq!((store.count_users().await.unwrap(), store.count_torrents().await.unwrap()), (5, 5));
+}
+
+async fn l8_rows_of_a_site_replace_those_that_hold_their_passkeys_and_infohashes(fixture: Fixture) {
+    let store = fixture.store().await;
+    let site_user = |id, key| SiteUser {
+        id: user_id(id),
+        passkey: passkey(key),
+        enabled: id != 3,
+        leech_slots: LeechSlots::UNLIMITED,
+    };
+    store.put_site_users(&[site_user(1, 1), site_user(2, 2), site_user(3, 3)], NOW).await.unwrap();
+    // Two passkeys are exchanged, and one moves to a new user.
+    store.put_site_users(&[site_user(1, 2), site_user(2, 1), site_user(4, 3)], NOW).await.unwrap();
+    let users = store.list_users(None, 10).await.unwrap();
+    let listed: Vec<_> = users.iter().map(|user| (user.id, user.passkey, user.enabled)).collect();
+    let row = |id, key| (user_id(id), passkey(key), true);
+    assert_eq!(listed, [row(1, 2), row(2, 1), row(4, 3)]);
+    assert_eq!(users[0].leech_slots, LeechSlots::UNLIMITED);
+    let site_torrent = |id, hash, v2: Option<u64>| SiteTorrent {
+        id: torrent_id(id),
+        info_hash: info_hash(hash),
+        info_hash_v2: v2.map(info_hash),
+        enabled: true,
+        approved: id != 2,
+        total_bytes: 7,
+        name: "a name".to_owned(),
+    };
+    store.put_site_torrents(&[site_torrent(1, 1, Some(21)), site_torrent(2, 2, None)], NOW).await.unwrap();
+    // The second hash of a torrent becomes the first one of another.
+    store.put_site_torrents(&[site_torrent(2, 21, None), site_torrent(3, 2, Some(1))], NOW).await.unwrap();
+    let torrents = store.list_torrents(None, 10).await.unwrap();
+    let listed: Vec<_> = torrents
+        .iter()
+        .map(|found| (found.id, found.info_hash, found.info_hash_v2, found.approved))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            (torrent_id(2), info_hash(21), None, false),
+            (torrent_id(3), info_hash(2), Some(info_hash(1)), true)
+        ]
+    );
+    store.remove_users(&[user_id(1), user_id(9)]).await.unwrap();
+    store.remove_torrents(&[torrent_id(2)]).await.unwrap();
+    assert_eq!((store.count_users().await.unwrap(), store.count_torrents().await.unwrap()), (2, 1));
 }
 
 async fn changing_a_missing_row_is_an_error(fixture: Fixture) {
@@ -321,6 +366,7 @@ on_every_database!(
     missing_ids_and_passkeys_are_assigned_and_ids_are_not_reused,
     a_rotated_passkey_replaces_the_old_one,
     users_and_torrents_are_listed_page_by_page,
+    l8_rows_of_a_site_replace_those_that_hold_their_passkeys_and_infohashes,
     changing_a_missing_row_is_an_error,
     a_taken_id_or_passkey_is_reported_without_disclosing_the_passkey,
     a_taken_infohash_is_reported_with_its_torrent,

@@ -59,6 +59,17 @@ impl SqlError {
             })
     }
 
+    /// Whether a value of a row does not fit: a constraint, a range, a type.
+    pub fn is_row_error(&self) -> bool {
+        let is_class_22 = |code: &str| code.starts_with("22");
+        self.is_constraint()
+            || self.postgres().is_some_and(|error| is_class_22(error.code()))
+            // out of range, also of an expression; too long; not a value of the type
+            || self.mysql().is_some_and(|error| {
+                error.code().is_some_and(is_class_22) || matches!(error.number(), 1264 | 1690 | 1406 | 1366)
+            })
+    }
+
     /// Whether the disk did not confirm: after a crash, a commit that failed so may turn out to be complete.
     pub fn is_io_error(&self) -> bool {
         self.sqlite_code() == Some(code::IO_ERROR)

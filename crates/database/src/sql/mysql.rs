@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Column as _, MySql, Row as _, TypeInfo as _};
 
 use super::error::SqlError;
 use super::statement::Statement;
-use super::value::{Row, Rows, Type, Value};
+use super::value::{Row, Rows, Type, Value, push_digits};
 use crate::Kind;
 
 type MySqlQuery<'q> = Query<'q, MySql, MySqlArguments>;
@@ -35,6 +35,7 @@ fn bind<'q>(query: MySqlQuery<'q>, value: &Value) -> MySqlQuery<'q> {
         Value::Integers(numbers) => numbers.iter().fold(query, |query, number| query.bind(*number)),
         Value::Texts(texts) => texts.iter().fold(query, |query, text| query.bind(text.clone())),
         Value::Rows(rows) => query.bind(rows.to_json()),
+        Value::Relation(relation) => query.bind(relation.to_json()),
     }
 }
 
@@ -99,7 +100,9 @@ fn push_literal(out: &mut String, value: &Value) {
             push_hex(out, text.as_bytes());
         }
         Value::Bytes(bytes) => push_hex(out, bytes),
-        Value::Null(_) | Value::Integers(_) | Value::Texts(_) | Value::Rows(_) => out.push_str("NULL"),
+        Value::Null(_) | Value::Integers(_) | Value::Texts(_) | Value::Rows(_) | Value::Relation(_) => {
+            out.push_str("NULL")
+        }
     }
 }
 
@@ -109,8 +112,7 @@ fn is_plain(byte: u8) -> bool {
 
 fn push_hex(out: &mut String, bytes: &[u8]) {
     out.push_str("x'");
-    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
-    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
+    push_digits(out, bytes);
     out.push('\'');
 }
 

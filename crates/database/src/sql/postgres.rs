@@ -29,16 +29,26 @@ fn bind<'q>(query: PgQuery<'q>, value: &Value) -> PgQuery<'q> {
         Value::Integers(numbers) => query.bind(numbers.clone()),
         Value::Texts(texts) => query.bind(texts.clone()),
         Value::Rows(rows) => (0..rows.width()).fold(query, |query, column| bind_column(query, rows, column)),
+        Value::Relation(relation) => relation
+            .columns()
+            .iter()
+            .enumerate()
+            .fold(query, |query, (n, column)| bind_typed(query, relation.rows(), n, column.kind)),
     }
 }
 
 fn bind_column<'q>(query: PgQuery<'q>, rows: &Rows, column: usize) -> PgQuery<'q> {
+    let kind = rows.column(column).next().map_or(Type::Integer, Value::value_type);
+    bind_typed(query, rows, column, kind)
+}
+
+fn bind_typed<'q>(query: PgQuery<'q>, rows: &Rows, column: usize, kind: Type) -> PgQuery<'q> {
     let values = || rows.column(column);
-    match values().next().map(Value::value_type) {
-        Some(Type::Boolean) => query.bind(values().map(flag).collect::<Vec<_>>()),
-        Some(Type::Decimal | Type::Text) => query.bind(values().map(text).collect::<Vec<_>>()),
-        Some(Type::Bytes) => query.bind(values().map(bytes).collect::<Vec<_>>()),
-        Some(Type::Integer) | None => query.bind(values().map(integer).collect::<Vec<_>>()),
+    match kind {
+        Type::Boolean => query.bind(values().map(flag).collect::<Vec<_>>()),
+        Type::Decimal | Type::Text => query.bind(values().map(text).collect::<Vec<_>>()),
+        Type::Bytes => query.bind(values().map(bytes).collect::<Vec<_>>()),
+        Type::Integer => query.bind(values().map(integer).collect::<Vec<_>>()),
     }
 }
 

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `{in}`, `{not in}` | whether a column is in a list, which is a parameter |
 //! | `{rows N}` | a parameter of rows of N integers as a table `k` with columns `c0`, `c1`, … |
+//! | `{rows}` | a [`super::Relation`] as a table: a parameter with named columns of any type |
 //! | `{join}` | a join in the order of the tables, so that the rows of `k` come first |
 //! | `{values}` | the rows of a bulk insert, after the names of its columns |
 //! | `{insert or ignore}`, `{or ignore}` | an insert that skips existing rows: the beginning, and the end |
@@ -164,6 +165,7 @@ impl Rendering<'_> {
         let written = match (name, self.kind) {
             ("in", _) => return self.list(["IN", "= ANY"]),
             ("not", _) => return self.list(["NOT IN", "<> ALL"]),
+            ("rows", _) if argument.is_empty() => return self.relation(),
             ("rows", _) => return self.rows(argument.parse().unwrap_or(1)),
             ("join", Sqlite) => "CROSS JOIN",
             ("join", Postgres) => "JOIN",
@@ -244,6 +246,22 @@ impl Rendering<'_> {
         }
         .expect("writing to memory cannot fail");
         self.next += 1;
+    }
+}
+
+impl Rendering<'_> {
+    /// A derived table; the statement gives it its name.
+    fn relation(&mut self) {
+        let Some(Value::Relation(relation)) = self.values.get(self.next) else {
+            unreachable!("the parameter of {{rows}} is a relation");
+        };
+        self.next += 1;
+        self.out.push_str(&relation.table(self.kind, self.placeholders));
+        if self.kind == Kind::Postgres {
+            self.placeholders += relation.columns().len();
+        } else {
+            self.placeholders += 1;
+        }
     }
 }
 

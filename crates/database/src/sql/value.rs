@@ -1,6 +1,7 @@
 //! Parameters of statements, and the values of rows.
 
 use super::error::SqlError;
+use super::relation::Relation;
 
 /// The type of a NULL parameter, which PostgreSQL needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Value {
     Texts(Vec<String>),
     /// Rows of integers, for `{rows N}`.
     Rows(Rows),
+    /// Rows of named columns of any type, for `{rows}`.
+    Relation(Relation),
 }
 
 impl Value {
@@ -42,7 +45,7 @@ impl Value {
         match self {
             Value::Null(null) => *null,
             Value::Boolean(_) => Type::Boolean,
-            Value::Integer(_) | Value::Integers(_) | Value::Rows(_) => Type::Integer,
+            Value::Integer(_) | Value::Integers(_) | Value::Rows(_) | Value::Relation(_) => Type::Integer,
             Value::Decimal(_) => Type::Decimal,
             Value::Text(_) | Value::Texts(_) => Type::Text,
             Value::Bytes(_) => Type::Bytes,
@@ -164,18 +167,30 @@ pub fn json_of_integers(numbers: impl IntoIterator<Item = i64>) -> String {
 pub(crate) fn json_of_texts(texts: &[String]) -> String {
     let mut json = String::from("[");
     for (position, text) in texts.iter().enumerate() {
-        json.push_str(if position > 0 { ",\"" } else { "\"" });
-        for character in text.chars() {
-            match character {
-                '"' | '\\' => json.extend(['\\', character]),
-                _ if character < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
-                _ => json.push(character),
-            }
-        }
-        json.push('"');
+        json.push_str(if position > 0 { "," } else { "" });
+        json_text(&mut json, text);
     }
     json.push(']');
     json
+}
+
+/// `"a"`.
+pub(super) fn json_text(json: &mut String, text: &str) {
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            _ if character < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+}
+
+/// Hexadecimal digits.
+pub(super) fn push_digits(out: &mut String, bytes: &[u8]) {
+    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
+    out.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]));
 }
 
 /// A type that a value of a row can be read as.

@@ -291,6 +291,7 @@ impl ToSql for Value {
             Value::Integers(numbers) => ToSqlOutput::Owned(json_of_integers(numbers.iter().copied()).into()),
             Value::Texts(texts) => ToSqlOutput::Owned(json_of_texts(texts).into()),
             Value::Rows(rows) => ToSqlOutput::Owned(rows.to_json().into()),
+            Value::Relation(relation) => ToSqlOutput::Owned(relation.to_json().into()),
         })
     }
 }

@@ -6,8 +6,8 @@ mod full_disk;
 use std::path::Path;
 
 use database::{
-    Database, DatabaseError, Durability, Kind, Migrations, Rows, SqlError, SqliteDatabase, SqliteOptions,
-    SqliteSession, Value, migrate,
+    Column, Database, DatabaseError, Durability, Kind, Migrations, Relation, Rows, SqlError, SqliteDatabase,
+    SqliteOptions, SqliteSession, Statement, Type, Value, migrate,
 };
 use tempfile::TempDir;
 use testkit::{MariaDbServer, PostgresServer};
@@ -320,5 +320,81 @@ async fn durability_sets_the_synchronous_pragma() {
         assert_eq!(file.write_with(Durability::ProcessCrash, level).await.unwrap(), Some(1));
         assert_eq!(file.write(level).await.unwrap(), Some(expected), "{durability:?} again");
         file.close().await;
+    }
+}
+
+type RelationRow = (i64, String, Option<i64>, Option<String>, Option<Vec<u8>>);
+
+const RELATION: &[Column] = &[
+    Column { name: "id", kind: Type::Integer },
+    Column { name: "amount", kind: Type::Decimal },
+    Column { name: "flag", kind: Type::Boolean },
+    Column { name: "name", kind: Type::Text },
+    Column { name: "bytes", kind: Type::Bytes },
+];
+
+#[tokio::test]
+async fn a_relation_is_joined_like_a_table_on_each_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in one_of_each(&folder) {
+        let database = Database::open(&url).await.unwrap();
+        let bytes = if database.kind() == Kind::Postgres { "BYTEA" } else { "VARBINARY(20)" };
+        execute(
+            &database,
+            &format!(
+                "CREATE TABLE t (id BIGINT PRIMARY KEY, amount DECIMAL(20) NOT NULL, flag INT, name VARCHAR(60), bytes {bytes});
+                 INSERT INTO t (id, amount) VALUES (1, 5), (3, 10)"
+            ),
+        )
+        .await
+        .unwrap();
+        let rows = [
+            vec![
+                1.into(),
+                Value::Decimal("-3".to_owned()),
+                true.into(),
+                "it's \"ä\" \\ ?".into(),
+                Value::Bytes(vec![0, 255, 39]),
+            ],
+            vec![
+                2.into(),
+                Value::Decimal("18446744073709551615".to_owned()),
+                false.into(),
+                Value::Null(Type::Text),
+                Value::Null(Type::Bytes),
+            ],
+        ];
+        let relation = || Value::Relation(Relation::new(RELATION, rows.clone()));
+        let update = Statement::each(
+            "UPDATE t SET amount = t.amount + r.amount, name = r.name, bytes = r.bytes, flag = r.flag
+             FROM {rows} r WHERE t.id = r.id AND r.id > ?",
+            "UPDATE t SET amount = t.amount + r.amount, name = r.name, bytes = r.bytes, flag = r.flag::INT
+             FROM {rows} r WHERE t.id = r.id AND r.id > ?",
+            "UPDATE {rows} r STRAIGHT_JOIN t ON t.id = r.id SET t.amount = t.amount + r.amount, t.name = r.name,
+                 t.bytes = r.bytes, t.flag = r.flag WHERE r.id > ?",
+        );
+        let mut transaction = database.begin().await.unwrap();
+        assert_eq!(transaction.execute(update, &[relation(), 0.into()]).await.unwrap(), 1);
+        let insert = Statement::each(
+            "INSERT INTO t (id, amount, name) SELECT r.id + 10, 7, r.name FROM {rows} r WHERE r.id = ?",
+            "INSERT INTO t (id, amount, name) SELECT r.id + 10, r.amount, r.name FROM {rows} r WHERE r.id = ?",
+            "INSERT INTO t (id, amount, name) SELECT r.id + 10, r.amount, r.name FROM {rows} r WHERE r.id = ?",
+        );
+        assert_eq!(transaction.execute(insert, &[relation(), 2.into()]).await.unwrap(), 1);
+        // No rows, of whatever type.
+        let nothing = Value::Relation(Relation::new(RELATION, []));
+        assert_eq!(transaction.execute(update, &[nothing, 0.into()]).await.unwrap(), 0);
+        transaction.commit().await.unwrap();
+        let read: Vec<RelationRow> = database
+            .query("SELECT id, {text amount}, flag, name, bytes FROM t ORDER BY id", &[])
+            .await
+            .unwrap();
+        let large = if database.kind() == Kind::Sqlite { "7" } else { "18446744073709551615" };
+        let expected = [
+            (1, "2".to_owned(), Some(1), Some("it's \"ä\" \\ ?".to_owned()), Some(vec![0, 255, 39])),
+            (3, "10".to_owned(), None, None, None),
+            (12, large.to_owned(), None, None, None),
+        ];
+        assert_eq!(read, expected, "{url}");
     }
 }

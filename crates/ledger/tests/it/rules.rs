@@ -9,7 +9,8 @@ use domain::{
 };
 use journal::{DeliveredEntry, EntryId, Totals, TrafficEntry, View, ViewError};
 use ledger::{
-    ClientState, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings, NewMultiplier, Percent, Scope,
+    ClientState, Discount, DiscountScope, HitAndRunPolicy, HitAndRunStatus, LedgerError, LedgerSettings,
+    NewMultiplier, Percent, Scope,
 };
 
 use crate::support::simulator::{BEGIN, arrivals_of, entry, info_hash, torrent, user};
@@ -205,6 +206,46 @@ async fn a_multiplier_added_by_another_process_is_in_force_within_a_second(place
     hands.advance(Seconds(1));
     apply(&ledger, "a", &arrivals_of(vec![moving(10, 100, 0)])).await;
     assert_eq!(figures(&ledger, 1).await.credited_uploaded(), 400);
+}
+
+fn discount(owner: Option<u64>, on: Option<u64>, upload: u32, download: u32, is_exact: bool) -> Discount {
+    Discount {
+        scope: DiscountScope { user: owner.map(user), torrent: on.map(torrent) },
+        upload: Percent::new(upload).unwrap(),
+        download: Percent::new(download).unwrap(),
+        is_exact,
+    }
+}
+
+async fn l8_discounts_of_a_site_count_from_the_next_second_and_an_exact_one_alone(place: Place) {
+    let hands = ManualClock::at(UnixTime(BEGIN + 100));
+    let ledger = open_with(&place, boundless(), Known::default(), hands.clone(), Risks::default()).await;
+    ledger.add_multiplier(terms(Scope::Site, 100, 50, (0, None))).await.unwrap();
+    let others = discount(Some(1), Some(2), 500, 0, true);
+    let wanted =
+        [discount(Some(1), None, 200, 100, false), discount(Some(1), Some(1), 100, 25, false), others];
+    assert_eq!(ledger.set_discounts(&wanted.into()).await.unwrap(), 3);
+    assert_eq!(ledger.set_discounts(&wanted.into()).await.unwrap(), 0);
+    // In the second of the change, and after it: the most generous of all scopes in each direction.
+    apply(&ledger, "a", &arrivals_of(vec![moving(100, 100, 100)])).await;
+    assert_eq!(figures(&ledger, 1).await.credited_downloaded(), 50);
+    hands.advance(Seconds(10));
+    apply(&ledger, "a", &arrivals_of(vec![moving(101, 100, 100)])).await;
+    let sums = figures(&ledger, 1).await;
+    assert_eq!((sums.credited_uploaded(), sums.credited_downloaded()), (300, 75));
+    // Nothing improves on an exact one.
+    let exact = [discount(None, Some(1), 100, 100, true), discount(Some(1), Some(1), 100, 0, false)];
+    assert_eq!(ledger.set_discounts(&exact.into()).await.unwrap(), 5);
+    hands.advance(Seconds(10));
+    // A late entry is credited by what was in force at its time.
+    apply(&ledger, "a", &arrivals_of(vec![moving(110, 100, 100), moving(111, 100, 100)])).await;
+    let sums = figures(&ledger, 1).await;
+    assert_eq!((sums.credited_uploaded(), sums.credited_downloaded()), (600, 200));
+    assert_eq!(ledger.discounts().await.unwrap().len(), 2);
+    assert_eq!(ledger.set_discounts(&[].into()).await.unwrap(), 2);
+    hands.advance(Seconds(10));
+    apply(&ledger, "a", &arrivals_of(vec![moving(125, 100, 100)])).await;
+    assert_eq!(figures(&ledger, 1).await.credited_downloaded(), 250);
 }
 
 async fn hit_and_runs_are_listed_until_enough_was_seeded(place: Place) {
@@ -484,6 +525,7 @@ on_every_database!(
     j8_claims_beyond_the_ceiling_are_reported_and_not_credited,
     multipliers_count_apart_and_from_their_start_until_their_end,
     a_multiplier_added_by_another_process_is_in_force_within_a_second,
+    l8_discounts_of_a_site_count_from_the_next_second_and_an_exact_one_alone,
     hit_and_runs_are_listed_until_enough_was_seeded,
     a4_a_client_expires_after_its_own_interval_and_the_grace,
     accounts_come_in_pages_and_sessions_with_their_runs,

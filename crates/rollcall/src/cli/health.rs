@@ -1,7 +1,8 @@
 //! The help of `rollcall doctor` and `rollcall ping`, which have no arguments of their own.
 
 pub const DOCTOR_HELP: &str = "\
-Checks the settings, the data folder, Redis, the database, file limits, ports, certificates, the clock and the journal.
+Checks the settings, the data folder, Redis, the database, the tables of an existing site, file limits, ports,
+certificates, the clock and the journal.
 Changes nothing, and can be used while the server runs. Run it as the user of the server, with its --config and --data.
 Exit code 0 without problems (warnings do not count), 1 otherwise.
 

@@ -15,7 +15,7 @@ pub enum JournalCommand {
     /// Pause a view; entries wait in the journal. Returns once no process applies further entries
     #[command(after_help = "Example:\n  rollcall journal pause activity")]
     Pause {
-        /// ledger, activity or mirror
+        /// ledger, activity, mirror or sites
         #[arg(value_name = "VIEW")]
         view: ViewName,
     },
@@ -25,7 +25,7 @@ pub enum JournalCommand {
                             Each is applied once, even if this is repeated."
     )]
     Rewind {
-        /// ledger or activity; the mirror cannot be rewound
+        /// ledger or activity; mirror and sites cannot be rewound
         #[arg(value_name = "VIEW")]
         view: ViewName,
         /// Start at the oldest entry of the journal
@@ -34,7 +34,7 @@ pub enum JournalCommand {
     },
     /// Resume a paused view
     Resume {
-        /// ledger, activity or mirror
+        /// ledger, activity, mirror or sites
         #[arg(value_name = "VIEW")]
         view: ViewName,
     },
@@ -54,6 +54,8 @@ pub enum ViewName {
     Activity,
     /// The keys t:* in Redis
     Mirror,
+    /// The tables of an existing site
+    Sites,
 }
 
 /// `rollcall dlq …` and `rollcall failed …`

@@ -28,6 +28,7 @@ mod journal;
 mod limits;
 mod ports;
 mod redis;
+mod sites;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -99,11 +100,12 @@ async fn run_checks(target: Target, report: &mut Report) {
         run_on_thread("ports", target, ports::check),
         run_on_thread("certificates", target, certificates::check),
     );
-    let (gateway, clock, redis, database, journal) = tokio::join!(
+    let (gateway, clock, redis, database, sites, journal) = tokio::join!(
         run_on_thread(gateway::NAME, target, gateway::check),
         run_on_thread("clock", target, clock::check),
         with_deadline("redis", redis::check(target)),
         with_deadline("database", database::check(target)),
+        with_deadline(sites::NAME, sites::check(target)),
         with_deadline("journal", journal::check(target)),
     );
     let all = [
@@ -116,6 +118,7 @@ async fn run_checks(target: Target, report: &mut Report) {
         clock,
         redis,
         database,
+        sites,
         journal,
     ];
     for findings in all {

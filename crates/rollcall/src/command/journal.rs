@@ -39,6 +39,7 @@ impl ViewName {
             ViewName::Ledger => "ledger",
             ViewName::Activity => "activity",
             ViewName::Mirror => "mirror",
+            ViewName::Sites => sites::view::GROUP,
         }
     }
 }
@@ -49,6 +50,7 @@ impl Config {
             ViewName::Ledger => self.ledger.group.as_str(),
             ViewName::Activity => views::activity::GROUP,
             ViewName::Mirror => views::redis_mirror::GROUP,
+            ViewName::Sites => sites::view::GROUP,
         }
     }
 
@@ -91,6 +93,7 @@ async fn resume(context: &CommandContext, journal: &dyn Journal, view: ViewName)
 async fn rewind(context: &CommandContext, journal: &dyn Journal, view: ViewName) -> anyhow::Result<()> {
     let name = view.name();
     ensure!(view != ViewName::Mirror, "the mirror shows the current state, which old entries do not change");
+    ensure!(view != ViewName::Sites, "the site's tables follow the ledger: rewind that one");
     let record = record("journal.rewind", Subject::new("view", name));
     let group = context.config.group_of(view);
     let rewinding = async {

@@ -55,7 +55,7 @@ impl DatabaseUrl {
 
 impl Value for DatabaseUrl {
     const EXPECTED: &'static str = "\"sqlite:PATH\", \"postgres://USER:PASSWORD@HOST/NAME\", \
-        \"mysql://USER:PASSWORD@HOST/NAME\", or \"\" for the file rollcall.db in the data folder";
+        \"mysql://USER:PASSWORD@HOST/NAME\", or \"\"";
 
     fn read(raw: &Raw) -> Option<Self> {
         let text = raw.as_text()?.trim();
@@ -167,6 +167,33 @@ impl Value for Sharing {
         match self {
             Sharing::Auto => json!("auto"),
             Sharing::Off => json!("off"),
+        }
+    }
+}
+
+/// Whether a site's tables are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SiteWrite {
+    #[default]
+    On,
+    Off,
+}
+
+impl Value for SiteWrite {
+    const EXPECTED: &'static str = "\"on\" or \"off\"";
+
+    fn read(raw: &Raw) -> Option<Self> {
+        match raw.as_text()?.trim() {
+            "on" => Some(SiteWrite::On),
+            "off" => Some(SiteWrite::Off),
+            _ => None,
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        match self {
+            SiteWrite::On => json!("on"),
+            SiteWrite::Off => json!("off"),
         }
     }
 }

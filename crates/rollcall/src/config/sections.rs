@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use presence::Audience;
 use tracker::settings::Acknowledge;
 
-use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing};
+use super::kinds::{DatabaseUrl, HeaderName, LogFilter, LogFormat, Sharing, SiteWrite};
 use super::names::{Name, RedisUrl, Secret, Word};
 use super::section::config_section;
 use super::web::{HttpUrl, WebOrigin};
@@ -191,6 +191,20 @@ config_section! {
         external_id_min: u32 [1..=4_000_000_000] = 1_000_000_000,
         /// File of the audit trail, relative to the data folder.
         audit_file: PathBuf = PathBuf::from("logs/audit.log"),
+    }
+}
+
+config_section! {
+    /// The tables of an existing site: its users and torrents are read from them, and totals, history, peers and counts are
+    /// written to them (docs/integrate). Run the role "sites" in one process.
+    Sites as "sites" {
+        /// The profile: "unit3d", "nexusphp", "xbt", "prisma", or the path of a file ("rollcall site profile print").
+        /// "" disables it. With a profile, users and torrents that the site does not have are removed here.
+        profile: Word = Word::default(),
+        /// The site's database: "mysql://USER:PASSWORD@HOST/NAME" (also MariaDB) or "postgres://USER:PASSWORD@HOST/NAME".
+        database_url: DatabaseUrl = DatabaseUrl::default(),
+        /// "on", or "off" to read only.
+        write: SiteWrite = SiteWrite::On,
     }
 }
 

@@ -40,6 +40,7 @@ pub fn find_conflict(config: &Config) -> Option<Conflict> {
     .or_else(|| background_is_away_before_it_is_gone(config))
     .or_else(|| webhooks_are_signed(config))
     .or_else(|| tokens_cannot_be_guessed(config))
+    .or_else(|| site_tables_have_an_address(config))
 }
 
 /// Without a key, the endpoint would disclose passkeys to anyone.
@@ -117,9 +118,25 @@ fn streams_are_distinct(config: &Config) -> Option<Conflict> {
 
 fn groups_are_distinct(config: &Config) -> Option<Conflict> {
     let group = config.ledger.group.as_str();
-    [views::activity::GROUP, views::redis_mirror::GROUP].contains(&group).then(|| Conflict {
-        keys: vec!["ledger.group"],
-        problem: format!("ledger.group is {group}, which is the group of another view: choose another name"),
+    [views::activity::GROUP, views::redis_mirror::GROUP, sites::view::GROUP].contains(&group).then(|| {
+        Conflict {
+            keys: vec!["ledger.group"],
+            problem: format!(
+                "ledger.group is {group}, which is the group of another view: choose another name"
+            ),
+        }
+    })
+}
+
+fn site_tables_have_an_address(config: &Config) -> Option<Conflict> {
+    let Some(profile) = config.sites.profile.as_str() else { return None };
+    let kind = config.sites.database_url.as_str().and_then(database::Kind::of);
+    let is_server = matches!(kind, Some(database::Kind::Postgres | database::Kind::MySql));
+    (!is_server).then(|| Conflict {
+        keys: vec!["sites.profile", "sites.database_url"],
+        problem: format!(
+            "sites.profile is {profile}: set sites.database_url to the site's database, mysql:// or postgres://"
+        ),
     })
 }
 

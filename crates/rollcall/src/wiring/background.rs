@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Whitelist;
+use access::{Store, Whitelist};
 use admin::audit::{Audit, Record, Subject};
 use database::Database;
 use domain::Seconds;
@@ -24,6 +24,7 @@ use super::periodic;
 use super::redis_mirror::OpenRedisMirror;
 use super::resolver::Resolver;
 use super::risks::QueuedRisks;
+use super::sites::{OpenSites, SitesCounters, SitesInputs};
 use super::stores::{self, Opened, system_clock};
 use crate::config::Config;
 use crate::node::Node;
@@ -35,6 +36,8 @@ const READ_WAIT: Duration = Duration::from_secs(1);
 pub const DEAD_AFTER: Duration = Duration::from_secs(60);
 /// Entries in a batch of the mirror.
 const MIRROR_BATCH_MAX: u32 = 1000;
+/// Entries in a batch of the site's tables.
+const SITES_BATCH_MAX: u32 = 1000;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -52,6 +55,7 @@ pub struct Background {
     ledger_settings: watch::Sender<ConsumerSettings>,
     activity_settings: watch::Sender<ConsumerSettings>,
     mirror_settings: watch::Sender<ConsumerSettings>,
+    sites_settings: watch::Sender<ConsumerSettings>,
     maintenance_settings: watch::Sender<MaintenanceSettings>,
     handles: Handles,
 }
@@ -65,6 +69,8 @@ pub struct Handles {
     pub activity: Option<Activity>,
     /// With the role mirror, whether or not this process holds the lease.
     pub mirror: Option<OpenRedisMirror>,
+    /// With the role sites and a profile.
+    pub sites: Option<SitesCounters>,
     /// By view.
     pub views: Vec<(&'static str, Arc<ConsumerCounters>)>,
     /// By purpose.
@@ -86,6 +92,8 @@ pub struct ResolverContext {
     pub resolver: Resolver,
     /// Of the ledger.
     pub database: Database,
+    /// Where the users and torrents of an existing site are copied to.
+    pub store: Store,
     /// Creation of the database, in milliseconds since 1970. Views ignore entries before it.
     pub installed_ms: u64,
 }
@@ -140,6 +148,7 @@ impl Background {
             ledger_settings: settings(config.ledger_consumer()),
             activity_settings: settings(config.activity_consumer()),
             mirror_settings: settings(config.mirror_consumer()),
+            sites_settings: settings(config.sites_consumer()),
             maintenance_settings: watch::Sender::new(config.maintenance()),
         };
         let audit = Audit::open(config.audit_settings(data), system_clock())?;
@@ -152,6 +161,9 @@ impl Background {
         }
         if roles.include(Role::Mirror) {
             background.open_mirror(&context, &resolver_context.resolver)?;
+        }
+        if roles.include(Role::Sites) {
+            background.open_sites(&context, resolver_context).await?;
         }
         background.add_maintenance(context);
         Ok(background)
@@ -215,6 +227,7 @@ impl Background {
         keep_group(&self.ledger_settings, config.ledger_consumer());
         keep_group(&self.activity_settings, config.activity_consumer());
         keep_group(&self.mirror_settings, config.mirror_consumer());
+        keep_group(&self.sites_settings, config.sites_consumer());
         self.maintenance_settings.send_replace(config.maintenance());
     }
 
@@ -293,6 +306,29 @@ impl Background {
         Ok(())
     }
 
+    async fn open_sites(
+        &mut self,
+        context: &OpenContext<'_>,
+        resolver_context: &ResolverContext,
+    ) -> anyhow::Result<()> {
+        let inputs = SitesInputs {
+            config: context.config,
+            data: context.data,
+            journal: &context.journal,
+            ledger: self.handles.ledger.as_ref(),
+            resolver: &resolver_context.resolver,
+            store: &resolver_context.store,
+        };
+        let Some(sites) = OpenSites::open(inputs).await? else { return Ok(()) };
+        self.handles.sites = Some(sites.counters());
+        if let Some(view) = sites.view() {
+            let settings = self.sites_settings.subscribe();
+            self.add_consumer(context, resolver_context.resolver.resolving(view), None, settings);
+        }
+        self.add(sites.run(context.stopped.clone()));
+        Ok(())
+    }
+
     /// With a lease, the view has one writer.
     fn add_consumer(
         &mut self,
@@ -345,6 +381,11 @@ impl Config {
     /// Reads in order, so one batch at a time.
     fn mirror_consumer(&self) -> ConsumerSettings {
         self.consumer(views::redis_mirror::GROUP, 1, MIRROR_BATCH_MAX, false)
+    }
+
+    /// Entries are only staged, so one reader suffices.
+    fn sites_consumer(&self) -> ConsumerSettings {
+        self.consumer(sites::view::GROUP, 1, SITES_BATCH_MAX, false)
     }
 
     fn consumer(

@@ -90,7 +90,7 @@ impl OpenServer {
         let resolver = Resolver::new(&gate, follower.counters(), follower.reader());
         let database = stores::ledger_database(config, data, &store).await?;
         let installed_ms = store.created_ms().await?;
-        let resolver_context = ResolverContext { resolver, database, installed_ms };
+        let resolver_context = ResolverContext { resolver, database, store: store.clone(), installed_ms };
         let mut background = Background::open(config, data, &node, roles, &resolver_context).await?;
         background.add_whitelist_cleanup(stores::open_whitelist(config, &store)?.store);
         let copy_notes = gate::add_redis_copier(config, roles, &store, &gate, &mut background)?;
@@ -132,7 +132,7 @@ impl OpenServer {
             false => None,
         };
         let needs_verification =
-            [Role::Tracker, Role::Ledger, Role::Mirror].iter().any(|role| roles.include(*role));
+            [Role::Tracker, Role::Ledger, Role::Mirror, Role::Sites].iter().any(|role| roles.include(*role));
         let verification = match needs_verification {
             true => {
                 let evict = tracker_wiring::evict(&gate, tracker.clone(), copy_notes.clone());

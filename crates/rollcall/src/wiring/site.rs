@@ -17,7 +17,7 @@ use ledger::{Ledger, LogRisks};
 use net::Certificate;
 use site::metrics::{
     Allocator, CertificateMetrics, ClusterMetrics, Metrics, MetricsSources, PresenceMetrics,
-    RedisMirrorMetrics, RedisSourceFigures, ViewSource,
+    RedisMirrorMetrics, RedisSourceFigures, SitesMetrics, ViewSource,
 };
 use site::{
     Dependency, Health, OverviewCollector, OverviewSources, Parts, RunningSite, Site, SiteCounters,
@@ -34,7 +34,7 @@ use super::periodic;
 use super::readiness;
 use super::resolver::Resolver;
 use super::stores::{self, Opened, system_clock};
-use crate::config::Config;
+use crate::config::{Config, SiteWrite};
 use crate::first_key::FirstKey;
 
 pub struct SiteInputs<'a> {
@@ -356,6 +356,9 @@ fn view_groups(config: &Config) -> Vec<ViewGroup> {
     if config.has_mirror() {
         groups.push(("mirror", views::redis_mirror::GROUP));
     }
+    if config.site_tables().is_some() && config.sites.write == SiteWrite::On {
+        groups.push(("sites", sites::view::GROUP));
+    }
     let dead_after = crate::wiring::background::DEAD_AFTER;
     let groups = groups.into_iter();
     groups.map(|(view, group)| ViewGroup { view, group: group.to_owned(), dead_after }).collect()
@@ -393,6 +396,9 @@ fn metrics_of(
     });
     metrics.add(Allocator);
     metrics.add(inputs.site_keys.clone());
+    if let Some(sites) = &handles.sites {
+        metrics.add(SitesMetrics { reader: Arc::clone(&sites.reader), writer: sites.writer.clone() });
+    }
     if let Some(side) = &handles.mirror {
         metrics.add(RedisMirrorMetrics {
             mirror: Arc::clone(&side.mirror),

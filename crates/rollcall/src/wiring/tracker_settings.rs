@@ -106,6 +106,7 @@ impl Config {
             ("tracker.drain_timeout_s", old_tracker.drain_timeout_s != new_tracker.drain_timeout_s),
             ("access", self.access != new.access),
             ("mirror", self.mirror != new.mirror),
+            ("sites", self.sites != new.sites),
             ("site", self.site != new.site),
             ("presence", self.presence != new.presence),
             ("gateway", self.gateway != new.gateway),

@@ -25,4 +25,5 @@ mod sandbox;
 mod serving;
 mod site;
 mod site_integration;
+mod site_tables;
 mod unknown_passkeys;

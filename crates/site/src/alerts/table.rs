@@ -160,6 +160,29 @@ pub(super) const ALERTS: &[Rule] = &[
          that runs; the lease expires after ten seconds.",
     ),
     warning(
+        "SiteTablesNotWritten",
+        "max by (instance) (rollcall_sites_write_stopped) > 0",
+        5,
+        "{{ $labels.instance }} does not write the tables of the site",
+        "Nothing is lost: each row gets its difference afterwards. The log has the reason; `rollcall doctor` checks the \
+         database, its columns and grants.",
+    ),
+    warning(
+        "SiteTablesBehind",
+        "time() - (max by (instance) (rollcall_sites_write_timestamp_seconds) > 0) > 300",
+        5,
+        "The tables of the site are {{ $value | humanizeDuration }} behind",
+        "The site's database is slow, locked by a long transaction of the site, or away: see the log, and the processes of the \
+         database.",
+    ),
+    warning(
+        "SiteTablesNotRead",
+        "max by (instance) (rollcall_sites_read_failures_in_a_row) > 0",
+        5,
+        "{{ $labels.instance }} cannot read the tables of the site",
+        "Users and torrents stay as they are; new ones are refused. Check the database of the site and sites.database_url.",
+    ),
+    warning(
         "ExpiryEventsMissing",
         "max by (instance) (rollcall_redis_servers_without_expiry_events) > 0",
         5,

@@ -131,7 +131,7 @@ struct ViewStatus {
 /// Pause or resume a view; returns when every process has confirmed
 #[utoipa::path(
     patch, path = "/api/v1/journal/views/{view}", tag = "journal", request_body = UpdateView,
-    params(("view" = String, Path, description = "`ledger`, `activity` or `mirror`")),
+    params(("view" = String, Path, description = "`ledger`, `activity`, `mirror` or `sites`")),
     responses(
         (status = 200, description = "The view", body = ViewStatus),
     )

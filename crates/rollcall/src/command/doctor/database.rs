@@ -37,7 +37,8 @@ pub(super) async fn check(target: &Target) -> Findings {
 }
 
 fn schemas(kind: Kind) -> Vec<Schema> {
-    vec![access::MIGRATIONS.schema(kind), ledger::MIGRATIONS.schema(kind), friends::MIGRATIONS.schema(kind)]
+    let all = [access::MIGRATIONS, ledger::MIGRATIONS, sites::MIGRATIONS, friends::MIGRATIONS];
+    all.into_iter().map(|migrations| migrations.schema(kind)).collect()
 }
 
 async fn file(findings: &mut Findings, path: &Path, schema: Schema) {

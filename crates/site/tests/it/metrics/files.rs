@@ -21,7 +21,7 @@ use site::auth::Callers;
 use site::health::{Dependency, Health};
 use site::metrics::{
     Allocator, CertificateMetrics, ClusterMetrics, PresenceMetrics, RedisMirrorMetrics, RedisSourceFigures,
-    Source,
+    SitesMetrics, Source,
 };
 use site::ranking::Rankings;
 use site::rate_limit::CallerRateLimit;
@@ -87,9 +87,10 @@ async fn alerts_and_dashboard_use_existing_metrics_and_the_dashboard_shows_all()
         ClusterMetrics { cluster: Arc::default(), gateway: Arc::default(), since_contact_s: Arc::new(|| 0) };
     let database = format!("sqlite:{}", server.folder.path().join("sessions.db").display());
     let store = Store::open(&database).await.unwrap();
-    let more: [&dyn Source; 15] = [
+    let more: [&dyn Source; 16] = [
         &gateways,
         &mirror,
+        &SitesMetrics { reader: Arc::default(), writer: Some(Arc::default()) },
         &some_redis_source(),
         &audit,
         &*unknown_passkeys,
