@@ -355,7 +355,8 @@ mod tests {
     #[test]
     fn the_time_of_a_child_counts_for_its_parent() {
         let times = ThreadTimes::of(&[(std::process::id(), Some("tests"))]);
-        let busy = ["-c".to_owned(), "sh -c 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done'; true".to_owned()];
+        let busy =
+            ["-c".to_owned(), "sh -c 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done'; true".to_owned()];
         let folder = tempfile::tempdir().unwrap();
         let _server = ServerProcess::start(0, Path::new("sh"), &busy, &folder.path().join("log")).unwrap();
         testkit::eventually("the grandchild to use time", Duration::from_secs(20), || {
