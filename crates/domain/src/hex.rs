@@ -58,12 +58,10 @@ pub(crate) const fn digit(value: u8) -> u8 {
 }
 
 pub(crate) fn decode_20(text: &[u8]) -> Option<[u8; 20]> {
-    if text.len() != 40 {
-        return None;
-    }
+    let text: &[u8; 40] = text.try_into().ok()?;
     let (mut bytes, mut bad) = ([0; 20], 0);
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
+    for (byte, [high, low]) in bytes.iter_mut().zip(text.as_chunks().0) {
+        let (high, low) = (VALUES[usize::from(*high)], VALUES[usize::from(*low)]);
         bad |= high | low;
         *byte = high << 4 | (low & 0x0f);
     }

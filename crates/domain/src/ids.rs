@@ -41,12 +41,19 @@ macro_rules! twenty_bytes {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub [u8; 20]);
 
+        impl $name {
+            /// Parses ASCII.
+            pub fn from_ascii(text: &[u8]) -> Result<Self, IdError> {
+                hex::decode_20(text)
+                    .map($name)
+                    .ok_or(IdError::NotFortyHexDigits { what: $what, digits: text.len() })
+            }
+        }
+
         impl FromStr for $name {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
-                hex::decode_20(text.as_bytes())
-                    .map($name)
-                    .ok_or(IdError::NotFortyHexDigits { what: $what, digits: text.len() })
+                Self::from_ascii(text.as_bytes())
             }
         }
 

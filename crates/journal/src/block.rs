@@ -3,7 +3,8 @@
 //! A block is a sequence of segments. A segment is its [`Kind`] (1 byte), the number of its entries and the length of
 //! the rest (4 bytes each), and the rest:
 //!
-//! - [`Kind::Packed`]: the context, then events in [packed form](crate::packed)
+//! - [`Kind::Packed`]: the context, the client programs (1 byte for their number, 8 for each), then events in
+//!   [packed form](crate::packed)
 //! - [`Kind::Fields`]: entries of any other producer, each as its length (4 bytes) and its [`Fields`]
 //!
 //! Numbers are little-endian. An entry of either kind is read with exactly the fields it was written with.
@@ -12,7 +13,7 @@ use domain::TrafficEvent;
 
 use crate::entry::TrafficEntry;
 use crate::fields::Fields;
-use crate::packed::{self, Context, PackedEvents};
+use crate::packed::{self, Context, PackedEvents, Program};
 
 /// The first byte of a segment. Must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +113,10 @@ impl Blocks {
     }
 
     fn push_events(&mut self, events: &PackedEvents) {
-        let context = events.context().to_bytes();
-        self.current().push(Kind::Packed, events.len(), &[&context, events.as_bytes()]);
+        let (context, programs) = (events.context().to_bytes(), events.programs());
+        let count = u8::try_from(programs.len()).expect("a list has few client programs");
+        let parts: [&[u8]; 4] = [&context, &[count], programs.as_flattened(), events.as_bytes()];
+        self.current().push(Kind::Packed, events.len(), &parts);
     }
 
     fn finish(self) -> Vec<Block> {
@@ -134,6 +137,8 @@ struct Segment {
     left: usize,
     /// Of packed events.
     context: Context,
+    /// Where the client programs are in the block, and their number.
+    programs: (usize, usize),
 }
 
 /// The bytes at this position are no entry.
@@ -157,8 +162,10 @@ impl BlockReader {
         let (segment, start, end) = self.step()?;
         match segment.kind {
             Kind::Packed => {
-                let (event, _) =
-                    packed::unpack(&segment.context, &self.data[start..end]).ok_or(NotAnEntry)?;
+                let (from, count) = segment.programs;
+                let programs = self.data[from..].as_chunks().0.get(..count).ok_or(NotAnEntry)?;
+                let unpacked = packed::unpack((&segment.context, programs), &self.data[start..end]);
+                let (event, _) = unpacked.ok_or(NotAnEntry)?;
                 Ok(Fields::of_event(event))
             }
             Kind::Fields => Fields::from_bytes(self.data[start..end].to_vec()).ok_or(NotAnEntry),
@@ -171,7 +178,7 @@ impl BlockReader {
             Some(segment) if segment.left > 0 => segment,
             _ => self.next_segment().ok_or(NotAnEntry)?,
         };
-        let rest = &self.data[self.at..];
+        let rest = self.data.get(self.at..).ok_or(NotAnEntry)?;
         let (start, length) = match segment.kind {
             Kind::Packed => (self.at, packed::length(rest).ok_or(NotAnEntry)?),
             Kind::Fields => (self.at + LENGTH_BYTES, length_at(rest).ok_or(NotAnEntry)?),
@@ -190,17 +197,22 @@ impl BlockReader {
         loop {
             let (head, _) = self.data.get(self.at..)?.split_first_chunk::<HEAD_BYTES>()?;
             let left = length_at(&head[1..])?;
-            let rest = &self.data[self.at + HEAD_BYTES..];
-            let (kind, context, start) = match head[0] {
-                kind if kind == Kind::Packed as u8 => {
-                    (Kind::Packed, Context::from_bytes(rest)?, Context::BYTES)
-                }
-                kind if kind == Kind::Fields as u8 => (Kind::Fields, Context::NONE, 0),
-                _ => return None,
+            let (kind, start) = (head[0], self.at + HEAD_BYTES);
+            let segment = if kind == Kind::Packed as u8 {
+                let rest = &self.data[start..];
+                let context = Context::from_bytes(rest)?;
+                let programs = start + Context::BYTES + 1;
+                let count = usize::from(*rest.get(Context::BYTES)?);
+                self.at = programs + count * size_of::<Program>();
+                Segment { kind: Kind::Packed, left, context, programs: (programs, count) }
+            } else if kind == Kind::Fields as u8 {
+                self.at = start;
+                Segment { kind: Kind::Fields, left, context: Context::NONE, programs: (0, 0) }
+            } else {
+                return None;
             };
-            self.at += HEAD_BYTES + start;
             if left > 0 {
-                return Some(Segment { kind, left, context });
+                return Some(segment);
             }
         }
     }

@@ -4,7 +4,6 @@
 //! ignored (J2). Each of our own fields may be missing (J3), but must be well-formed if present.
 
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use domain::clock::Clock;
 use domain::{
@@ -13,6 +12,7 @@ use domain::{
 };
 
 use crate::event_fields::{LEFT_UNKNOWN, for_each_field};
+use crate::field_value::FieldValue;
 use crate::fields::Fields;
 
 /// No client continues a session after a longer absence.
@@ -182,9 +182,9 @@ impl TrafficEntry {
     fn parse_text(fields: &Fields) -> Result<TrafficEntry, BadEntry> {
         let read = Reader::new(fields);
         let user = read.optional(slot::USER, "a user's number")?;
-        let passkey = match read.text_or_empty(slot::PASSKEY) {
-            Some("") if user.is_some() => None,
-            Some("") => return Err(BadEntry::NoUser),
+        let passkey = match read.values[slot::PASSKEY] {
+            Some(b"") if user.is_some() => None,
+            Some(b"") => return Err(BadEntry::NoUser),
             _ => Some(read.required(slot::PASSKEY, "8 to 64 hexadecimal digits")?),
         };
         let ip = read.required::<IpAddr>(slot::IP, "an IP address")?;
@@ -251,8 +251,7 @@ impl TrafficEntry {
         if let Some(event) = fields.as_event() {
             return Some(event.node);
         }
-        let value = fields.get(slot::NAMES[slot::NODE])?;
-        std::str::from_utf8(value).ok()?.parse().ok()
+        NodeId::parse(fields.get(slot::NAMES[slot::NODE])?)
     }
 
     /// Whether the client has everything (L3). Also true for a `stopped` with nothing left.
@@ -340,28 +339,21 @@ impl<'a> Reader<'a> {
         Reader { values }
     }
 
-    fn text_or_empty(&self, slot: usize) -> Option<&'a str> {
-        std::str::from_utf8(self.values[slot]?).ok()
-    }
-
-    fn optional<T: FromStr>(&self, slot: usize, expected: &'static str) -> Result<Option<T>, BadEntry> {
+    fn optional<T: FieldValue>(&self, slot: usize, expected: &'static str) -> Result<Option<T>, BadEntry> {
         let Some(value) = self.values[slot] else {
             return Ok(None);
         };
-        // Rust accepts a leading plus; the journal does not.
-        let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
-        let parsed = text.and_then(|text| text.parse().ok());
-        parsed.map(Some).ok_or_else(|| malformed(slot, expected, value))
+        T::parse(value).map(Some).ok_or_else(|| malformed(slot, expected, value))
     }
 
-    fn required<T: FromStr>(&self, slot: usize, expected: &'static str) -> Result<T, BadEntry> {
+    fn required<T: FieldValue>(&self, slot: usize, expected: &'static str) -> Result<T, BadEntry> {
         self.optional(slot, expected)?.ok_or(BadEntry::Missing { field: slot::NAMES[slot] })
     }
 
     fn check_family(&self, ip: IpAddr) -> Result<(), BadEntry> {
-        match (self.text_or_empty(slot::AF), ip, ip.to_canonical()) {
-            (Some("IPv4"), _, IpAddr::V4(_)) | (Some("IPv6"), IpAddr::V6(_), _) => Ok(()),
-            (Some("IPv4" | "IPv6"), ..) => Err(BadEntry::WrongFamily),
+        match (self.values[slot::AF], ip, ip.to_canonical()) {
+            (Some(b"IPv4"), _, IpAddr::V4(_)) | (Some(b"IPv6"), IpAddr::V6(_), _) => Ok(()),
+            (Some(b"IPv4" | b"IPv6"), ..) => Err(BadEntry::WrongFamily),
             _ => match self.values[slot::AF] {
                 Some(value) => Err(malformed(slot::AF, "IPv4 or IPv6", value)),
                 None => Err(BadEntry::Missing { field: "af" }),

@@ -75,6 +75,7 @@ pub mod dead_letters;
 pub mod entry;
 pub mod error;
 mod event_fields;
+mod field_value;
 pub mod fields;
 pub mod id;
 pub mod maintenance;

@@ -1,13 +1,15 @@
-//! Events of our own trackers in packed form, about 90 bytes each: as they wait in the queue, and as the embedded
+//! Events of our own trackers in packed form, 70 to 100 bytes each: as they wait in the queue, and as the embedded
 //! journal stores them.
 //!
 //! # Form
 //!
-//! What hardly ever differs from one event to the next stands once, in the [`Context`]. An event is:
+//! What hardly ever differs from one event to the next stands once for a list, in the [`Context`]; the first eight bytes of
+//! peer ids, which name client programs, stand once each. An event is:
 //!
 //! - 16 bits ([`mod@flag`]): event, cause, and which of the other parts are there
 //! - eight lengths of 4 bits: bytes of `du`, `dd`, `left`, `up`, `down`, `user`, `torrent`, `dt`; zero has none
-//! - passkey (preceded by its number of digits, unless they are 32), infohash, peer id, port, address
+//! - passkey (preceded by its number of digits, unless they are 32), infohash, peer id (of one with a listed client
+//!   program, the number in the list and the rest), port, address
 //! - the lower half of `ts`; run, client, key, `steady`, intervals: if they are there
 //! - the eight numbers, then `nu`
 //!
@@ -43,12 +45,18 @@ mod flag {
     /// The intervals differ from those of the context.
     pub(super) const INTERVALS: u16 = 1 << 13;
     pub(super) const UNCREDITED: u16 = 1 << 14;
-    pub(super) const ALL: u16 = (1 << 15) - 1;
+    /// The client program is in the list.
+    pub(super) const PROGRAM: u16 = 1 << 15;
 }
 
 /// Longer than any event.
 const EVENT_BYTES_MAX: usize = 256;
 const USUAL_DIGITS: u8 = 32;
+/// Client programs of a list; few enough to search them for each event.
+pub(crate) const PROGRAMS_MAX: usize = 32;
+
+/// The beginning of a peer id.
+pub(crate) type Program = [u8; 8];
 
 /// What the events of a list have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +108,7 @@ impl Context {
 #[derive(Clone, Debug)]
 pub struct PackedEvents {
     context: Context,
+    programs: Vec<Program>,
     count: usize,
     bytes: Vec<u8>,
 }
@@ -107,7 +116,8 @@ pub struct PackedEvents {
 impl PackedEvents {
     /// A list of one event.
     pub fn of(event: &TrafficEvent) -> PackedEvents {
-        let mut events = PackedEvents { context: Context::of(event), count: 0, bytes: Vec::new() };
+        let context = Context::of(event);
+        let mut events = PackedEvents { context, programs: Vec::new(), count: 0, bytes: Vec::new() };
         events.append(event);
         events
     }
@@ -122,8 +132,22 @@ impl PackedEvents {
     }
 
     fn append(&mut self, event: &TrafficEvent) {
-        pack(&mut self.bytes, &self.context, event);
+        let program = self.program_of(event);
+        pack(&mut self.bytes, (&self.context, program), event);
         self.count += 1;
+    }
+
+    /// The number of an event's client program, which is added to the list if it is new; none if the list is full.
+    fn program_of(&mut self, event: &TrafficEvent) -> Option<u8> {
+        let program = event.peer_id.0.first_chunk()?;
+        let known = self.programs.iter().position(|known| known == program);
+        let number = known.or_else(|| {
+            (self.programs.len() < PROGRAMS_MAX).then(|| {
+                self.programs.push(*program);
+                self.programs.len() - 1
+            })
+        });
+        number.and_then(|number| u8::try_from(number).ok())
     }
 
     pub fn len(&self) -> usize {
@@ -142,7 +166,8 @@ impl PackedEvents {
     pub fn iter(&self) -> impl Iterator<Item = TrafficEvent> {
         let mut rest = self.bytes.as_slice();
         (0..self.count).map(move |_| {
-            let (event, after) = unpack(&self.context, rest).expect("a list holds what was packed");
+            let unpacked = unpack((&self.context, &self.programs), rest);
+            let (event, after) = unpacked.expect("a list holds what was packed");
             rest = after;
             event
         })
@@ -152,12 +177,16 @@ impl PackedEvents {
         self.context
     }
 
+    pub(crate) fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-fn pack(out: &mut Vec<u8>, context: &Context, event: &TrafficEvent) {
+fn pack(out: &mut Vec<u8>, (context, program): (&Context, Option<u8>), event: &TrafficEvent) {
     let has_session = event.session.run != RunId::NONE;
     let is_derived = || event.session.client == derived_client(event);
     let mut flags = event_number(event.event) | cause_number(event.cause) << flag::CAUSE_SHIFT;
@@ -175,6 +204,7 @@ fn pack(out: &mut Vec<u8>, context: &Context, event: &TrafficEvent) {
         (event.interval, event.min_interval) == (context.interval, context.min_interval);
     set(flag::INTERVALS, !has_usual_intervals);
     set(flag::UNCREDITED, event.uncredited_upload > 0);
+    set(flag::PROGRAM, program.is_some());
 
     let numbers = [
         event.uploaded_delta,
@@ -198,7 +228,13 @@ fn pack(out: &mut Vec<u8>, context: &Context, event: &TrafficEvent) {
         packed.put(passkey.packed());
     }
     packed.put(&event.info_hash.0);
-    packed.put(&event.peer_id.0);
+    match program {
+        Some(program) => {
+            packed.put(&[program]);
+            packed.put(&event.peer_id.0[size_of::<Program>()..]);
+        }
+        None => packed.put(&event.peer_id.0),
+    }
     packed.put(&event.port.to_le_bytes());
     match event.ip {
         IpAddr::V4(ip) => packed.put(&ip.octets()),
@@ -231,14 +267,14 @@ fn pack(out: &mut Vec<u8>, context: &Context, event: &TrafficEvent) {
 }
 
 /// The first event, and the bytes after it; none if the bytes are not an event in packed form.
-pub(crate) fn unpack<'b>(context: &Context, bytes: &'b [u8]) -> Option<(TrafficEvent, &'b [u8])> {
+pub(crate) fn unpack<'b>(
+    (context, programs): (&Context, &[Program]),
+    bytes: &'b [u8],
+) -> Option<(TrafficEvent, &'b [u8])> {
     let mut read = Reader(bytes);
     let flags = u16::from_le_bytes(read.array()?);
     let lengths = u32::from_le_bytes(read.array()?);
     let has = |flag: u16| flags & flag != 0;
-    if flags & !flag::ALL != 0 {
-        return None;
-    }
     let passkey = match (has(flag::PASSKEY), has(flag::USUAL_DIGITS)) {
         (false, _) => None,
         (true, is_usual) => {
@@ -246,7 +282,17 @@ pub(crate) fn unpack<'b>(context: &Context, bytes: &'b [u8]) -> Option<(TrafficE
             Some(Passkey::from_packed(read.bytes(Passkey::packed_bytes(digits))?, digits)?)
         }
     };
-    let (info_hash, peer_id) = (InfoHash(read.array()?), PeerId(read.array()?));
+    let info_hash = InfoHash(read.array()?);
+    let peer_id = match has(flag::PROGRAM) {
+        true => {
+            let mut peer_id = [0; 20];
+            let (program, rest) = peer_id.split_at_mut(size_of::<Program>());
+            program.copy_from_slice(programs.get(usize::from(read.array::<1>()?[0]))?);
+            rest.copy_from_slice(read.bytes(rest.len())?);
+            PeerId(peer_id)
+        }
+        false => PeerId(read.array()?),
+    };
     let port = u16::from_le_bytes(read.array()?);
     let ip = match has(flag::IPV6) {
         true => IpAddr::V6(Ipv6Addr::from(read.array::<16>()?)),
@@ -318,7 +364,8 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
         + if_set(flag::STEADY, 4)
         + if_set(flag::INTERVALS, 8)
         + if_set(flag::UNCREDITED, 8);
-    let length = 6 + passkey + 20 + 20 + 2 + address + 2 + optional + numbers as usize;
+    let peer_id = if flags & flag::PROGRAM != 0 { 1 + 20 - size_of::<Program>() } else { 20 };
+    let length = 6 + passkey + 20 + peer_id + 2 + address + 2 + optional + numbers as usize;
     (length <= bytes.len()).then_some(length)
 }
 

@@ -56,6 +56,9 @@ pub fn varied_event(number: u64) -> TrafficEvent {
         8 => TrafficEvent { node: NodeId(1), ..event },
         9 => TrafficEvent { at: UnixTime(1_800_070_000), steady: UnixTime(1_800_070_000), ..event },
         10 => TrafficEvent { downloaded_delta: u64::MAX, left: Some(1 << 50), ..event },
-        _ => event,
+        _ => TrafficEvent {
+            peer_id: PeerId(number.to_be_bytes().repeat(3)[..20].try_into().unwrap()),
+            ..event
+        },
     }
 }
