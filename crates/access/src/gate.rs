@@ -154,12 +154,6 @@ impl Gate {
 
 /// Reads.
 impl Gate {
-    /// Reads what [`Gate::admit`] will read first, so that memory delivers it while other announces are read.
-    pub fn touch(&self, passkey: &Passkey, info_hash: &InfoHash) {
-        self.by_passkey.touch(passkey);
-        self.by_info_hash.touch(info_hash);
-    }
-
     /// Decides about an announce. The user is checked first, so a client without a valid passkey learns nothing about
     /// torrents or clients.
     pub fn admit(

@@ -14,7 +14,7 @@
 //! - `members`: one swarm's addresses, contiguous, seeders first
 //! - `selection`: a uniform random choice of peers
 //! - [`peer_info`]: peers as shown to operators
-//! - `slab`: records at stable slots, without slack
+//! - `slab`: records at stable slots, without slack; `slot_index`: their slots by hash
 //!
 //! # Guarantees
 //!
@@ -31,7 +31,7 @@
 //!
 //! # Memory of a peer
 //!
-//! A shard holds a slab of `Swarm`, a slab of `Peer`, two hash tables of 4-byte slots (by infohash; of large swarms by
+//! A shard holds a slab of `Swarm`, a slab of `Peer`, two indexes of 4-byte slots (by infohash; of large swarms by
 //! swarm and user) and a timing wheel. A peer has two records:
 //!
 //! - `Peer`, 64 bytes, one cache line: what an announce of this peer touches. User, totals, peer id, key, time, run,
@@ -92,6 +92,7 @@ mod runs;
 mod selection;
 mod shard;
 mod slab;
+mod slot_index;
 pub mod swarms;
 
 pub use announce::{

@@ -12,7 +12,7 @@ use crate::announce::{NO_ADDRESS, PeerLists};
 const LOWEST_PORT: u16 = 1024;
 
 /// Bits of a slot in a [`Member`].
-const SLOT_BITS: u32 = 22;
+pub(crate) const SLOT_BITS: u32 = 22;
 const TAG_BITS: u32 = 7;
 const TAG_MASK: u32 = ((1 << TAG_BITS) - 1) << SLOT_BITS;
 /// Of the index in the list of IPv6 addresses; the lower ones are a field of their own.

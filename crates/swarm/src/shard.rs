@@ -4,7 +4,6 @@ use domain::wheel::{TimingWheel, Verdict};
 use domain::{Announce, AnnounceEvent, ClientId, InfoHash, Seconds, SessionId, UnixTime, UserId};
 use fastrand::Rng;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use crate::packed_state;
 use crate::peer::{Credit, ListDue, Peer};
 use crate::runs::Runs;
 use crate::slab::Slab;
+use crate::slot_index::SlotIndex;
 
 mod clients;
 mod completions;
@@ -73,9 +73,9 @@ impl Swarm {
 #[derive(Debug)]
 pub(crate) struct Shard {
     swarms: Slab<Swarm>,
-    swarm_by_hash: HashTable<u32>,
+    swarm_by_hash: SlotIndex,
     peers: Slab<Peer>,
-    peer_by_user: HashTable<u32>,
+    peer_by_user: SlotIndex,
     wheel: TimingWheel,
     random: Rng,
     hasher: FixedState,
@@ -116,9 +116,9 @@ impl Shard {
             counts_leeching: false,
             longer_silences: HashMap::new(),
             swarms: Slab::default(),
-            swarm_by_hash: HashTable::new(),
+            swarm_by_hash: SlotIndex::default(),
             peers: Slab::default(),
-            peer_by_user: HashTable::new(),
+            peer_by_user: SlotIndex::default(),
             wheel: TimingWheel::new(now, WHEEL_HORIZON_S),
             random: Rng::with_seed(random_seed),
             hasher,
@@ -314,7 +314,7 @@ impl Shard {
     }
 
     fn find_swarm(&self, hash_of_torrent: u64, info_hash: &InfoHash) -> Option<u32> {
-        self.swarm_by_hash.find(hash_of_torrent, |slot| self.swarms[*slot].info_hash == *info_hash).copied()
+        self.swarm_by_hash.slots_like(hash_of_torrent).find(|slot| self.swarms[*slot].info_hash == *info_hash)
     }
 
     /// A swarm opens with its first peer; a `stopped` opens none.
@@ -334,8 +334,7 @@ impl Shard {
         let swarm = Swarm { info_hash: *info_hash, members: Members::default(), snatches: 0 };
         let slot = self.swarms.insert(swarm);
         let (swarms, hasher) = (&self.swarms, &self.hasher);
-        self.swarm_by_hash
-            .insert_unique(hash_of_torrent, slot, |slot| hasher.hash_one(swarms[*slot].info_hash));
+        self.swarm_by_hash.insert(hash_of_torrent, slot, |slot| hasher.hash_one(swarms[slot].info_hash));
         Ok(Some(slot))
     }
 
@@ -344,10 +343,8 @@ impl Shard {
         if !self.swarms[swarm].members.all().is_empty() || self.swarms[swarm].snatches > 0 {
             return;
         }
-        if let Ok(entry) = self.swarm_by_hash.find_entry(hash_of_torrent, |slot| *slot == swarm) {
-            entry.remove();
-            self.swarms.release(swarm);
-        }
+        self.swarm_by_hash.remove(hash_of_torrent, swarm);
+        self.swarms.release(swarm);
     }
 
     /// Whether the user may have another client, and the swarm has capacity.

@@ -217,13 +217,13 @@ impl Tracker {
         self.clock.steady()
     }
 
-    pub fn check_flood(&self, ip: IpAddr, sender: Sender) -> Result<(), Refusal> {
+    pub fn check_flood(&self, ip: IpAddr, sender: Sender, now: UnixTime) -> Result<(), Refusal> {
         let live = self.live.load();
         let limits = &live.limits;
         let allowed = self.flood.allows(
             ip,
             sender,
-            self.now(),
+            now,
             limits.requests_per_address_per_s,
             limits.request_burst_per_address,
         );

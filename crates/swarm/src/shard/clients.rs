@@ -40,7 +40,7 @@ impl Shard {
         };
         let members = &self.swarms[swarm].members;
         if members.is_indexed() {
-            self.peer_by_user.iter_hash(hash_of_user(&self.hasher, swarm, user)).copied().for_each(&mut add);
+            self.peer_by_user.slots_like(hash_of_user(&self.hasher, swarm, user)).for_each(&mut add);
         } else {
             members.slots_like(user).for_each(&mut add);
         }
@@ -50,15 +50,13 @@ impl Shard {
     /// Adds a peer to the index of large swarms.
     pub(super) fn index_peer(&mut self, slot: u32) {
         let (peers, hasher) = (&self.peers, &self.hasher);
-        let hash_of = |slot: &u32| hash_of_user(hasher, peers[*slot].swarm(), peers[*slot].user);
-        self.peer_by_user.insert_unique(hash_of(&slot), slot, hash_of);
+        let hash_of = |slot| hash_of_user(hasher, peers[slot].swarm(), peers[slot].user);
+        self.peer_by_user.insert(hash_of(slot), slot, hash_of);
     }
 
     pub(super) fn unindex_peer(&mut self, slot: u32) {
         let hash = hash_of_user(&self.hasher, self.peers[slot].swarm(), self.peers[slot].user);
-        if let Ok(entry) = self.peer_by_user.find_entry(hash, |candidate| *candidate == slot) {
-            entry.remove();
-        }
+        self.peer_by_user.remove(hash, slot);
     }
 
     /// Indexes the members of a swarm that has grown, or forgets those of one that has shrunk.

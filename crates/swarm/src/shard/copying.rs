@@ -14,7 +14,7 @@ impl Shard {
     pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
         out.reserve(self.peer_count() * BYTES_PER_PEER);
         for slot in self.swarm_by_hash.iter() {
-            let swarm = &self.swarms[*slot];
+            let swarm = &self.swarms[slot];
             let members = swarm.members.all();
             if members.is_empty() && swarm.snatches == 0 {
                 continue;

@@ -10,7 +10,7 @@ use crate::peer_info::PeerInfo;
 impl Shard {
     /// The counts of every torrent with any.
     pub(crate) fn counts_to(&self, out: &mut Vec<(InfoHash, SwarmCounts)>) {
-        let swarms = self.swarm_by_hash.iter().map(|slot| &self.swarms[*slot]);
+        let swarms = self.swarm_by_hash.iter().map(|slot| &self.swarms[slot]);
         let counted = swarms.map(|swarm| (swarm.info_hash, swarm.counts()));
         out.extend(counted.filter(|(_, counts)| *counts != SwarmCounts::default()));
     }

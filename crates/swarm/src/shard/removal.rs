@@ -13,13 +13,8 @@ impl Shard {
         info_hash: &InfoHash,
         mut departed: impl FnMut(Departure),
     ) {
-        let swarms = &self.swarms;
-        let Ok(entry) =
-            self.swarm_by_hash.find_entry(hash_of_torrent, |slot| swarms[*slot].info_hash == *info_hash)
-        else {
-            return;
-        };
-        let swarm = entry.remove().0;
+        let Some(swarm) = self.find_swarm(hash_of_torrent, info_hash) else { return };
+        self.swarm_by_hash.remove(hash_of_torrent, swarm);
         while let Some(member) = self.swarms[swarm].members.all().last() {
             let slot = member.slot();
             departed(self.departure(slot));

@@ -59,6 +59,43 @@ fn a_user_may_run_only_so_many_clients_on_a_torrent() {
     take(&swarms, &client(5));
 }
 
+/// Small swarms are searched one by one, large ones through an index: a swarm that grows and shrinks over and over, two
+/// clients to each user.
+#[test]
+fn a_users_clients_are_found_in_a_swarm_of_any_size() {
+    let swarms = swarms();
+    let mut lists = PeerLists::default();
+    let client = |number: u64, event, round: u32| Announce {
+        user: user(number / 2 + 1),
+        uploaded: u64::from(round) * 1_000,
+        event,
+        ..announce_of(number + 1, START + Seconds(round * 1_000))
+    };
+    let mut present = 0_u64;
+    for (round, wanted) in (1..).zip([20, 120, 34, 30, 14, 40, 200, 33, 2, 64, 0, 33]) {
+        let mut send = |number, event, round| {
+            client(number, event, round).send(&swarms, &RULES, &mut lists).unwrap();
+        };
+        for number in present..wanted {
+            send(number, AnnounceEvent::Started, round);
+        }
+        for number in wanted..present {
+            send(number, AnnounceEvent::Stopped, round);
+        }
+        for number in 0..wanted {
+            let heartbeat = client(number, AnnounceEvent::None, round);
+            let outcome = Announce { uploaded: heartbeat.uploaded + 7, ..heartbeat }
+                .send(&swarms, &RULES, &mut lists)
+                .unwrap();
+            let known = if number < present { 1_000 } else { 7 };
+            assert_eq!((outcome.uploaded_delta, outcome.peer_ids), (known, 0), "client {number} of {wanted}");
+            assert_eq!(u64::from(outcome.counts.leechers), wanted);
+            assert!(!numbers_of(&lists).contains(&((number ^ 1) + 1)), "a client of the same user");
+        }
+        present = wanted;
+    }
+}
+
 #[test]
 fn low_ports_are_counted_but_never_returned() {
     let swarms = swarms();

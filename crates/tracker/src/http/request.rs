@@ -239,8 +239,9 @@ fn client_of(
 fn answer(head: &Head<'_>, context: RequestContext<'_>, scratch: &mut Scratch) -> Result<(), Refusal> {
     let RequestContext { tracker, attempt, .. } = context;
     let client = client_of(head, context)?;
+    let now = tracker.now();
     if attempt == Attempt::First {
-        tracker.check_flood(client.ip, Sender::Verified)?;
+        tracker.check_flood(client.ip, Sender::Verified, now)?;
     }
     if head.line.method != b"GET" {
         return Err(Refusal::Method);
@@ -250,18 +251,20 @@ fn answer(head: &Head<'_>, context: RequestContext<'_>, scratch: &mut Scratch) -
     }
     let target = parse_target(head.line.target)?;
     match target.route {
-        Route::Announce => announce(&target, client, tracker, scratch),
+        Route::Announce => {
+            let received = Received { ip: client.ip, trusts_ip: client.is_trusted, now };
+            announce(&target, received, tracker, scratch)
+        }
         Route::Scrape => scrape(&target, tracker, scratch),
     }
 }
 
 fn announce(
     target: &Target<'_>,
-    client: proxy::Client,
+    received: Received,
     tracker: &Tracker,
     scratch: &mut Scratch,
 ) -> Result<(), Refusal> {
-    let received = Received { ip: client.ip, trusts_ip: client.is_trusted, now: tracker.now() };
     let announce = parse_announce(target, received)?;
     let accepted = tracker.announce(&announce, &mut scratch.lists)?;
     tracker.counters().announces_http.count(announce.event);

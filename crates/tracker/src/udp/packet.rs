@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use access::verification::{OnAnswer, RequestOutcome};
 use domain::clock::Stopwatch;
-use domain::{InfoHash, Passkey};
+use domain::{InfoHash, Passkey, UnixTime};
 use swarm::PeerLists;
 use wire::ScrapeEntry;
 use wire::udp::{self, AnnounceRequest, ScrapeRequest, TransactionId};
@@ -52,13 +52,17 @@ impl<'t> Answerer<'t> {
 
     /// Appends the reply to `reply`; leaves it empty if none is to be sent.
     pub(super) fn answer(&mut self, packet: &[u8], from: SocketAddr, reply: &mut Vec<u8>) {
-        let ip = from.ip().to_canonical();
+        let (ip, now) = (from.ip().to_canonical(), self.tracker.now());
         match udp::parse_request(packet) {
-            Ok(udp::Request::Connect { transaction }) => self.connect(transaction, ip, reply),
+            Ok(udp::Request::Connect { transaction }) => {
+                // Has no limit: answering costs no more than dropping, the reply is no longer than the request, and a
+                // limit would let forged senders lock out the owner of an address.
+                udp::write_connect_reply(reply, transaction, self.ids.issue(ip, now));
+            }
             Ok(udp::Request::Announce(request)) => {
-                if self.has_valid_connection(request.connection, request.transaction, ip, reply) {
+                if self.has_valid_connection(request.connection, request.transaction, (ip, now), reply) {
                     let answering = Stopwatch::start();
-                    let outcome = self.announce(&request, from, reply);
+                    let outcome = self.announce(&request, (from, now), reply);
                     if self.attempt == Attempt::First
                         && outcome.as_ref().is_err_and(Refusal::needs_verification)
                         && let Ok(Some(passkey)) = request.passkey()
@@ -70,17 +74,18 @@ impl<'t> Answerer<'t> {
                 }
             }
             Ok(udp::Request::Scrape(request)) => {
-                if self.has_valid_connection(request.connection, request.transaction, ip, reply) {
+                if self.has_valid_connection(request.connection, request.transaction, (ip, now), reply) {
                     let answering = Stopwatch::start();
-                    let outcome = self.scrape(&request, ip, reply);
+                    let outcome = self.scrape(&request, (ip, now), reply);
                     self.finish(outcome, (packet, from), request.transaction, reply);
                     self.tracker.counters().answers_udp.record(answering.elapsed());
                 }
             }
             Err(error) => {
                 if let (Some(connection), Some(transaction)) = (error.connection(), error.transaction()) {
-                    if self.has_valid_connection(connection, transaction, ip, reply) {
-                        let outcome = self.tracker.check_flood(ip, Sender::Verified).and(Err(error.into()));
+                    if self.has_valid_connection(connection, transaction, (ip, now), reply) {
+                        let outcome =
+                            self.tracker.check_flood(ip, Sender::Verified, now).and(Err(error.into()));
                         self.finish(outcome, (packet, from), transaction, reply);
                     }
                 } else {
@@ -90,24 +95,18 @@ impl<'t> Answerer<'t> {
         }
     }
 
-    /// Has no limit: answering costs no more than dropping, the reply is no longer than the request, and a limit
-    /// would let forged senders lock out the owner of an address.
-    fn connect(&self, transaction: TransactionId, ip: IpAddr, reply: &mut Vec<u8>) {
-        udp::write_connect_reply(reply, transaction, self.ids.issue(ip, self.tracker.now()));
-    }
-
     /// Whether the connection id is valid; if not, writes an error no longer than a `connect` reply.
     fn has_valid_connection(
         &self,
         connection: udp::ConnectionId,
         transaction: TransactionId,
-        ip: IpAddr,
+        (ip, now): (IpAddr, UnixTime),
         reply: &mut Vec<u8>,
     ) -> bool {
-        let is_valid = self.ids.is_valid(connection, ip, self.tracker.now());
+        let is_valid = self.ids.is_valid(connection, ip, now);
         if !is_valid {
             self.tracker.counters().refused.count("stale_connection_id");
-            if self.tracker.check_flood(ip, Sender::Unverified).is_ok() {
+            if self.tracker.check_flood(ip, Sender::Unverified, now).is_ok() {
                 udp::write_error(reply, transaction, STALE_ID);
             }
         }
@@ -139,14 +138,14 @@ impl<'t> Answerer<'t> {
     fn announce(
         &mut self,
         request: &AnnounceRequest<'_>,
-        from: SocketAddr,
+        (from, now): (SocketAddr, UnixTime),
         reply: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let ip = from.ip().to_canonical();
         if self.attempt == Attempt::First {
-            self.tracker.check_flood(ip, Sender::Verified)?;
+            self.tracker.check_flood(ip, Sender::Verified, now)?;
         }
-        let mut announce = request.announce(ip, self.tracker.now());
+        let mut announce = request.announce(ip, now);
         announce.passkey = Some(request.passkey()?.ok_or(Refusal::NoPasskeyOverUdp)?);
         let bytes_per_peer = if ip.is_ipv6() { 18 } else { 6 };
         let room = ((REPLY_BYTES_MAX - ANNOUNCE_HEAD_BYTES) / bytes_per_peer) as u32;
@@ -211,8 +210,13 @@ impl<'t> Answerer<'t> {
         }
     }
 
-    fn scrape(&self, request: &ScrapeRequest<'_>, ip: IpAddr, reply: &mut Vec<u8>) -> Result<(), Refusal> {
-        self.tracker.check_flood(ip, Sender::Verified)?;
+    fn scrape(
+        &self,
+        request: &ScrapeRequest<'_>,
+        (ip, now): (IpAddr, UnixTime),
+        reply: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        self.tracker.check_flood(ip, Sender::Verified, now)?;
         self.tracker.admit_scrape_from(ip)?;
         let entries = request.info_hashes().map(|info_hash| self.scrape_or_zeros(info_hash));
         udp::write_scrape_reply(reply, request.transaction, entries);

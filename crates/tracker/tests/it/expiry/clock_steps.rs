@@ -42,7 +42,7 @@ fn a_step_of_the_wall_clock_neither_opens_nor_closes_the_limits() {
     });
     let is_allowed = || {
         let address = IpAddr::from([192, 0, 2, 1]);
-        tracker.tracker().check_flood(address, tracker::Sender::Verified).is_ok()
+        tracker.tracker().check_flood(address, tracker::Sender::Verified, tracker.tracker().now()).is_ok()
     };
     assert!(is_allowed() && is_allowed() && !is_allowed());
     for step in [HOUR_S, -HOUR_S, -HOUR_S] {
