@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures this tree: announces per second, bytes per peer, cost and instructions of an announce; entries per second
-# into the journal, the ledger and activity, on real servers of its own; memory, latency, heartbeats and deliveries of
-# the gateway with thousands of WebSocket clients.
-# Arguments go to `rollcall-bench bench`: --quick, --json FILE, --peers-10m, --seconds N; `--help` lists all. A run of
-# everything writes docs/benchmarks.md and docs/pictures/bench.svg; with --only, --server, --self-check or --json nothing in docs
-# changes.
+# Measures this tree: announces per second all in, on each store; bytes per peer, cost and instructions of an announce;
+# entries per second into the journal, the ledger and activity, on real servers of its own; memory, latency, heartbeats
+# and deliveries of the gateway with thousands of WebSocket clients; an idle and an overloaded server.
+# Arguments go to `rollcall-bench bench`: --quick, --json FILE, --against NAME=COMMAND, --seconds N; `--help` lists all.
+# A run of everything writes docs/benchmarks.md and its pictures; with --only, --server, --against or --json nothing in
+# docs changes.
 #
 # Instruction counts need valgrind and the runner of gungraun; both are installed if missing. Where that is not
 # possible, or with ROLLCALL_BENCH_INSTRUCTIONS=no, the rest is measured without them.
@@ -54,7 +54,7 @@ wants_instructions() {
 is_whole_run() {
   local argument
   for argument in "$@"; do
-    case "$argument" in --help | -h | --self-check | --only | --only=* | --server | --server=* | --json | --json=*) return 1 ;; esac
+    case "$argument" in --help | -h | --against | --against=* | --only | --only=* | --server | --server=* | --json | --json=*) return 1 ;; esac
   done
 }
 
@@ -80,8 +80,8 @@ fi
 if is_whole_run "$@"; then
   report="$PWD/target/bench.json"
   ./target/release/rollcall-bench bench "${instructions[@]}" --json "$report" --page docs/benchmarks.md "$@"
-  ./scripts/plot-bench.py "$report" docs/pictures/bench.svg
-  say "wrote docs/benchmarks.md and docs/pictures/bench.svg"
+  ./scripts/plot-bench.py "$report" docs/pictures/bench.svg docs/pictures/all-in.svg
+  say "wrote docs/benchmarks.md, docs/pictures/bench.svg and docs/pictures/all-in.svg"
 else
   exec ./target/release/rollcall-bench bench "${instructions[@]}" "$@"
 fi

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use bench::load::{START as NOW, announce_of};
 use domain::{Announce, AnnounceEvent, Seconds, UnixTime};
 use gungraun::{library_benchmark, library_benchmark_group, main};
+use simulate::announce::PasskeyIn;
 use simulate::load::{HttpRequests, Peers, ScheduledAnnounce, Shape};
 use swarm::{PeerLists, SwarmCounts, Swarms, Terms};
 use wire::http::{AnnounceReply, Received, parse_announce, parse_target};
@@ -52,7 +53,7 @@ fn scene(peers: u32) -> Fixture {
 
 fn target_of(all: &Peers, scheduled: ScheduledAnnounce) -> Vec<u8> {
     let mut request = Vec::new();
-    HttpRequests::new(all, "127.0.0.1:6969").write(scheduled, &mut request);
+    HttpRequests::new(all, "127.0.0.1:6969", PasskeyIn::Path).write(scheduled, &mut request);
     request.split(|byte| *byte == b' ').nth(1).expect("GET, target, version").to_vec()
 }
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use domain::clock::Stopwatch;
 use serde::Serialize;
-use testkit::{MariaDbServer, PostgresServer, RedisServer};
 
-use crate::ledger::{need_mariadb, need_postgres};
-use crate::process::{need_redis, threads_of};
+use crate::process::threads_of;
 use crate::progress::Stage;
 use crate::run::{Figure, Run, new_folder};
 use crate::server::{Server, ServerPlan};
+use crate::store::StoreKind;
 
 /// Threads named in a note.
 const THREADS_SHOWN: usize = 4;
@@ -26,29 +25,19 @@ struct IdleThread {
 }
 
 pub fn measure(run: &mut Run<'_>) -> anyhow::Result<()> {
-    if run.binary().is_none() {
-        return Ok(());
+    for kind in [StoreKind::Embedded, StoreKind::PostgreSql, StoreKind::MariaDb, StoreKind::Redis] {
+        measure_on(run, kind)?;
     }
-    measure_on(run, "embedded", String::new())?;
-    need_postgres()?;
-    let postgres = PostgresServer::start();
-    measure_on(run, "PostgreSQL", format!("database.url = \"{}\"\n", postgres.fresh_database()))?;
-    drop(postgres);
-    need_mariadb()?;
-    let mariadb = MariaDbServer::start();
-    measure_on(run, "MariaDB", format!("database.url = \"{}\"\n", mariadb.fresh_database()))?;
-    drop(mariadb);
-    need_redis()?;
-    let redis = RedisServer::start();
-    measure_on(run, "Redis", format!("redis.url = \"{}\"\n", redis.url()))
+    Ok(())
 }
 
-fn measure_on(run: &mut Run<'_>, store: &str, settings: String) -> anyhow::Result<()> {
+fn measure_on(run: &mut Run<'_>, kind: StoreKind) -> anyhow::Result<()> {
     let Some(binary) = run.binary() else { return Ok(()) };
-    let (settle, length) = run.sizes.idle;
+    let (store, (settle, length)) = (kind.name(), run.sizes.idle);
     let stage = Stage::begin(format!("idle server, {store}"), 1);
-    let folder = new_folder()?;
-    let plan = ServerPlan { binary, data: folder.path(), cores: run.cores, roles: None, settings };
+    let (started, folder) = (kind.start(run.cores)?, new_folder()?);
+    let (data, cores, settings) = (folder.path(), run.cores, started.settings());
+    let plan = ServerPlan { binary, data, cores, roles: None, settings };
     let server = Server::start_with_defaults(&plan)?;
     std::thread::sleep(settle);
     let threads = idle_threads(server.process.pid(), length);

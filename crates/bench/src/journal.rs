@@ -5,14 +5,15 @@
 //! as stored: the path of an announce whose reply waits for that. The raw side has its bytes encoded before the timer
 //! starts, does not deduplicate, and is the limit of Redis or SQLite.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use database::{Durability, SqliteDatabase, SqliteOptions, SqliteSession, Value};
 use domain::TrafficEvent;
-use domain::clock::SystemClock;
+use domain::clock::{Stopwatch, SystemClock};
 use journal::{Fields, Flusher, Journal, Queue, RedisJournal, SqliteJournal, TrafficEntry};
 use keyspace::{BaseNames, KeyNames, Mode, Redis, RedisSettings};
 use testkit::{Fsync, RedisServer};
@@ -21,11 +22,11 @@ use tokio::sync::oneshot;
 
 use crate::load::{BATCH, Traffic, TrafficKind};
 use crate::measure::{Comparison, RoundWatch};
-use crate::process::need_redis;
 use crate::progress::Stage;
 use crate::raw_redis::{Piece, RawRedis};
 use crate::run::{Figure, Run, new_folder};
 use crate::server::new_runtime;
+use crate::store::StoreKind;
 use crate::swarms::allocated_bytes;
 
 /// The default of `journal.queue_max`.
@@ -57,7 +58,7 @@ fn measure_redis(
     entries: u32,
     start: impl FnOnce() -> RedisServer,
 ) -> anyhow::Result<()> {
-    need_redis()?;
+    StoreKind::Redis.need()?;
     let server = run.cores.on_server(start)?;
     let runtime = new_runtime()?;
     let journal = runtime.block_on(connect(&server))?;
@@ -99,7 +100,20 @@ pub fn on_sqlite(run: &mut Run<'_>) -> anyhow::Result<()> {
     let comparison = compare(run, name, (entries, None), (runtime, Arc::new(journal)), insert)?;
     new_runtime()?.block_on(raw.close());
     run.add_rates(name, &comparison, "");
+    let stored = f64::from(entries) * f64::from(run.sizes.rounds + 1);
+    let bytes = closed_bytes(&path)? as f64 / stored;
+    run.add("journal entry on disk, SQLite", Figure::of(bytes).noting("the file once it is closed"));
     Ok(())
+}
+
+/// The size of a database whose connections are being closed: the last one moves its WAL into the file.
+fn closed_bytes(path: &Path) -> anyhow::Result<u64> {
+    let (wal, watch) = (path.with_extension("db-wal"), Stopwatch::start());
+    while wal.exists() && watch.elapsed() < ROUND_LIMIT {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ensure!(!wal.exists(), "{} was not closed", path.display());
+    Ok(path.metadata()?.len())
 }
 
 /// Alternating rounds; the first one is a warm-up.
@@ -207,10 +221,7 @@ pub fn queue(run: &mut Run<'_>) -> anyhow::Result<()> {
     }
     let allocated = allocated_bytes()?.saturating_sub(before);
     assert_eq!(queue.occupied(), events as usize, "every event has a place");
-    let note = format!(
-        "by the allocator's counters, with {events} in the queue and room for more; an entry itself has {} bytes",
-        journal::queue::BYTES_PER_EVENT
-    );
+    let note = format!("by the allocator's counters, with {events} in the queue");
     run.add("memory per queued entry", Figure::of(allocated as f64 / f64::from(events)).noting(note));
     Ok(())
 }

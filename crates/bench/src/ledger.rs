@@ -1,13 +1,11 @@
-//! Entries per second into the ledger, on each database, against raw batched upserts of exactly the rows they touch.
+//! Entries per second into the ledger, on each database, against raw batched upserts of one row per (user, torrent).
 //!
-//! Both sides use tables of the same definition and size, on the same server, with the same durability, one transaction
-//! per batch. The raw side has its rows ready before the timer starts and writes them in the fastest way known for its
-//! database (`raw`); it reads nothing, so it could neither credit by totals nor detect a duplicate entry.
+//! Both sides are on the same server, with the same durability, one transaction per batch. The raw side has its rows
+//! ready before the timer starts and writes them in the fastest way known for its database (`raw`). It reads nothing and
+//! has one table, so it could neither credit by totals nor detect a duplicate entry, nor sum up users and torrents.
 
 mod raw;
-mod rows;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -20,12 +18,12 @@ use testkit::{MariaDbServer, PostgresServer};
 
 use crate::load::{BATCH, Traffic, TrafficKind};
 use crate::measure::{Comparison, Round, RoundWatch};
-use crate::process::need;
 use crate::progress::Stage;
 use crate::run::{Run, new_folder};
 use crate::server::new_runtime;
+use crate::store::StoreKind;
 use crate::views::apply;
-use raw::RawTables;
+use raw::RawTable;
 
 pub fn on_sqlite(run: &mut Run<'_>) -> anyhow::Result<()> {
     let folder = new_folder()?;
@@ -34,26 +32,15 @@ pub fn on_sqlite(run: &mut Run<'_>) -> anyhow::Result<()> {
 }
 
 pub fn on_postgres(run: &mut Run<'_>) -> anyhow::Result<()> {
-    need_postgres()?;
+    StoreKind::PostgreSql.need()?;
     let server = run.cores.on_server(PostgresServer::start)?;
     measure(run, "ledger, PostgreSQL", &[server.fresh_database(), server.fresh_database()])
 }
 
 pub fn on_mariadb(run: &mut Run<'_>) -> anyhow::Result<()> {
-    need_mariadb()?;
+    StoreKind::MariaDb.need()?;
     let server = run.cores.on_server(MariaDbServer::start)?;
     measure(run, "ledger, MariaDB", &[server.fresh_database(), server.fresh_database()])
-}
-
-/// Debian installs the programs of each PostgreSQL version in its own folder.
-pub fn need_postgres() -> anyhow::Result<()> {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
-    need("initdb", "postgresql", &folders)
-}
-
-pub fn need_mariadb() -> anyhow::Result<()> {
-    need("mariadbd", "mariadb-server", &["/usr/sbin".into(), "/usr/bin".into()])
 }
 
 /// Entries of our own tracker contain their ids, so no lookup is needed.
@@ -102,17 +89,15 @@ fn measure(run: &mut Run<'_>, name: &str, urls: &[String; 2]) -> anyhow::Result<
 struct Sides {
     ledger: Ledger,
     databases: [Database; 2],
-    raw: RawTables,
+    raw: RawTable,
 }
 
 impl Sides {
     async fn open([ours, raw]: &[String; 2], clock: &ManualClock) -> anyhow::Result<Sides> {
         let (ours, raw) = (Database::open(ours).await?, Database::open(raw).await?);
-        // Opening a ledger creates its tables; the raw side needs only these.
-        open_ledger(raw.clone(), clock).await?;
         Ok(Sides {
             ledger: open_ledger(ours.clone(), clock).await?,
-            raw: RawTables::new(raw.clone()).await?,
+            raw: RawTable::create(raw.clone()).await?,
             databases: [ours, raw],
         })
     }
@@ -123,7 +108,7 @@ impl Sides {
         let watch = RoundWatch::start(None)?;
         apply(&self.ledger, arrivals).await?;
         let ours = watch.stop(count)?;
-        let prepared: Vec<_> = arrivals.chunks(BATCH).map(|batch| self.raw.prepare(batch)).collect();
+        let prepared = RawTable::prepare(arrivals, BATCH);
         let watch = RoundWatch::start(None)?;
         for batch in prepared {
             self.raw.write(batch).await?;

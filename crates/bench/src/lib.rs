@@ -7,15 +7,18 @@
 //! # Layout
 //!
 //! - [`table`]: every benchmark with its rows: what is measured, against which limit, within which budget
-//! - `sockets`, `swarms`, `journal`, `ledger`, `views`, `nodes`, `gateway`, `presence`, `idle`: the benchmarks
+//! - `all_in`, `swarms`, `journal`, `ledger`, `views`, `nodes`, `gateway`, `presence`, `idle`: the benchmarks
 //! - [`run`]: runs them; [`sizes`]: how much of everything; [`report`]: the table and the JSON
 //! - `measure`: rounds of both sides, medians, percentiles; [`process`]: servers on their own core, processor time
+//! - `server`, `store`: the server under test and what it uses; [`against`]: other trackers; `sockets`: announces to them
 //! - [`baseline`]: fixed-response servers; `raw_redis`: one connection to Redis; `testbed`: gateways with clients, [`friends`]:
 //!   their friendships; `progress`: progress on the terminal
 //! - [`load`]: peers as the swarms receive them, and journal entries as a tracker would write them
 //!
 //! All load goes to 127.0.0.1, is bounded in count or time, and ends by itself.
 
+pub mod against;
+mod all_in;
 pub mod baseline;
 pub mod friends;
 mod gateway;
@@ -33,7 +36,8 @@ pub mod report;
 pub mod run;
 mod server;
 pub mod sizes;
-mod sockets;
+pub mod sockets;
+mod store;
 mod swarms;
 pub mod table;
 mod testbed;

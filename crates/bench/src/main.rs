@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bench::against::PeerSpec;
 use bench::report::with_figures;
 use bench::table::BENCHMARKS;
 use bench::{Options, Sizes, baseline, process};
@@ -28,10 +29,6 @@ struct Cli {
 enum Command {
     /// Run the measurements and print a table
     Bench(BenchArgs),
-    /// Serve one fixed reply over HTTP
-    BaselineHttp(BaselineArgs),
-    /// Serve one fixed reply over UDP, in batches
-    BaselineUdp(BaselineArgs),
     /// Echo WebSocket messages
     BaselineWebsocket(EchoArgs),
 }
@@ -47,9 +44,6 @@ struct BenchArgs {
     /// Three short rounds and fewer announces: a smoke test
     #[arg(long)]
     quick: bool,
-    /// Also measure the cost of an announce among ten million peers (2 GB of memory)
-    #[arg(long)]
-    peers_10m: bool,
     /// Length of a round
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: Option<u64>,
@@ -57,7 +51,7 @@ struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=100))]
     rounds: Option<u32>,
     /// HTTP connections
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     connections: u16,
     /// HTTP requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
@@ -70,22 +64,10 @@ struct BenchArgs {
     /// Instruction counts for the table, as gungraun prints them with --output-format=json
     #[arg(long, value_name = "FILE")]
     instructions: Option<PathBuf>,
-    /// Measure a second baseline server in place of the tracker: the ratio should be 1
-    #[arg(long)]
-    self_check: bool,
-}
-
-#[derive(Args)]
-struct BaselineArgs {
-    /// The size of a reply, HTTP headers included
-    #[arg(long, value_name = "N")]
-    reply_bytes: u16,
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
-    listen: SocketAddr,
-    /// How long to serve
-    #[arg(long, value_name = "N", default_value_t = baseline::LIFETIME_S_DEFAULT)]
-    lifetime_s: u64,
+    /// Also measure another tracker by the same load. COMMAND is run by `exec` in a shell and serves {port} of 127.0.0.1
+    /// over TCP, UDP or both; {data} is a folder with torrents.txt, passkeys.txt and rollcall.db
+    #[arg(long, value_name = "NAME=COMMAND")]
+    against: Vec<PeerSpec>,
 }
 
 #[derive(Args)]
@@ -102,14 +84,6 @@ fn main() -> anyhow::Result<()> {
     process::raise_file_limit();
     match Cli::parse().command {
         Command::Bench(args) => run_bench(args),
-        Command::BaselineHttp(args) => {
-            let lifetime = Duration::from_secs(args.lifetime_s);
-            Ok(baseline::http::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
-        }
-        Command::BaselineUdp(args) => {
-            let lifetime = Duration::from_secs(args.lifetime_s);
-            Ok(baseline::udp::serve(args.listen, usize::from(args.reply_bytes), lifetime)?)
-        }
         Command::BaselineWebsocket(args) => {
             Ok(baseline::websocket::serve(args.listen, Duration::from_secs(args.lifetime_s))?)
         }
@@ -127,11 +101,9 @@ fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
     let mut sizes = if args.quick { Sizes::QUICK } else { Sizes::FULL };
     sizes.round = args.seconds.map_or(sizes.round, Duration::from_secs);
     sizes.rounds = args.rounds.unwrap_or(sizes.rounds);
-    if args.peers_10m {
-        sizes.swarm_copies = &[1, 100, 1_000];
-    }
     let report = bench::run(&Options {
-        binary: (!args.self_check).then(|| args.server.unwrap_or(beside_this)),
+        binary: Some(args.server.unwrap_or(beside_this)),
+        against: args.against,
         this_program,
         sizes,
         connections: usize::from(args.connections),

@@ -11,9 +11,6 @@ use serde::Serialize;
 use crate::process::CpuTime;
 use crate::run::Figure;
 
-/// Busy share of a core from which it counts as saturated.
-const SATURATED_FROM: f64 = 0.95;
-
 /// One round of one side.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Round {
@@ -24,10 +21,6 @@ pub struct Round {
     pub server_user_ns: f64,
     /// This process's.
     pub own_ns: f64,
-    /// Share of the round in which the server used its core or waited for it.
-    pub server_busy: f64,
-    /// Datagrams without a reply.
-    pub lost: u64,
 }
 
 /// Measures one round.
@@ -45,11 +38,6 @@ impl RoundWatch {
 
     pub fn stop(self, count: u64) -> anyhow::Result<Round> {
         let elapsed = self.watch.elapsed();
-        self.stop_after(count, elapsed)
-    }
-
-    /// For what took this long.
-    pub fn stop_after(self, count: u64, elapsed: Duration) -> anyhow::Result<Round> {
         let now = times(self.server)?;
         let (server, own) = (now[0].since(self.before[0]), now[1].since(self.before[1]));
         let each = |time: Duration| time.as_nanos() as f64 / count.max(1) as f64;
@@ -59,8 +47,6 @@ impl RoundWatch {
             server_ns: each(server.used()),
             server_user_ns: each(server.user),
             own_ns: each(own.used()),
-            server_busy: ((server.used() + server.waited).as_secs_f64() / elapsed_s).min(1.0),
-            lost: 0,
         })
     }
 }
@@ -103,11 +89,6 @@ impl Comparison {
         self.figure(|round| 1e9 / round.server_ns.max(1.0))
     }
 
-    /// Median busy share of the server's core, of both sides.
-    pub fn busy(&self) -> [f64; 2] {
-        [&self.ours, &self.limit].map(|rounds| median(rounds.iter().map(|round| round.server_busy)))
-    }
-
     /// Processor time is meaningful even on a busy machine.
     pub fn time_note(&self) -> String {
         let mean = |rounds: &[Round], figure: fn(&Round) -> f64| {
@@ -129,11 +110,6 @@ impl Comparison {
         let rate = median(self.ours.iter().map(|round| round.per_s));
         format!("{rate:.0}/s, {:.3} of the limit", self.ratio(|round| round.per_s))
     }
-}
-
-/// Whether this busy share of a core, or more, is all of it.
-pub fn is_saturated(busy: f64) -> bool {
-    busy >= SATURATED_FROM
 }
 
 /// The mean of the middle two for an even count; zero for none.

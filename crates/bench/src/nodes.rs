@@ -1,8 +1,7 @@
-//! Several trackers with the same swarms: replication delay, warm start, the rate of applying replicated announces, and
-//! announces with and without the Redis mirror.
+//! Several trackers with the same swarms: replication delay, warm start, and the rate of applying replicated
+//! announces.
 
 mod learn;
-mod mirrored;
 mod node;
 mod warm_start;
 
@@ -16,13 +15,12 @@ use testkit::RedisServer;
 use tracker::Tracker;
 
 use crate::measure::Latencies;
-use crate::process::need_redis;
 use crate::progress::Stage;
 use crate::run::{Figure, Run};
+use crate::store::StoreKind;
 use node::Node;
 
 pub use learn::learn;
-pub use mirrored::mirrored;
 pub use warm_start::warm_start;
 
 /// Announces per second whose replication is measured.
@@ -37,7 +35,7 @@ const PEERS_PER_TORRENT: u32 = 10;
 /// From an announce on one node until another has applied it. One thread announces and polls: entries are replicated in
 /// order, so the count of applied entries identifies them.
 pub fn delay(run: &mut Run<'_>) -> anyhow::Result<()> {
-    need_redis()?;
+    StoreKind::Redis.need()?;
     let server = run.cores.on_server(RedisServer::start)?;
     let count = run.sizes.replicated;
     let peers = Peers::new(Shape { torrents: (count / PEERS_PER_TORRENT).max(1), peers: count });

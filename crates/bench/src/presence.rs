@@ -19,10 +19,10 @@ use testkit::RedisServer;
 
 use crate::load::shuffled;
 use crate::measure::{Latencies, Percentiles, median};
-use crate::process::need_redis;
 use crate::progress::Stage;
 use crate::raw_redis::RawRedis;
 use crate::run::{Figure, Run};
+use crate::store::StoreKind;
 use crate::testbed::{Testbed, pairs_of, random_pause, status_command};
 use redis_counters::RedisCounters;
 use replay::{Recorder, Recording};
@@ -40,7 +40,7 @@ const STATUSES: [&str; 2] = ["busy", "away"];
 /// Gateways that share a Redis, which a stand-in does not.
 pub fn measure(run: &mut Run<'_>) -> anyhow::Result<()> {
     let Some(binary) = run.binary() else { return Ok(()) };
-    need_redis()?;
+    StoreKind::Redis.need()?;
     let sizes = run.sizes;
     let sessions = f64::from(sizes.cluster_sessions);
     let mut stage = Stage::begin("presence over two gateways and Redis", u64::from(sizes.rounds) + 4);

@@ -58,7 +58,8 @@ impl Cores {
     }
 }
 
-fn pin(core: usize) -> anyhow::Result<()> {
+/// Pins the calling thread, and threads it starts later.
+pub fn pin(core: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(core)
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
@@ -102,15 +103,21 @@ impl ServerProcess {
     fn wait_until(&mut self, address: SocketAddr, ready: impl Fn() -> bool) -> anyhow::Result<()> {
         let watch = Stopwatch::start();
         while watch.elapsed().as_secs() < READY_S_MAX {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                bail!("{} ended early ({status}); its log:\n{}", self.program, self.last_log_lines());
-            }
+            self.must_run()?;
             if ready() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         bail!("{} did not listen on {address} within {READY_S_MAX} s", self.program)
+    }
+
+    /// Fails if it has ended, with its log.
+    pub fn must_run(&mut self) -> anyhow::Result<()> {
+        if let Ok(Some(status)) = self.child.try_wait() {
+            bail!("{} ended early ({status}); its log:\n{}", self.program, self.last_log_lines());
+        }
+        Ok(())
     }
 
     fn last_log_lines(&self) -> String {
@@ -229,6 +236,57 @@ pub fn threads_of(pid: u32) -> BTreeMap<u32, ThreadUse> {
         .collect()
 }
 
+/// Processor time of processes and their descendants, thread by thread.
+pub struct ThreadTimes {
+    processes: Vec<(u32, Option<&'static str>)>,
+    threads: BTreeMap<u32, (String, Duration)>,
+}
+
+impl ThreadTimes {
+    /// Each process with the name of its part, or none for the names of its threads.
+    pub fn of(processes: &[(u32, Option<&'static str>)]) -> ThreadTimes {
+        let parents = parents();
+        let mut threads = BTreeMap::new();
+        for (root, part) in processes {
+            let mut family = vec![*root];
+            while let Some(pid) = family.pop() {
+                family.extend(parents.iter().filter(|(_, parent)| *parent == pid).map(|(child, _)| *child));
+                for (id, thread) in threads_of(pid) {
+                    let name = match (part, thread.name.as_str()) {
+                        (Some(part), _) => (*part).to_owned(),
+                        (None, "tokio-rt-worker") => "tasks".to_owned(),
+                        (None, name) => name.to_owned(),
+                    };
+                    threads.insert(id, (name, thread.on_core));
+                }
+            }
+        }
+        ThreadTimes { processes: processes.to_vec(), threads }
+    }
+
+    /// The time since then, by part. What threads that have ended since used is lost.
+    pub fn since(&self) -> BTreeMap<String, Duration> {
+        let mut parts: BTreeMap<String, Duration> = BTreeMap::new();
+        for (id, (part, now)) in ThreadTimes::of(&self.processes).threads {
+            let before = self.threads.get(&id).map_or(Duration::ZERO, |(_, before)| *before);
+            *parts.entry(part).or_default() += now.saturating_sub(before);
+        }
+        parts
+    }
+}
+
+/// Every process of this machine with its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parent_of = |folder: fs::DirEntry| {
+        let pid = folder.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
+        let behind_the_name = &stat[stat.rfind(')')? + 1..];
+        Some((pid, behind_the_name.split_ascii_whitespace().nth(1)?.parse().ok()?))
+    };
+    processes.filter_map(parent_of).collect()
+}
+
 /// Raises the limit of open files of this process and its children to the system's maximum. Every connection is one.
 pub fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
@@ -256,11 +314,6 @@ pub fn need(program: &str, package: &str, folders: &[PathBuf]) -> anyhow::Result
         return Ok(());
     }
     bail!("{program} is not installed: apt-get install {package}")
-}
-
-pub fn need_redis() -> anyhow::Result<()> {
-    need("redis-server", "redis-server", &[])?;
-    need("redis-cli", "redis-tools", &[])
 }
 
 #[cfg(test)]
@@ -297,6 +350,20 @@ mod tests {
     fn the_threads_of_this_process_are_found() {
         let threads = threads_of(std::process::id());
         assert!(threads.values().any(|thread| thread.on_core > Duration::ZERO), "{threads:?}");
+    }
+
+    #[test]
+    fn the_time_of_a_child_counts_for_its_parent() {
+        let times = ThreadTimes::of(&[(std::process::id(), Some("tests"))]);
+        let busy =
+            ["-c".to_owned(), "sh -c 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done'; true".to_owned()];
+        let folder = tempfile::tempdir().unwrap();
+        let _server = ServerProcess::start(0, Path::new("sh"), &busy, &folder.path().join("log")).unwrap();
+        testkit::eventually("the grandchild to use time", Duration::from_secs(20), || {
+            let parts = times.since();
+            assert_eq!(parts.keys().collect::<Vec<_>>(), ["tests"]);
+            (parts["tests"] > Duration::from_millis(50)).then_some(())
+        });
     }
 
     #[test]

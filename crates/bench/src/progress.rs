@@ -38,11 +38,6 @@ impl Stage {
         }
     }
 
-    /// How long the stage has lasted.
-    pub fn elapsed(&self) -> Duration {
-        self.watch.elapsed()
-    }
-
     /// Ends the stage with this result line.
     pub fn end(self, result: &str) {
         self.bar.finish_and_clear();

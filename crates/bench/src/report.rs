@@ -5,7 +5,13 @@ use std::fmt::Write as _;
 use anyhow::Context as _;
 use serde::Serialize;
 
-/// One line of the table.
+/// A part of the processor time is named from this share on.
+const PART_SHARE_MIN: f64 = 0.01;
+
+/// A line of a table.
+type Cells = Vec<String>;
+
+/// One measured figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub what: String,
@@ -18,6 +24,8 @@ pub struct Row {
     /// The budget of DESIGN.
     pub budget: Option<Budget>,
     pub verdict: Verdict,
+    /// Processor time for each, in microseconds, by part. Rows that have it are the first table.
+    pub parts_us: Vec<(String, f64)>,
     /// What a reader must know to understand the figure.
     pub note: Option<String>,
 }
@@ -31,6 +39,8 @@ pub enum Budget {
     RatioAtMost(f64),
     /// The figure is at most this.
     FigureAtMost(f64),
+    /// The figure is at least this.
+    FigureAtLeast(f64),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,26 +85,44 @@ impl Machine {
 }
 
 impl Row {
-    fn cells(&self, note_number: Option<usize>) -> [String; 6] {
+    fn cells(&self, note_number: Option<usize>) -> Cells {
         let number_of_note = note_number.map_or_else(String::new, |number| format!(" [{number}]"));
-        [
+        let mut cells = vec![
             format!("{}{number_of_note}", self.what),
             format!("{} {}", grouped(self.figure), self.unit).trim_end().to_owned(),
             self.limit.map_or_else(|| "-".to_owned(), grouped),
             self.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
             self.budget.map_or_else(|| "-".to_owned(), Budget::text),
             self.verdict.text(),
-        ]
+        ];
+        if !self.parts_us.is_empty() {
+            cells.push(parts_text(&self.parts_us));
+        }
+        cells
     }
 }
 
+/// The sum, and the parts that matter, most first.
+fn parts_text(parts_us: &[(String, f64)]) -> String {
+    let sum: f64 = parts_us.iter().map(|(_, us)| us).sum();
+    let mut parts: Vec<_> = parts_us.iter().filter(|(_, us)| *us >= sum * PART_SHARE_MIN).collect();
+    parts.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let parts: Vec<String> = parts.into_iter().map(|(part, us)| format!("{part} {us:.1}")).collect();
+    format!("{sum:.1}: {}", parts.join(", "))
+}
+
 impl Budget {
+    pub fn is_ratio(self) -> bool {
+        matches!(self, Budget::RatioAtLeast(_) | Budget::RatioAtMost(_))
+    }
+
     pub fn judge(self, figure: f64, ratio: Option<f64>) -> Verdict {
         // The excess as a share of the budget.
         let beyond = match (self, ratio) {
             (Budget::RatioAtLeast(least), Some(ratio)) => (least - ratio) / least,
             (Budget::RatioAtMost(most), Some(ratio)) => (ratio - most) / most,
             (Budget::FigureAtMost(most), _) => (figure - most) / most,
+            (Budget::FigureAtLeast(least), _) => (least - figure) / least,
             (Budget::RatioAtLeast(_) | Budget::RatioAtMost(_), None) => return Verdict::NotJudged,
         };
         if beyond > 0.0 { Verdict::MissedBy(beyond) } else { Verdict::Met }
@@ -105,6 +133,7 @@ impl Budget {
             Budget::RatioAtLeast(least) => format!(">= {least} x"),
             Budget::RatioAtMost(most) => format!("<= {most} x"),
             Budget::FigureAtMost(most) => format!("<= {}", grouped(most)),
+            Budget::FigureAtLeast(least) => format!(">= {}", grouped(least)),
         }
     }
 }
@@ -121,22 +150,27 @@ impl Verdict {
 }
 
 impl Report {
-    /// The header, then a line per row; and the notes that the lines refer to by number. Equal notes are one.
-    fn lines_and_notes(&self) -> (Vec<[String; 6]>, Vec<&str>) {
+    /// The tables: first the rows with parts, then the others. Each has a header, then a line per row. Notes are numbered
+    /// throughout; equal ones are one.
+    fn tables_and_notes(&self) -> (Vec<Vec<Cells>>, Vec<&str>) {
         let mut notes: Vec<&str> = Vec::new();
-        let mut lines = vec![["what", "figure", "limit", "ratio", "budget", "verdict"].map(str::to_owned)];
-        for row in &self.rows {
-            let number =
-                row.note.as_deref().map(|note| match notes.iter().position(|known| *known == note) {
-                    Some(position) => position + 1,
-                    None => {
-                        notes.push(note);
-                        notes.len()
-                    }
-                });
-            lines.push(row.cells(number));
+        let (with_parts, others): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| !row.parts_us.is_empty());
+        let mut tables = Vec::new();
+        for rows in [with_parts, others].into_iter().filter(|rows| !rows.is_empty()) {
+            let columns = if rows[0].parts_us.is_empty() { &COLUMNS[..6] } else { &COLUMNS };
+            let mut lines = vec![columns.iter().map(|column| (*column).to_owned()).collect()];
+            for row in rows {
+                let note = row.note.as_deref();
+                let known = note.and_then(|note| notes.iter().position(|known| *known == note));
+                if known.is_none() {
+                    notes.extend(note);
+                }
+                lines.push(row.cells(note.map(|_| known.map_or(notes.len(), |position| position + 1))));
+            }
+            tables.push(lines);
         }
-        (lines, notes)
+        (tables, notes)
     }
 
     fn machine_text(&self) -> String {
@@ -144,15 +178,19 @@ impl Report {
         format!("{processor}, {cores} cores, Linux {kernel}")
     }
 
-    /// A Markdown table, with the machine above and the notes below.
+    /// Markdown tables, with the machine above and the notes below.
     pub fn to_markdown(&self) -> String {
-        let (lines, notes) = self.lines_and_notes();
-        let mut out = format!("{}.\n\n", self.machine_text());
-        for (number, line) in lines.iter().enumerate() {
-            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
-            if number == 0 {
-                out.push_str("|---|--:|--:|--:|---|---|\n");
+        let (tables, notes) = self.tables_and_notes();
+        let mut out = format!("{}.\n", self.machine_text());
+        for lines in tables {
+            out.push('\n');
+            for (number, line) in lines.iter().enumerate() {
+                let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+                let _ = writeln!(out, "| {} |", cells.join(" | "));
+                if number == 0 {
+                    out.push_str("|---|--:|--:|--:|---|---|");
+                    out.push_str(if line.len() > 6 { "---|\n" } else { "\n" });
+                }
             }
         }
         for (position, note) in notes.iter().enumerate() {
@@ -163,9 +201,11 @@ impl Report {
 
     /// Aligned, with its notes below.
     pub fn to_table(&self) -> String {
-        let (lines, notes) = self.lines_and_notes();
-        let mut out = format!("{}\n\n", self.machine_text());
-        out.push_str(&aligned(&lines));
+        let (tables, notes) = self.tables_and_notes();
+        let mut out = format!("{}\n", self.machine_text());
+        for lines in tables {
+            let _ = write!(out, "\n{}", aligned(&lines));
+        }
         for (position, note) in notes.iter().enumerate() {
             let space = if position == 0 { "\n" } else { "" };
             let _ = writeln!(out, "{space}[{}] {note}", position + 1);
@@ -174,6 +214,8 @@ impl Report {
     }
 }
 
+const COLUMNS: [&str; 7] =
+    ["what", "figure", "limit", "ratio", "budget", "verdict", "processor time for each, us"];
 const BEGIN: &str = "<!-- written by make bench: begin -->\n";
 const END: &str = "<!-- written by make bench: end -->\n";
 
@@ -184,15 +226,15 @@ pub fn with_figures(page: &str, figures: &str) -> anyhow::Result<String> {
     Ok(format!("{head}{BEGIN}\n{figures}\n{END}{tail}"))
 }
 
-/// Columns as wide as their widest cell; the first and the last two left-aligned, numbers right-aligned.
-fn aligned(lines: &[[String; 6]]) -> String {
+/// Columns as wide as their widest cell; numbers right-aligned.
+fn aligned(lines: &[Cells]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
     let mut out = String::new();
     for (number, line) in lines.iter().enumerate() {
         let cells: Vec<String> = line
             .iter()
-            .zip(widths)
+            .zip(&widths)
             .enumerate()
             .map(|(column, (cell, width))| match column {
                 1..=3 => format!("{cell:>width$}"),
@@ -245,7 +287,19 @@ mod tests {
 
     fn row(what: &str, figure: f64, unit: &'static str) -> Row {
         let (what, note) = (what.to_owned(), Some("why".to_owned()));
-        Row { what, figure, unit, limit: None, ratio: None, budget: None, verdict: Verdict::NoBudget, note }
+        let (verdict, parts_us) = (Verdict::NoBudget, Vec::new());
+        Row { what, figure, unit, limit: None, ratio: None, budget: None, verdict, parts_us, note }
+    }
+
+    #[test]
+    fn rows_with_parts_are_the_first_table() {
+        let parts_us = vec![("few".to_owned(), 0.001), ("sqlite".to_owned(), 1.0), ("http".to_owned(), 2.25)];
+        let rows = vec![row("other", 1.0, "ns"), Row { parts_us, ..row("all in", 2.0, "/s") }];
+        let report = Report { machine: Machine::this(), rows, details: serde_json::Map::new() };
+        let page = report.to_markdown();
+        let (all_in, other) = (page.find("| all in [1] |").unwrap(), page.find("| other [1] |").unwrap());
+        assert!(all_in < other && page.contains("| - | 3.3: http 2.2, sqlite 1.0 |"), "{page}");
+        assert!(report.to_table().contains("processor time for each, us\n"));
     }
 
     #[test]

@@ -8,16 +8,17 @@ use serde_json::{Map, Value};
 use simulate::load::Waiting;
 use tempfile::TempDir;
 
+use crate::against::PeerSpec;
 use crate::measure::Comparison;
 use crate::process::Cores;
-use crate::report::{Budget, Machine, Report, Row, Verdict};
+use crate::report::{Machine, Report, Row, Verdict};
 use crate::sizes::Sizes;
 use crate::table::{BENCHMARKS, Benchmark};
 
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The server's binary; none puts a second fixed-response server in its place, and ratios should be one.
+    /// The server's binary; without one, a bare server stands in where the clients can use it, and the rest is left out.
     pub binary: Option<PathBuf>,
     /// This program, which serves as fixed-response server.
     pub this_program: PathBuf,
@@ -28,6 +29,8 @@ pub struct Options {
     pub pipeline: usize,
     /// Runs only benchmarks whose name contains this.
     pub only: Option<String>,
+    /// Other trackers to compare with.
+    pub against: Vec<PeerSpec>,
     /// File with instruction counts.
     pub instructions: Option<PathBuf>,
 }
@@ -49,15 +52,7 @@ pub struct Figure {
     limit: Option<(f64, f64)>,
     things: String,
     note: String,
-    judging: Judging,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judging {
-    Always,
-    /// A budget that is met proves nothing.
-    IfMissed,
-    Never,
+    parts_us: Vec<(String, f64)>,
 }
 
 /// Runs the benchmarks that the options select.
@@ -85,6 +80,22 @@ pub fn run(options: &Options) -> anyhow::Result<Report> {
     Ok(Report { machine, rows, details })
 }
 
+impl Options {
+    /// Everything, at these sizes.
+    pub fn new(sizes: Sizes) -> Options {
+        Options {
+            binary: None,
+            this_program: PathBuf::new(),
+            sizes,
+            connections: 256,
+            pipeline: 1,
+            only: None,
+            against: Vec::new(),
+            instructions: None,
+        }
+    }
+}
+
 impl Run<'_> {
     /// The server's binary, unless a fixed-response server stands in for it.
     pub fn binary(&self) -> Option<&Path> {
@@ -96,8 +107,7 @@ impl Run<'_> {
         let spec = self.benchmark.rows.iter().find(|row| row.what == what);
         let spec = spec.unwrap_or_else(|| panic!("{} has no row {what}", self.benchmark.name));
         let ratio = figure.limit.map(|(_, ratio)| ratio);
-        let budget =
-            spec.budget.filter(|budget| ratio.is_some() || matches!(budget, Budget::FigureAtMost(_)));
+        let budget = spec.budget.filter(|budget| ratio.is_some() || !budget.is_ratio());
         let limit = match figure.limit {
             Some(_) if !spec.limit.is_empty() => format!("limit = {}", spec.limit),
             _ => String::new(),
@@ -110,11 +120,13 @@ impl Run<'_> {
             limit: figure.limit.map(|(limit, _)| limit),
             ratio,
             budget,
-            verdict: match (budget.map(|budget| budget.judge(figure.value, ratio)), figure.judging) {
-                (None, _) => Verdict::NoBudget,
-                (Some(Verdict::Met), Judging::IfMissed) | (Some(_), Judging::Never) => Verdict::NotJudged,
-                (Some(verdict), _) => verdict,
+            verdict: match budget {
+                None => Verdict::NoBudget,
+                // Rates mean nothing where load and server take each other's time.
+                Some(_) if self.cores.are_one() && !figure.parts_us.is_empty() => Verdict::NotJudged,
+                Some(budget) => budget.judge(figure.value, ratio),
             },
+            parts_us: figure.parts_us,
             note: (!notes.is_empty()).then(|| notes.join("; ")),
         });
     }
@@ -140,7 +152,7 @@ impl Run<'_> {
 
 impl Figure {
     pub fn of(value: f64) -> Figure {
-        Figure { value, limit: None, things: String::new(), note: String::new(), judging: Judging::Always }
+        Figure { value, limit: None, things: String::new(), note: String::new(), parts_us: Vec::new() }
     }
 
     /// With a limit of the same run, and the ratio to it.
@@ -164,14 +176,9 @@ impl Figure {
         Figure { note: note.into(), ..self }
     }
 
-    /// This run cannot decide whether the budget is met.
-    pub fn judged_if_missed(self) -> Figure {
-        Figure { judging: Judging::IfMissed, ..self }
-    }
-
-    /// This run cannot decide.
-    pub fn not_judged(self) -> Figure {
-        Figure { judging: Judging::Never, ..self }
+    /// Processor time for each, in microseconds, by part.
+    pub fn with_parts(self, parts_us: Vec<(String, f64)>) -> Figure {
+        Figure { parts_us, ..self }
     }
 }
 

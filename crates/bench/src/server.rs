@@ -87,7 +87,7 @@ impl Server {
 }
 
 /// Inserts every peer's user and every torrent before the server starts.
-pub fn fill_database(peers: &Peers, data: &Path) -> anyhow::Result<()> {
+pub fn fill_database(peers: &Peers, url: &str) -> anyhow::Result<()> {
     let created_at = SystemClock.now();
     let users = peers.users().map(move |(user, passkey)| NewUser {
         id: Some(user),
@@ -102,9 +102,8 @@ pub fn fill_database(peers: &Peers, data: &Path) -> anyhow::Result<()> {
         total_bytes: 1 << 30,
         created_at,
     });
-    let url = format!("sqlite:{}", data.join("rollcall.db").display());
     new_runtime()?.block_on(async {
-        let store = Store::open(&url).await?;
+        let store = Store::open(url).await?;
         store.add_users(users).await?;
         store.add_torrents(torrents).await?;
         store.close().await;
@@ -112,7 +111,51 @@ pub fn fill_database(peers: &Peers, data: &Path) -> anyhow::Result<()> {
     })
 }
 
+/// A page of metrics.
+pub struct Metrics(String);
+
+impl Metrics {
+    /// What the site serves now.
+    pub fn read(site: SocketAddr) -> Metrics {
+        Metrics::parse(&String::from_utf8_lossy(&testkit::http::get(site, "/metrics").body))
+    }
+
+    pub fn parse(page: &str) -> Metrics {
+        Metrics(page.to_owned())
+    }
+
+    /// The series of one metric: labels and value.
+    pub fn series<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
+        self.0.lines().filter_map(move |line| {
+            let (series, value) = line.strip_prefix(name)?.rsplit_once(' ')?;
+            let labels = match series {
+                "" => "",
+                series => series.strip_prefix('{')?.strip_suffix('}')?,
+            };
+            Some((labels, value.parse().ok()?))
+        })
+    }
+
+    /// The sum of the series of one metric.
+    pub fn sum(&self, name: &str) -> f64 {
+        self.series(name).map(|(_, value)| value).sum()
+    }
+}
+
 /// A single-threaded runtime, as a tracker has for its journal.
 pub fn new_runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting a runtime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_found_by_the_whole_name_of_their_metric() {
+        let metrics = Metrics::parse("# HELP a x\na{view=\"one\"} 2\na{view=\"two\"} 3.5\na_total 7\n");
+        let series: Vec<_> = metrics.series("a").collect();
+        assert_eq!(series, [("view=\"one\"", 2.0), ("view=\"two\"", 3.5)]);
+        assert_eq!((metrics.sum("a_total"), metrics.sum("b")), (7.0, 0.0));
+    }
 }

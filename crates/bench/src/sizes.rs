@@ -10,8 +10,10 @@ pub struct Sizes {
     pub rounds: u32,
     /// Length of a round over sockets.
     pub round: Duration,
-    /// Peers over HTTP and UDP.
-    pub socket_shape: Shape,
+    /// Peers of one round of announces all in; every peer of a round announces once. Fewer than a queue holds.
+    pub all_in_shape: Shape,
+    /// Rounds of joins, and of heartbeats.
+    pub all_in_rounds: u32,
     /// Announces in process, per round.
     pub announces: u32,
     /// How often the swarms of ten thousand peers are repeated for a large population; zero for none.
@@ -32,8 +34,6 @@ pub struct Sizes {
     pub replicated: u32,
     /// Peers of warm start and replication.
     pub node_shape: Shape,
-    /// Peers of the comparison with and without the mirror, all of which announce in a round.
-    pub mirrored_shape: Shape,
     /// WebSocket sessions.
     pub sessions: u32,
     /// Idle time before memory is read: allocators return pages with a delay.
@@ -60,9 +60,10 @@ impl Sizes {
     pub const FULL: Sizes = Sizes {
         rounds: 7,
         round: seconds(4),
-        socket_shape: Shape { torrents: 10_000, peers: 100_000 },
+        all_in_shape: Shape { torrents: 5_000, peers: 50_000 },
+        all_in_rounds: 3,
         announces: 1_000_000,
-        swarm_copies: &[1, 100],
+        swarm_copies: &[1, 100, 1_000],
         entries: 100_000,
         durable_entries: 50_000,
         ledger_clients: 100_000,
@@ -71,7 +72,6 @@ impl Sizes {
         queued: 100_000,
         replicated: 10_000,
         node_shape: Shape { torrents: 100_000, peers: 1_000_000 },
-        mirrored_shape: Shape { torrents: 5_000, peers: 50_000 },
         sessions: 15_000,
         settle: seconds(15),
         closes: 4_000,
@@ -93,7 +93,9 @@ impl Sizes {
         view_clients: 30_000,
         replicated: 2_000,
         node_shape: Shape { torrents: 10_000, peers: 100_000 },
-        mirrored_shape: Shape { torrents: 500, peers: 5_000 },
+        all_in_shape: Shape { torrents: 2_000, peers: 20_000 },
+        all_in_rounds: 2,
+        swarm_copies: &[1, 100],
         sessions: 3_000,
         settle: seconds(3),
         closes: 500,
@@ -108,7 +110,8 @@ impl Sizes {
     pub const TINY: Sizes = Sizes {
         rounds: 2,
         round: Duration::from_millis(500),
-        socket_shape: Shape { torrents: 20, peers: 200 },
+        all_in_shape: Shape { torrents: 20, peers: 200 },
+        all_in_rounds: 2,
         announces: 1_000,
         swarm_copies: &[1],
         entries: 1_500,
@@ -119,7 +122,6 @@ impl Sizes {
         queued: 2_000,
         replicated: 200,
         node_shape: Shape { torrents: 200, peers: 2_000 },
-        mirrored_shape: Shape { torrents: 10, peers: 100 },
         // Enough for their memory to show beside what the server itself allocates and frees.
         sessions: 300,
         settle: Duration::from_millis(100),

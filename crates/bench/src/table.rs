@@ -2,7 +2,7 @@
 
 use crate::report::Budget::{self, FigureAtMost, RatioAtLeast, RatioAtMost};
 use crate::run::Run;
-use crate::{gateway, idle, journal, ledger, nodes, presence, sockets, swarms, views};
+use crate::{all_in, gateway, idle, journal, ledger, nodes, presence, swarms, views};
 
 /// A group of rows that are measured together.
 pub struct Benchmark {
@@ -37,10 +37,29 @@ impl RowSpec {
     }
 }
 
-const HTTP: Option<Budget> = Some(RatioAtLeast(0.80));
-const UDP: Option<Budget> = Some(RatioAtLeast(0.75));
+/// Announces all in, to the rate of a fixed-response server: everything embedded; with Redis and all its views.
+const ALL_IN_EMBEDDED: Budget = RatioAtLeast(0.28);
+const ALL_IN_REDIS: Budget = RatioAtLeast(0.14);
+/// Of the listener's thread, to a fixed-response server.
+const HTTP: Budget = RatioAtLeast(0.80);
+const UDP: Budget = RatioAtLeast(0.75);
 /// Ratio to the plainest pipelined writes of the same keys.
 const VIEW: Budget = RatioAtLeast(0.6);
+/// Ratio to the plainest batched upserts.
+const LEDGER: Budget = RatioAtLeast(0.6);
+/// Ratio to pipelined XADDs.
+const APPEND: Budget = RatioAtLeast(0.8);
+/// Bytes of an entry in the embedded journal.
+const ENTRY_BYTES: Budget = FigureAtMost(100.0);
+/// Bytes of a peer.
+const PEER_BYTES: Budget = FigureAtMost(96.0);
+/// An announce among ten million peers, to one among ten thousand.
+const GROWTH: Budget = RatioAtMost(1.5);
+/// WebSocket connects with snapshot, and heartbeats, to a bare server.
+const CONNECTS: Budget = RatioAtLeast(0.5);
+const HEARTBEATS: Budget = RatioAtLeast(0.7);
+/// Changes across gateways, to the same Redis commands sent raw.
+const CHANGES: Budget = RatioAtLeast(0.7);
 /// Milliseconds until a friend is notified, p99.
 const NOTIFIED: Budget = FigureAtMost(100.0);
 /// User-space bytes of an idle session.
@@ -50,8 +69,8 @@ const IDLE: Budget = FigureAtMost(0.5);
 
 const FIXED: &str = "a server that sends fixed replies of the same size";
 const XADDS: &str = "prepared XADDs of the same entries, pipelined over one blocking socket";
-const UPSERTS: &str = "upserts of exactly the rows a batch of a thousand entries touches (users, torrents, accounts, \
-    clients, runs, the consumer's note), in one transaction, written without having been read";
+const UPSERTS: &str = "upserts of one row per (user, torrent) that a batch of a thousand entries touches, in one \
+    transaction, written without having been read";
 const ZADDS: &str = "a prepared ZADD and ZREM for each entry, pipelined over one blocking socket";
 const HSETS: &str = "a prepared HSET of a peer, SET of its timeout and HINCRBY of its torrent's announces for each \
     entry, pipelined over one blocking socket; ours also counts peers, keeps sets, indexes and statistics, and takes \
@@ -63,51 +82,69 @@ const REPLAYED: &str = "the commands of one change, sent to Redis by themselves"
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
-        name: "http",
-        run: sockets::http,
+        name: "all-in",
+        run: all_in::measure,
         rows: &[
-            RowSpec { budget: HTTP, ..row("HTTP announces per second", "/s").against(FIXED) },
-            RowSpec { budget: HTTP, ..row("HTTP server time per announce", "ns").against(FIXED) },
+            row("all in, embedded, joins", "/s").against(FIXED).within(ALL_IN_EMBEDDED),
+            row("all in, embedded, heartbeats", "/s").against(FIXED).within(ALL_IN_EMBEDDED),
+            row("all in, embedded over UDP, joins", "/s").against(FIXED),
+            row("all in, embedded over UDP, heartbeats", "/s").against(FIXED),
+            row("all in, Redis without mirror, joins", "/s").against(FIXED),
+            row("all in, Redis without mirror, heartbeats", "/s").against(FIXED),
+            row("all in, Redis with mirror, joins", "/s").against(FIXED).within(ALL_IN_REDIS),
+            row("all in, Redis with mirror, heartbeats", "/s").against(FIXED).within(ALL_IN_REDIS),
+            row("all in, PostgreSQL, joins", "/s").against(FIXED),
+            row("all in, PostgreSQL, heartbeats", "/s").against(FIXED),
+            row("all in, MariaDB, joins", "/s").against(FIXED),
+            row("all in, MariaDB, heartbeats", "/s").against(FIXED),
         ],
     },
     Benchmark {
-        name: "udp",
-        run: sockets::udp,
+        name: "against",
+        run: all_in::against,
+        rows: &[row("{}, heartbeats", "/s").against(FIXED)],
+    },
+    Benchmark {
+        name: "listener",
+        run: all_in::listener,
         rows: &[
-            RowSpec { budget: UDP, ..row("UDP announces per second", "/s").against(FIXED) },
-            RowSpec { budget: UDP, ..row("UDP server time per announce", "ns").against(FIXED) },
+            row("HTTP listener, announces per second of its thread", "/s").against(FIXED).within(HTTP),
+            row("UDP listener, announces per second of its thread", "/s").against(FIXED).within(UDP),
         ],
     },
     Benchmark {
         name: "journal-redis",
         run: journal::on_redis,
-        rows: &[row("journal append, Redis", "/s").against(XADDS).within(RatioAtLeast(0.8))],
+        rows: &[row("journal append, Redis", "/s").against(XADDS).within(APPEND)],
     },
     Benchmark {
         name: "journal-aof",
         run: journal::on_redis_with_aof,
-        rows: &[row("journal append, Redis with AOF", "/s").against(XADDS).within(RatioAtLeast(0.8))],
+        rows: &[row("journal append, Redis with AOF", "/s").against(XADDS).within(APPEND)],
     },
     Benchmark {
         name: "journal-sqlite",
         run: journal::on_sqlite,
-        rows: &[row("journal append, SQLite", "/s")
-            .against("the same rows by one INSERT and one commit for each thousand")],
+        rows: &[
+            row("journal append, SQLite", "/s")
+                .against("the same rows by one INSERT and one commit for each thousand"),
+            row("journal entry on disk, SQLite", "bytes").within(ENTRY_BYTES),
+        ],
     },
     Benchmark {
         name: "ledger-sqlite",
         run: ledger::on_sqlite,
-        rows: &[row("ledger, SQLite", "/s").against(UPSERTS).within(RatioAtLeast(0.6))],
+        rows: &[row("ledger, SQLite", "/s").against(UPSERTS).within(LEDGER)],
     },
     Benchmark {
         name: "ledger-postgresql",
         run: ledger::on_postgres,
-        rows: &[row("ledger, PostgreSQL", "/s").against(UPSERTS).within(RatioAtLeast(0.6))],
+        rows: &[row("ledger, PostgreSQL", "/s").against(UPSERTS).within(LEDGER)],
     },
     Benchmark {
         name: "ledger-mariadb",
         run: ledger::on_mariadb,
-        rows: &[row("ledger, MariaDB", "/s").against(UPSERTS).within(RatioAtLeast(0.6))],
+        rows: &[row("ledger, MariaDB", "/s").against(UPSERTS).within(LEDGER)],
     },
     Benchmark {
         name: "activity",
@@ -160,17 +197,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
         ],
     },
     Benchmark {
-        name: "nodes-mirror",
-        run: nodes::mirrored,
-        rows: &[
-            row("announces with journal and mirror in Redis", "/s").against(
-                "the same with mirror.enabled = false; over HTTP, tracker, views and Redis on one core",
-            ),
-            row("the tracker's time for it", "ns").against("without the mirror"),
-            row("time of Redis for it", "ns").against("without the mirror"),
-        ],
-    },
-    Benchmark {
         name: "gateway-memory",
         run: gateway::memory,
         rows: &[
@@ -178,7 +204,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             row("memory per idle session, 10 friends here", "bytes").against(BARE).within(SESSION),
             row("connects per second of a core", "/s")
                 .against("upgrades of the bare server")
-                .within(RatioAtLeast(0.5)),
+                .within(CONNECTS),
         ],
     },
     Benchmark {
@@ -194,7 +220,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         run: gateway::heartbeats,
         rows: &[row("heartbeats per second of a core", "/s")
             .against("messages and their echoes of the bare server at the same rate")
-            .within(RatioAtLeast(0.7))],
+            .within(HEARTBEATS)],
     },
     Benchmark {
         name: "gateway-fan-out",
@@ -210,7 +236,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 .against(
                     "the commands that Redis got for it, sent again over one connection with nothing around them",
                 )
-                .within(RatioAtLeast(0.7)),
+                .within(CHANGES),
             row("change to friend notified at another gateway, p50", "ms").against(REPLAYED),
             row("change to friend notified at another gateway, p99", "ms").against(REPLAYED).within(NOTIFIED),
             row("Redis memory per online user", "bytes").against("the three public keys of P3 alone"),
@@ -228,10 +254,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "swarm",
         run: swarms::measure,
         rows: &[
-            row("memory per peer, {}", "bytes").within(FigureAtMost(96.0)),
+            row("memory per peer, {}", "bytes").within(PEER_BYTES),
             row("announce in process, {}", "ns")
                 .against("the cost among the fewest peers")
-                .within(RatioAtMost(1.5)),
+                .within(GROWTH),
         ],
     },
     Benchmark {

@@ -18,11 +18,11 @@ use views::{Activity, ActivitySettings, RedisMirror, RedisMirrorParts, RedisMirr
 use crate::load::{BATCH, Traffic, TrafficKind};
 use crate::measure::{Comparison, RoundWatch};
 use crate::presence::redis_counters::RedisCounters;
-use crate::process::need_redis;
 use crate::progress::Stage;
 use crate::raw_redis::{Piece, RawRedis};
 use crate::run::{Figure, Run};
 use crate::server::new_runtime;
+use crate::store::StoreKind;
 
 const KINDS: [(TrafficKind, &str); 2] =
     [(TrafficKind::Steady, "heartbeats"), (TrafficKind::Changing, "every entry a change")];
@@ -113,7 +113,7 @@ fn measure<V: View>(
     raw_writes: fn(&mut Piece, &DeliveredEntry),
     open: impl FnOnce(Redis, &Traffic) -> anyhow::Result<V>,
 ) -> anyhow::Result<ViewCost> {
-    need_redis()?;
+    StoreKind::Redis.need()?;
     let server = run.cores.on_server(RedisServer::start)?;
     let pid = Some(server.pid());
     let traffic = Traffic::new(run.sizes.view_clients, kind);

@@ -35,12 +35,25 @@ pub(crate) fn decode_20(text: &[u8]) -> Option<[u8; 20]> {
     if text.len() != 40 {
         return None;
     }
-    let mut bytes = [0; 20];
+    let (mut bytes, mut bad) = ([0; 20], 0);
     for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = digit_value(pair[0])? << 4 | digit_value(pair[1])?;
+        let (high, low) = (VALUES[usize::from(pair[0])], VALUES[usize::from(pair[1])]);
+        bad |= high | low;
+        *byte = high << 4 | (low & 0x0f);
     }
-    Some(bytes)
+    (bad <= 0x0f).then_some(bytes)
 }
+
+/// The two lowercase digits of every byte.
+pub const PAIRS: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [digit((byte >> 4) as u8), digit(byte as u8)];
+        byte += 1;
+    }
+    pairs
+};
 
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
@@ -65,9 +78,8 @@ pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
 /// Encodes twenty bytes as forty lowercase digits.
 pub(crate) fn encode_20(bytes: &[u8; 20]) -> [u8; 40] {
     let mut text = [0; 40];
-    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = digit(byte >> 4);
-        pair[1] = digit(*byte);
+    for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = PAIRS[usize::from(*byte)];
     }
     text
 }

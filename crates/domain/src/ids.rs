@@ -162,6 +162,30 @@ impl Passkey {
         Passkey { packed, digits: 32 }
     }
 
+    /// The digits, two per byte; the last byte of an odd number of digits has one, in its upper half.
+    pub fn packed(&self) -> &[u8] {
+        &self.packed[..Self::packed_bytes(self.digits)]
+    }
+
+    pub fn digits(&self) -> u8 {
+        self.digits
+    }
+
+    /// Bytes of [`Passkey::packed`] for so many digits.
+    pub const fn packed_bytes(digits: u8) -> usize {
+        (digits as usize).div_ceil(2)
+    }
+
+    /// The inverse of [`Passkey::packed`]; none if no passkey is packed so.
+    pub fn from_packed(bytes: &[u8], digits: u8) -> Option<Self> {
+        let is_possible = (Self::MIN_DIGITS..=Self::MAX_DIGITS).contains(&usize::from(digits))
+            && bytes.len() == Self::packed_bytes(digits)
+            && (digits.is_multiple_of(2) || bytes.last().is_some_and(|last| last & 0x0f == 0));
+        let mut packed = [0; Self::MAX_DIGITS / 2];
+        packed.get_mut(..bytes.len()).filter(|_| is_possible)?.copy_from_slice(bytes);
+        Some(Passkey { packed, digits })
+    }
+
     /// For logs.
     pub fn redacted(&self) -> RedactedPasskey {
         RedactedPasskey(*self)

@@ -8,14 +8,12 @@ use std::str::FromStr;
 
 use domain::clock::Clock;
 use domain::{
-    AHEAD_MAX, AnnounceEvent, Cause, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds, SessionId,
-    TorrentId, TrafficEvent, UnixTime, UserId,
+    AHEAD_MAX, AnnounceEvent, Cause, ClientId, ClientKey, InfoHash, NodeId, Passkey, PeerId, RunId, Seconds,
+    SessionId, TorrentId, TrafficEvent, UnixTime, UserId,
 };
 
+use crate::event_fields::{LEFT_UNKNOWN, for_each_field};
 use crate::fields::Fields;
-
-/// Written for an unknown `left`: larger than any torrent, and still a valid signed integer for other readers.
-const LEFT_UNKNOWN: u64 = i64::MAX as u64;
 
 /// No client continues a session after a longer absence.
 const SINCE_LAST_MAX_S: u32 = 366 * 24 * 60 * 60;
@@ -100,49 +98,88 @@ impl TrafficEntry {
     /// The fields of an event of our tracker, in the order of J2, then ours.
     pub fn fields_of(event: &TrafficEvent) -> Fields {
         let mut fields = Fields::with_entry_capacity();
-        match event.passkey {
-            Some(passkey) => fields.push_text("passkey", passkey),
-            None => fields.push("passkey", ""),
-        }
-        fields.push_text("infohash", event.info_hash);
-        fields.push_text("peer_id", event.peer_id);
-        fields.push_text("port", event.port);
-        fields.push_text("ip", event.ip);
-        fields.push("af", event.address_family());
-        fields.push_text("du", event.uploaded_delta);
-        fields.push_text("dd", event.downloaded_delta);
-        fields.push_text("left", event.left.unwrap_or(LEFT_UNKNOWN));
-        fields.push("event", event.event.name());
-        fields.push_text("ts", event.at);
-        fields.push_text("dt", event.since_last.0);
-        fields.push_text("interval", event.interval.0);
-        fields.push_text("min_interval", event.min_interval.0);
-        fields.push_text("node", event.node);
-        // The counters of a client that only another producer reported are unknown.
-        if event.session.run != RunId::NONE {
-            fields.push_text("sid", event.session);
-            fields.push_text("up", event.uploaded_total);
-            fields.push_text("down", event.downloaded_total);
-        }
-        fields.push("cause", event.cause.name());
-        fields.push_text("user", event.user);
-        if let Some(torrent) = event.torrent {
-            fields.push_text("torrent", torrent);
-        }
-        if event.key.is_some() {
-            fields.push_text("key", event.key);
-        }
-        if event.uncredited_upload > 0 {
-            fields.push_text("nu", event.uncredited_upload);
-        }
-        if event.steady != event.at {
-            fields.push_text("steady", event.steady);
-        }
+        for_each_field(event, |name, value| fields.push(name, value));
         fields
     }
 
     /// Parses an entry of any producer.
     pub fn parse(fields: &Fields) -> Result<TrafficEntry, BadEntry> {
+        match fields.as_event() {
+            Some(event) => TrafficEntry::of_event(event),
+            None => TrafficEntry::parse_text(fields),
+        }
+    }
+
+    /// The same as from the fields of the event.
+    fn of_event(event: &TrafficEvent) -> Result<TrafficEntry, BadEntry> {
+        if event.since_last.0 > SINCE_LAST_MAX_S {
+            return Err(malformed(slot::DT, SINCE_LAST, event.since_last.0.to_string().as_bytes()));
+        }
+        let has_totals = event.session.run != RunId::NONE;
+        Ok(TrafficEntry {
+            passkey: event.passkey,
+            info_hash: event.info_hash,
+            peer_id: event.peer_id,
+            port: event.port,
+            ip: event.ip.to_canonical(),
+            uploaded_delta: event.uploaded_delta,
+            downloaded_delta: event.downloaded_delta,
+            left: event.left.filter(|left| *left < LEFT_UNKNOWN),
+            event: event.event,
+            at: event.at,
+            steady: (event.steady != event.at).then_some(event.steady),
+            since_last: Some(event.since_last),
+            interval: event.interval,
+            min_interval: event.min_interval,
+            user: Some(event.user),
+            torrent: event.torrent,
+            node: Some(event.node),
+            totals: has_totals.then_some(Totals {
+                session: event.session,
+                uploaded: event.uploaded_total,
+                downloaded: event.downloaded_total,
+            }),
+            cause: event.cause,
+            key: event.key.is_some().then_some(event.key),
+            uncredited_upload: event.uncredited_upload,
+        })
+    }
+
+    /// The event of one of our trackers; none if another producer wrote the entry.
+    pub(crate) fn to_event(self) -> Option<TrafficEvent> {
+        let totals = self.totals.unwrap_or(Totals {
+            session: SessionId { client: ClientId(0), run: RunId::NONE },
+            uploaded: 0,
+            downloaded: 0,
+        });
+        Some(TrafficEvent {
+            passkey: self.passkey,
+            user: self.user?,
+            torrent: self.torrent,
+            info_hash: self.info_hash,
+            peer_id: self.peer_id,
+            port: self.port,
+            ip: self.ip,
+            uploaded_delta: self.uploaded_delta,
+            downloaded_delta: self.downloaded_delta,
+            left: self.left,
+            event: self.event,
+            at: self.at,
+            steady: self.steady_at(),
+            since_last: self.since_last?,
+            interval: self.interval,
+            min_interval: self.min_interval,
+            node: self.node?,
+            session: totals.session,
+            uploaded_total: totals.uploaded,
+            downloaded_total: totals.downloaded,
+            cause: self.cause,
+            key: self.key.unwrap_or_default(),
+            uncredited_upload: self.uncredited_upload,
+        })
+    }
+
+    fn parse_text(fields: &Fields) -> Result<TrafficEntry, BadEntry> {
         let read = Reader::new(fields);
         let user = read.optional(slot::USER, "a user's number")?;
         let passkey = match read.text_or_empty(slot::PASSKEY) {
@@ -180,9 +217,17 @@ impl TrafficEntry {
 
     /// Like [`TrafficEntry::parse`]. An entry dated ahead is malformed for every view.
     pub fn parse_dated(fields: &Fields, clock: &dyn Clock) -> Result<TrafficEntry, BadEntry> {
+        TrafficEntry::parse_at(fields, (clock.now(), clock.steady()))
+    }
+
+    /// The same, where wall time and steady time are these: for many entries the clock is read once.
+    pub fn parse_at(
+        fields: &Fields,
+        (now, steady_now): (UnixTime, UnixTime),
+    ) -> Result<TrafficEntry, BadEntry> {
         let entry = TrafficEntry::parse(fields)?;
-        let (at, now) = (entry.at, clock.now());
-        match entry.is_ahead(now, clock.steady()) {
+        let at = entry.at;
+        match entry.is_ahead(now, steady_now) {
             true => Err(BadEntry::Ahead { at, now }),
             false => Ok(entry),
         }
@@ -203,6 +248,9 @@ impl TrafficEntry {
 
     /// The writing process, without parsing the rest.
     pub fn node_of(fields: &Fields) -> Option<NodeId> {
+        if let Some(event) = fields.as_event() {
+            return Some(event.node);
+        }
         let value = fields.get(slot::NAMES[slot::NODE])?;
         std::str::from_utf8(value).ok()?.parse().ok()
     }
@@ -216,6 +264,7 @@ impl TrafficEntry {
 const FORTY_HEX: &str = "40 hexadecimal digits";
 const UNSIGNED: &str = "a whole number from 0 to 18446744073709551615";
 const SECONDS: &str = "a number of seconds";
+const SINCE_LAST: &str = "a number of seconds, at most a year";
 
 /// The known fields by number: one pass over an entry finds them all.
 mod slot {
@@ -321,10 +370,9 @@ impl<'a> Reader<'a> {
     }
 
     fn since_last(&self) -> Result<Option<Seconds>, BadEntry> {
-        const EXPECTED: &str = "a number of seconds, at most a year";
-        match self.optional(slot::DT, EXPECTED)? {
+        match self.optional(slot::DT, SINCE_LAST)? {
             Some(seconds) if seconds > SINCE_LAST_MAX_S => {
-                Err(malformed(slot::DT, EXPECTED, self.values[slot::DT].unwrap_or_default()))
+                Err(malformed(slot::DT, SINCE_LAST, self.values[slot::DT].unwrap_or_default()))
             }
             seconds => Ok(seconds.map(Seconds)),
         }

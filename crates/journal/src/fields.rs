@@ -2,51 +2,112 @@
 
 use std::fmt;
 use std::io::Write as _;
+use std::sync::OnceLock;
+
+use domain::TrafficEvent;
+
+use crate::event_fields::for_each_field;
 
 /// Names and values in one buffer: one allocation per entry.
 ///
 /// Values are bytes: other producers may write anything, and malformed entries must be kept as well.
-#[derive(Clone, Default, PartialEq, Eq)]
+///
+/// The fields of an event of our trackers are written out only when they are asked for: views need the event.
+#[derive(Clone)]
 pub struct Fields {
-    packed: Vec<u8>,
+    form: Form,
 }
+
+#[derive(Clone)]
+enum Form {
+    Written(Vec<u8>),
+    Event(Box<EventForm>),
+}
+
+#[derive(Clone)]
+struct EventForm {
+    event: TrafficEvent,
+    written: OnceLock<Vec<u8>>,
+}
+
+impl EventForm {
+    fn written(&self) -> &Vec<u8> {
+        self.written.get_or_init(|| {
+            let mut written = Vec::with_capacity(ENTRY_BYTES);
+            for_each_field(&self.event, |name, value| {
+                push_part(&mut written, name.as_bytes());
+                push_part(&mut written, value);
+            });
+            written
+        })
+    }
+}
+
+/// Capacity for an ordinary entry.
+const ENTRY_BYTES: usize = 640;
 
 /// Each name and each value is preceded by its length.
 const LENGTH_BYTES: usize = 4;
 
+impl Default for Fields {
+    fn default() -> Self {
+        Fields::new()
+    }
+}
+
 impl Fields {
-    pub fn new() -> Self {
-        Fields::default()
+    pub const fn new() -> Self {
+        Fields { form: Form::Written(Vec::new()) }
     }
 
     /// Empty, with capacity for an ordinary entry.
     pub fn with_entry_capacity() -> Self {
-        Fields { packed: Vec::with_capacity(640) }
+        Fields { form: Form::Written(Vec::with_capacity(ENTRY_BYTES)) }
+    }
+
+    /// The fields of an event of our tracker, in the order of J2, then ours.
+    pub fn of_event(event: TrafficEvent) -> Self {
+        Fields { form: Form::Event(Box::new(EventForm { event, written: OnceLock::new() })) }
+    }
+
+    /// The event, if the entry was read from its packed form.
+    pub fn as_event(&self) -> Option<&TrafficEvent> {
+        match &self.form {
+            Form::Written(_) => None,
+            Form::Event(form) => Some(&form.event),
+        }
     }
 
     pub fn push(&mut self, name: &str, value: impl AsRef<[u8]>) {
-        self.push_part(name.as_bytes());
-        self.push_part(value.as_ref());
+        let written = self.written_mut();
+        push_part(written, name.as_bytes());
+        push_part(written, value.as_ref());
     }
 
     /// Adds a field whose value is formatted as text.
     pub fn push_text(&mut self, name: &str, value: impl fmt::Display) {
-        self.push_part(name.as_bytes());
-        let start = self.packed.len();
-        self.packed.extend_from_slice(&[0; LENGTH_BYTES]);
-        write!(self.packed, "{value}").expect("writing to memory cannot fail");
-        let length = length_of(self.packed.len() - start - LENGTH_BYTES);
-        self.packed[start..start + LENGTH_BYTES].copy_from_slice(&length);
+        let written = self.written_mut();
+        push_part(written, name.as_bytes());
+        let start = written.len();
+        written.extend_from_slice(&[0; LENGTH_BYTES]);
+        write!(written, "{value}").expect("writing to memory cannot fail");
+        let length = length_of(written.len() - start - LENGTH_BYTES);
+        written[start..start + LENGTH_BYTES].copy_from_slice(&length);
     }
 
-    fn push_part(&mut self, part: &[u8]) {
-        self.packed.extend_from_slice(&length_of(part.len()));
-        self.packed.extend_from_slice(part);
+    fn written_mut(&mut self) -> &mut Vec<u8> {
+        if let Form::Event(form) = &self.form {
+            self.form = Form::Written(form.written().clone());
+        }
+        match &mut self.form {
+            Form::Written(written) => written,
+            Form::Event(_) => unreachable!("replaced above"),
+        }
     }
 
     /// In the order they were written.
     pub fn iter(&self) -> Iter<'_> {
-        Iter { rest: &self.packed }
+        Iter { rest: self.as_bytes() }
     }
 
     /// The first value of that name.
@@ -59,31 +120,47 @@ impl Fields {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.packed.is_empty()
+        self.as_bytes().is_empty()
     }
 
     /// The packed form, as [`Fields::from_bytes`] expects it.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.packed
+        match &self.form {
+            Form::Written(written) => written,
+            Form::Event(form) => form.written(),
+        }
     }
 
     /// None if the bytes are not in the packed form.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let mut iter = Iter { rest: &bytes };
         while iter.next().is_some() {}
-        iter.rest.is_empty().then_some(Fields { packed: bytes })
+        iter.rest.is_empty().then_some(Fields { form: Form::Written(bytes) })
     }
 }
 
 impl<N: AsRef<[u8]>, V: AsRef<[u8]>> FromIterator<(N, V)> for Fields {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
-        let mut fields = Fields::with_entry_capacity();
+        let mut written = Vec::with_capacity(ENTRY_BYTES);
         for (name, value) in pairs {
-            fields.push_part(name.as_ref());
-            fields.push_part(value.as_ref());
+            push_part(&mut written, name.as_ref());
+            push_part(&mut written, value.as_ref());
         }
-        fields
+        Fields { form: Form::Written(written) }
     }
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Fields {}
+
+fn push_part(written: &mut Vec<u8>, part: &[u8]) {
+    written.extend_from_slice(&length_of(part.len()));
+    written.extend_from_slice(part);
 }
 
 fn length_of(length: usize) -> [u8; LENGTH_BYTES] {

@@ -4,7 +4,9 @@
 //!
 //! - [`port`]: the trait `Journal` and the duties of an adapter
 //! - [`sqlite`], `redis`: the adapters
-//! - [`id`], [`fields`], [`entry`]: an entry: its id, its fields as bytes, its fields parsed
+//! - [`id`], [`fields`], [`entry`]: an entry: its id, its fields as bytes, its fields parsed; `event_fields`: the fields of
+//!   an event of our trackers
+//! - [`packed`], `block`: events and entries of any producer in few bytes, in the queue and in the embedded journal
 //! - [`dead_letter`], [`dead_letters`]: an entry that a view rejected, with the reason; replay and drop by an operator
 //! - [`view`]: the trait `View` and the duties of a view
 //! - [`consumer`]: the loop that applies entries to a view
@@ -23,8 +25,8 @@
 //! are four lanes: `traffic`, `dlq`, `failed`, `risk`.
 //!
 //! - **Queue.** A fixed number of slots. The tracker reserves one before the swarm changes, so an accepted announce can
-//!   always be stored. The flusher appends everything queued as one batch, without a timer, so the batch grows with the
-//!   load. A batch has a number and its producer a name: a batch that is sent again because the reply was lost is not
+//!   always be stored. The flusher appends everything queued as one batch, so the batch grows with the load. Listener
+//!   threads wake it once per turn of their poll loops; what no reply waits for may collect for 4 ms. A batch has a number and its producer a name: a batch that is sent again because the reply was lost is not
 //!   stored twice.
 //! - **Consumers.** A reader reads a batch; intake decodes it, applies it, moves rejected entries to the dead letters
 //!   and acknowledges the rest, in this order. Consumer names contain node, start of the process, role and incarnation:
@@ -56,7 +58,8 @@
 //! under its number: if the key is there, it is touched and the wait repeated; if a failover lost it, the batch is
 //! appended again. Moving, taking over and trimming are scripts.
 //!
-//! **SQLite.** A file of its own. Commits that store, deliver or move wait for the disk. Acknowledgements do not: the
+//! **SQLite.** A file of its own. The traffic lane has a row for each append, a block with all its entries, and each
+//! group has ranges of what is pending; the other lanes have a row for each entry. Commits that store, deliver or move wait for the disk. Acknowledgements do not: the
 //! next delivery flushes them, and entries that are pending again after a power loss are recognised by their ids.
 //!
 //! # Reading without a group
@@ -65,16 +68,19 @@
 //! search for the entries of one user reads backwards in steps that double from 50 to 1,000, at most 20,000 entries per
 //! request: the journal has no index by user, because every announce would pay for it.
 
+mod block;
 pub mod consumer;
 pub mod dead_letter;
 pub mod dead_letters;
 pub mod entry;
 pub mod error;
+mod event_fields;
 pub mod fields;
 pub mod id;
 pub mod maintenance;
 pub mod notes;
 pub mod ordered;
+pub mod packed;
 pub mod pause;
 pub mod port;
 pub mod queue;
@@ -94,6 +100,7 @@ pub use fields::Fields;
 pub use id::EntryId;
 pub use notes::{Notes, Skipped};
 pub use ordered::{LeaderLease, OrderedConsumer, OrderedParts, keep_lease};
+pub use packed::PackedEvents;
 pub use port::{
     AppendToken, BoundsHit, ConsumerInfo, GroupStatus, Journal, Lane, LaneStatus, StartAt, Stored, Tail,
     Transfer, Trimmed,

@@ -19,10 +19,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::entry::TrafficEntry;
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::notes::{Notes, PAUSED};
+use crate::packed::PackedEvents;
 use crate::search::{EntryFilter, SCAN_PAGE_MAX, SCAN_PAGE_MIN, SearchBounds, SearchResult};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -152,6 +154,17 @@ pub trait Journal: Send + Sync + 'static {
     /// Stores a batch at the end of a lane, whole or not at all. A batch whose token equals that of the producer's last
     /// one on this lane has been stored already and is not stored again.
     async fn append(&self, lane: Lane, batch: &[Fields], token: &AppendToken) -> Result<(), JournalError>;
+
+    /// Stores events of our own trackers at the end of the traffic lane, as [`Journal::append`] stores their fields.
+    async fn append_events(&self, events: &[PackedEvents], token: &AppendToken) -> Result<(), JournalError> {
+        let batch: Vec<Fields> =
+            events.iter().flat_map(PackedEvents::iter).map(|event| TrafficEntry::fields_of(&event)).collect();
+        self.append(Lane::Traffic, &batch, token).await
+    }
+
+    /// May do a part of the work of [`Journal::append_events`], which follows with the same arguments: while an earlier
+    /// append waits for its reply.
+    async fn prepare_events(&self, _events: &[PackedEvents], _token: &AppendToken) {}
 
     /// Creates a group unless it exists; an existing one is not moved. True if it was created.
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError>;

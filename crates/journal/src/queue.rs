@@ -1,40 +1,47 @@
 //! The bounded queue between the tracker and the journal.
 //!
-//! Announces enqueue events without waiting; one task takes everything queued, appends it in one batch, and takes the
-//! next batch once that has been stored. So the batch grows with the load, and an idle tracker's event is stored at
-//! once. A full next batch is encoded while the previous append is in flight.
+//! Announces enqueue packed events without waiting. One task takes everything queued, appends it in one batch, and
+//! takes the next batch once that has been stored, so the batch grows with the load.
+//!
+//! # Wake-ups
+//!
+//! A listener thread wakes the flusher at most once per turn of its poll loop: it enqueues with [`Queue::put_in_turn`]
+//! and calls [`Queue::hand_over`] at the end of the turn. The flusher is woken only if it would otherwise sleep on:
+//! while it stores a batch, it looks again by itself. If no reply waits for what is queued, it first rests for
+//! [`REST`], so that a batch collects; a reply that waits ends the rest.
 //!
 //! # Guarantees
 //!
-//! - Queued events are stored, in order, each once, as long as this process runs, however long the journal is
-//!   unavailable.
+//! - Queued events are stored, in the order in which they were enqueued, each once, as long as this process runs,
+//!   however long the journal is unavailable.
 //! - The queue never holds more than its capacity. A slot is reserved first; a failed reservation is counted.
 //! - A callback is called once its event is stored, and not before.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::clock::Stopwatch;
-use domain::{Backoff, Histogram, RiskEvent, TrafficEvent};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use domain::{Histogram, RiskEvent, TrafficEvent};
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
-use tracing::{info, warn};
 
-use crate::entry::TrafficEntry;
-use crate::error::JournalError;
-use crate::fields::Fields;
-use crate::port::{AppendToken, Journal, Lane};
-use crate::risk;
+use crate::packed::PackedEvents;
+
+mod flusher;
+
+pub use flusher::Flusher;
 
 /// Called once an event is stored (true), or will not be (false).
 pub type OnStored = Box<dyn FnOnce(bool) + Send>;
 
 /// Enough to hide the round trip, few enough not to block Redis for long.
 const BATCH_MAX: usize = 1000;
-/// Entries encoded before yielding to the in-flight append.
-const ENCODED_AT_ONCE: usize = 50;
+/// Events packed into one piece of memory. A batch is several of them.
+const CHUNK_EVENTS: usize = 250;
+/// A thread whose turn is long hands over after this many events of all threads.
+const TURN_EVENTS: usize = 64;
+/// How long events wait for others, unless a reply waits for them.
+const REST: Duration = Duration::from_millis(4);
 /// Risk events waiting to be stored; more are dropped and counted.
 pub const RISKS_MAX: usize = 1000;
 /// Longest sleep of a thread that waits for a slot before it checks again.
@@ -58,19 +65,62 @@ pub struct QueueCounters {
     pub appends: Histogram,
 }
 
-struct Queued {
-    event: TrafficEvent,
-    on_stored: Option<OnStored>,
+/// Consecutive events, and the callbacks of those that have one.
+struct Chunk {
+    events: PackedEvents,
+    on_stored: Vec<OnStored>,
 }
 
-/// Size of a queued event, without its callback's captures.
-pub const BYTES_PER_EVENT: usize = size_of::<Queued>();
-
+/// What is queued, or was taken from the queue together.
 #[derive(Default)]
 struct QueueContents {
-    /// A ring: taking a batch from the front of a long queue moves no other events.
-    events: VecDeque<Queued>,
+    chunks: VecDeque<Chunk>,
+    events: usize,
     risks: Vec<RiskEvent>,
+}
+
+impl QueueContents {
+    fn push(&mut self, event: &TrafficEvent, on_stored: Option<OnStored>) {
+        self.events += 1;
+        if let Some(last) = self.chunks.back_mut() {
+            if last.events.len() < CHUNK_EVENTS && last.events.push(event) {
+                return last.on_stored.extend(on_stored);
+            }
+            last.events.shrink();
+        }
+        let on_stored = on_stored.into_iter().collect();
+        self.chunks.push_back(Chunk { events: PackedEvents::of(event), on_stored });
+    }
+
+    /// Takes a batch.
+    fn take(&mut self) -> QueueContents {
+        let mut taken = QueueContents { risks: std::mem::take(&mut self.risks), ..QueueContents::default() };
+        while let Some(chunk) = self.chunks.pop_front_if(|next| taken.events + next.events.len() <= BATCH_MAX)
+        {
+            taken.events += chunk.events.len();
+            taken.chunks.push_back(chunk);
+        }
+        self.events -= taken.events;
+        taken
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events == 0 && self.risks.is_empty()
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.chunks.iter().any(|chunk| !chunk.on_stored.is_empty())
+    }
+}
+
+/// What the flusher does.
+mod flusher_state {
+    /// Stores a batch, and looks for more by itself.
+    pub(super) const BUSY: u8 = 0;
+    /// Found nothing, and sleeps until it is woken.
+    pub(super) const IDLE: u8 = 1;
+    /// Lets a batch collect.
+    pub(super) const RESTING: u8 = 2;
 }
 
 /// Shared by the tracker's threads and the flusher.
@@ -80,9 +130,12 @@ pub struct Queue {
     occupied: AtomicUsize,
     capacity: usize,
     freed: Condvar,
+    /// Wakes the flusher.
     filled: Notify,
-    /// Whether the flusher sleeps: waking it costs more than queueing.
-    is_idle: AtomicBool,
+    /// One of [`flusher_state`].
+    flusher: AtomicU8,
+    /// Whether a reply waits for a queued event.
+    is_awaited: AtomicBool,
     is_closed: AtomicBool,
     counters: QueueCounters,
 }
@@ -95,7 +148,8 @@ impl Queue {
             capacity,
             freed: Condvar::new(),
             filled: Notify::new(),
-            is_idle: AtomicBool::new(true),
+            flusher: AtomicU8::new(flusher_state::IDLE),
+            is_awaited: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             counters: QueueCounters::default(),
         }
@@ -129,10 +183,48 @@ impl Queue {
         self.freed.notify_all();
     }
 
-    /// Enqueues an event for which a slot was reserved.
+    /// Enqueues an event for which a slot was reserved, and hands it over.
     pub fn put(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
-        self.waiting.lock().events.push_back(Queued { event: *event, on_stored });
-        self.wake();
+        self.put_in_turn(event, on_stored);
+        self.hand_over();
+    }
+
+    /// Enqueues an event for which a slot was reserved. The caller hands over at the end of its turn.
+    pub fn put_in_turn(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
+        let is_awaited = on_stored.is_some();
+        let mut waiting = self.waiting.lock();
+        waiting.push(event, on_stored);
+        let events = waiting.events;
+        if is_awaited {
+            self.is_awaited.store(true, Ordering::SeqCst);
+        }
+        drop(waiting);
+        if events.is_multiple_of(TURN_EVENTS) {
+            self.hand_over();
+        }
+    }
+
+    /// Wakes the flusher if it sleeps although something is to be stored now.
+    pub fn hand_over(&self) {
+        use flusher_state::{BUSY, IDLE, RESTING};
+        let state = self.flusher.load(Ordering::SeqCst);
+        let must_wake = match state {
+            IDLE => !self.waiting.lock().is_empty(),
+            RESTING => self.is_urgent(),
+            _ => false,
+        };
+        // One thread wakes it.
+        if must_wake && self.flusher.compare_exchange(state, BUSY, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Whether a batch is to be stored without waiting for more events.
+    fn is_urgent(&self) -> bool {
+        self.is_awaited.load(Ordering::SeqCst)
+            || self.is_closed.load(Ordering::SeqCst)
+            || self.waiting.lock().events >= BATCH_MAX
     }
 
     /// Enqueues an event as soon as a slot is free; blocks the thread. False if the queue was closed first.
@@ -158,13 +250,7 @@ impl Queue {
             }
             waiting.risks.push(*risk);
         }
-        self.wake();
-    }
-
-    fn wake(&self) {
-        if self.is_idle.load(Ordering::SeqCst) && self.is_idle.swap(false, Ordering::SeqCst) {
-            self.filled.notify_one();
-        }
+        self.hand_over();
     }
 
     pub fn counters(&self) -> &QueueCounters {
@@ -187,7 +273,7 @@ impl Queue {
 
     /// Refuses further events. The flusher ends when everything queued is stored.
     pub fn close(&self) {
-        self.is_closed.store(true, Ordering::Release);
+        self.is_closed.store(true, Ordering::SeqCst);
         self.filled.notify_one();
         self.freed.notify_all();
     }
@@ -195,16 +281,16 @@ impl Queue {
     /// Drops what is still queued and calls the callbacks with false. For shutdown while the journal is unavailable.
     /// Returns the number of events that may be lost.
     pub fn abandon(&self) -> usize {
-        let left = std::mem::take(&mut self.waiting.lock().events);
+        let left = {
+            let mut waiting = self.waiting.lock();
+            waiting.events = 0;
+            std::mem::take(&mut waiting.chunks)
+        };
         // The batch being stored may be lost as well.
         let lost = self.occupied();
         self.counters.lost.fetch_add(lost as u64, Ordering::Relaxed);
-        let count = left.len();
-        for queued in left {
-            if let Some(on_stored) = queued.on_stored {
-                on_stored(false);
-            }
-        }
+        let count = left.iter().map(|chunk| chunk.events.len()).sum();
+        left.into_iter().flat_map(|chunk| chunk.on_stored).for_each(|on_stored| on_stored(false));
         self.free(count);
         lost
     }
@@ -212,12 +298,12 @@ impl Queue {
     /// Waits for something to store; none once the queue is closed and empty.
     async fn next(&self) -> Option<QueueContents> {
         loop {
-            // Set before checking the queue: an event enqueued after the check wakes us.
-            self.is_idle.store(true, Ordering::SeqCst);
-            let taken = self.take();
-            if !taken.events.is_empty() || !taken.risks.is_empty() {
-                self.is_idle.store(false, Ordering::SeqCst);
-                return Some(taken);
+            // Set before checking the queue: events enqueued after the check wake us when they are handed over.
+            self.flusher.store(flusher_state::IDLE, Ordering::SeqCst);
+            if !self.waiting.lock().is_empty() {
+                self.rest().await;
+                self.flusher.store(flusher_state::BUSY, Ordering::SeqCst);
+                return Some(self.take());
             }
             if !self.is_closed.load(Ordering::Acquire) {
                 self.filled.notified().await;
@@ -231,157 +317,24 @@ impl Queue {
         }
     }
 
-    /// The queued events, if they fill a batch.
+    /// Lets a batch collect.
+    async fn rest(&self) {
+        self.flusher.store(flusher_state::RESTING, Ordering::SeqCst);
+        if !self.is_urgent() {
+            let _ = tokio::time::timeout(REST, self.filled.notified()).await;
+        }
+    }
+
+    /// What is queued, if it fills a batch.
     fn take_full(&self) -> Option<QueueContents> {
-        let waiting = self.waiting.lock();
-        (waiting.events.len() >= BATCH_MAX).then(|| Queue::take_from(waiting))
+        let is_full = self.waiting.lock().events >= BATCH_MAX;
+        is_full.then(|| self.take())
     }
 
     fn take(&self) -> QueueContents {
-        Queue::take_from(self.waiting.lock())
-    }
-
-    fn take_from(mut waiting: MutexGuard<'_, QueueContents>) -> QueueContents {
-        let events = if waiting.events.len() <= BATCH_MAX {
-            std::mem::take(&mut waiting.events)
-        } else {
-            waiting.events.drain(..BATCH_MAX).collect()
-        };
-        QueueContents { events, risks: std::mem::take(&mut waiting.risks) }
-    }
-}
-
-/// Events taken from the queue, encoded.
-struct EncodedBatch {
-    events: VecDeque<Queued>,
-    batch: Vec<Fields>,
-    risks: Vec<RiskEvent>,
-}
-
-impl EncodedBatch {
-    async fn encode(waiting: QueueContents) -> EncodedBatch {
-        let QueueContents { events, risks } = waiting;
-        let mut batch = Vec::with_capacity(events.len());
-        while batch.len() < events.len() {
-            let some = events.range(batch.len()..).take(ENCODED_AT_ONCE);
-            batch.extend(some.map(|queued| TrafficEntry::fields_of(&queued.event)));
-            tokio::task::yield_now().await;
-        }
-        EncodedBatch { events, batch, risks }
-    }
-
-    /// The next batch, if it is full; a smaller one grows until the previous append is done.
-    async fn encode_ahead(queue: &Queue) -> Option<EncodedBatch> {
-        // The previous append has to be sent first.
-        tokio::task::yield_now().await;
-        match queue.take_full() {
-            Some(waiting) => Some(EncodedBatch::encode(waiting).await),
-            None => None,
-        }
-    }
-}
-
-/// Stores queued events until the queue is closed and empty.
-pub struct Flusher {
-    queue: Arc<Queue>,
-    journal: Arc<dyn Journal>,
-    producer: String,
-    traffic_number: u64,
-    risk_number: u64,
-    backoff: Backoff,
-}
-
-impl Flusher {
-    /// `producer` must be unique to this process start.
-    pub fn new(queue: Arc<Queue>, journal: Arc<dyn Journal>, producer: String) -> Self {
-        let backoff = Backoff::new(Duration::from_millis(20), Duration::from_secs(2));
-        Flusher { queue, journal, producer, traffic_number: 0, risk_number: 0, backoff }
-    }
-
-    pub async fn run(mut self) {
-        let mut ahead = None;
-        while let Some(ready) = self.next(ahead.take()).await {
-            ahead = self.store_batch(ready).await;
-        }
-    }
-
-    async fn next(&self, ahead: Option<EncodedBatch>) -> Option<EncodedBatch> {
-        match ahead {
-            Some(ready) => Some(ready),
-            None => Some(EncodedBatch::encode(self.queue.next().await?).await),
-        }
-    }
-
-    /// Stores a batch, and returns the next one if it was encoded meanwhile.
-    async fn store_batch(&mut self, ready: EncodedBatch) -> Option<EncodedBatch> {
-        let queue = Arc::clone(&self.queue);
-        let EncodedBatch { events, batch, risks } = ready;
-        let ((), ahead) = tokio::join!(self.store_events(events, &batch), EncodedBatch::encode_ahead(&queue));
-        self.store_risks(&risks).await;
-        ahead
-    }
-
-    async fn store_events(&mut self, events: VecDeque<Queued>, batch: &[Fields]) {
-        if events.is_empty() {
-            return;
-        }
-        self.traffic_number += 1;
-        self.store(Lane::Traffic, batch, self.traffic_number).await;
-        let count = events.len();
-        self.queue.counters.stored.fetch_add(count as u64, Ordering::Relaxed);
-        self.queue.counters.batches.fetch_add(1, Ordering::Relaxed);
-        for queued in events {
-            if let Some(on_stored) = queued.on_stored {
-                on_stored(true);
-            }
-        }
-        self.queue.free(count);
-    }
-
-    async fn store_risks(&mut self, risks: &[RiskEvent]) {
-        if risks.is_empty() {
-            return;
-        }
-        let batch: Vec<Fields> = risks.iter().map(risk::fields_of).collect();
-        self.risk_number += 1;
-        self.store(Lane::Risk, &batch, self.risk_number).await;
-        self.queue.counters.risks_stored.fetch_add(risks.len() as u64, Ordering::Relaxed);
-    }
-
-    /// Retries until the batch is stored.
-    async fn store(&mut self, lane: Lane, batch: &[Fields], number: u64) {
-        let token = AppendToken { producer: self.producer.clone(), number };
-        let mut failures: u64 = 0;
-        while let Err(error) = self.try_append(lane, batch, &token).await {
-            failures += 1;
-            self.note_failure(&error, failures);
-            tokio::time::sleep(self.backoff.next_delay()).await;
-        }
-        if failures > 0 {
-            info!(failures, waiting = self.queue.occupied(), "journal accepts entries again");
-            self.queue.counters.failures_in_a_row.store(0, Ordering::Relaxed);
-        }
-        self.backoff.reset();
-    }
-
-    async fn try_append(
-        &self,
-        lane: Lane,
-        batch: &[Fields],
-        token: &AppendToken,
-    ) -> Result<(), JournalError> {
-        let appending = Stopwatch::start();
-        let result = self.journal.append(lane, batch, token).await;
-        self.queue.counters.appends.record(appending.elapsed());
-        result
-    }
-
-    fn note_failure(&self, error: &JournalError, failures: u64) {
-        self.queue.counters.failures_in_a_row.store(failures, Ordering::Relaxed);
-        self.queue.counters.failed_appends.fetch_add(1, Ordering::Relaxed);
-        if failures == 1 || failures.is_multiple_of(60) {
-            let (occupied, capacity) = (self.queue.occupied(), self.queue.capacity);
-            warn!(reason = %error, occupied, capacity, "journal unavailable; entries wait in the queue");
-        }
+        let mut waiting = self.waiting.lock();
+        let taken = waiting.take();
+        self.is_awaited.store(waiting.is_awaited(), Ordering::SeqCst);
+        taken
     }
 }

@@ -30,7 +30,10 @@ use crate::notes::Notes;
 use crate::port::{
     AppendToken, BoundsHit, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed,
 };
-use crate::{Fields, redis::append::Appenders, redis::read::Readers};
+use crate::{Fields, PackedEvents};
+
+use append::{Appenders, Batch};
+use read::Readers;
 
 pub use append::Replicas;
 
@@ -122,11 +125,26 @@ impl Journal for RedisJournal {
         if batch.is_empty() {
             return Ok(());
         }
-        let note = self.keys.producer(lane.name(), &token.producer);
+        let note = self.note_of(lane, token);
         self.appenders
-            .append(&self.redis, (self.key(lane), &note), batch, token.number)
+            .append(&self.redis, (self.key(lane), &note), Batch::Fields(batch), token.number)
             .await
             .map_err(self.explain(lane, ""))
+    }
+
+    async fn append_events(&self, events: &[PackedEvents], token: &AppendToken) -> Result<(), JournalError> {
+        if events.iter().all(PackedEvents::is_empty) {
+            return Ok(());
+        }
+        let (stream, note) = (self.key(Lane::Traffic), self.note_of(Lane::Traffic, token));
+        let appended =
+            self.appenders.append(&self.redis, (stream, &note), Batch::Events(events), token.number);
+        appended.await.map_err(self.explain(Lane::Traffic, ""))
+    }
+
+    async fn prepare_events(&self, events: &[PackedEvents], token: &AppendToken) {
+        let (stream, note) = (self.key(Lane::Traffic), self.note_of(Lane::Traffic, token));
+        self.appenders.prepare((stream, &note), Batch::Events(events), token.number).await;
     }
 
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError> {
@@ -322,6 +340,10 @@ impl Journal for RedisJournal {
 }
 
 impl RedisJournal {
+    fn note_of(&self, lane: Lane, token: &AppendToken) -> String {
+        self.keys.producer(lane.name(), &token.producer)
+    }
+
     fn explain_control(&self) -> impl Fn(RedisError) -> JournalError {
         let key = self.keys.control().to_owned();
         let explain = self.explain(Lane::Traffic, "");

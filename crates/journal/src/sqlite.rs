@@ -11,6 +11,12 @@
 //! - A read wakes up at once when this handle appends, within 200 ms when another process does.
 //! - A failed call has changed nothing, or returns [`JournalError::Unanswered`].
 //!
+//! # Layout
+//!
+//! The traffic lane is stored in [blocks](blocks): each append is one, with all its entries packed in one value. What
+//! was delivered and not acknowledged is [ranges]. Entries of the other lanes are rows, so that they can be moved and
+//! deleted one by one. Rows that earlier versions stored in the traffic lane are [absorbed](absorb).
+//!
 //! A read that is cancelled may have delivered entries: they are pending, as after a crash of the consumer.
 //!
 //! # Deliberately absent
@@ -35,18 +41,22 @@ use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
 use crate::notes::Notes;
+use crate::packed::PackedEvents;
 use crate::port::{AppendToken, ConsumerInfo, Journal, Lane, LaneStatus, StartAt, Stored, Transfer, Trimmed};
 
+mod absorb;
 mod append;
+mod blocks;
 mod consumers;
 mod dead_letters;
 mod place;
 mod query;
+mod ranges;
 mod read;
 mod trim;
 
-static MIGRATIONS: Migrations =
-    database::migrations!("journal_migrations" in "migrations": sqlite "0001_journal", sqlite "0002_notes");
+static MIGRATIONS: Migrations = database::migrations!("journal_migrations" in "migrations":
+    sqlite "0001_journal", sqlite "0002_notes", sqlite "0003_blocks");
 
 /// The expected tables.
 pub fn schema() -> Schema {
@@ -69,6 +79,8 @@ enum Failure {
     NoGroup(String),
     /// The fields of the entry at this place cannot be read.
     DamagedEntry(i64),
+    /// The block that begins at this place is not as it was written.
+    DamagedBlock(i64),
     IdsExhausted,
 }
 
@@ -92,7 +104,9 @@ impl SqliteJournal {
         let migrated = database::migrate_sqlite(&database, MIGRATIONS).await;
         migrated.map_err(|error| explain_opening(database.path(), error))?;
         let appended = Lane::ALL.map(|_| Notify::new());
-        Ok(SqliteJournal { database, clock, appended, commits: Mutex::default() })
+        let journal = SqliteJournal { database, clock, appended, commits: Mutex::default() };
+        journal.absorb_rows().await?;
+        Ok(journal)
     }
 
     pub fn path(&self) -> &Path {
@@ -137,6 +151,12 @@ impl SqliteJournal {
                 what: format!("entry {} in {path}", place::id_of(place)),
                 reason: format!(
                     "its fields cannot be read; restore a backup, or save and delete the row with place {place} of table entries"
+                ),
+            },
+            Failure::DamagedBlock(first) => JournalError::Damaged {
+                what: format!("the block of entries from {} on in {path}", place::id_of(first)),
+                reason: format!(
+                    "it is not as it was written; restore a backup, or save and delete the row with first {first} of table blocks"
                 ),
             },
             Failure::IdsExhausted => JournalError::Unavailable {
@@ -193,6 +213,10 @@ fn limit(count: usize) -> i64 {
 impl Journal for SqliteJournal {
     async fn append(&self, lane: Lane, batch: &[Fields], token: &AppendToken) -> Result<(), JournalError> {
         self.append_batch(lane, batch, token).await
+    }
+
+    async fn append_events(&self, events: &[PackedEvents], token: &AppendToken) -> Result<(), JournalError> {
+        self.append_packed(events, token).await
     }
 
     async fn ensure_group(&self, lane: Lane, group: &str, start: StartAt) -> Result<bool, JournalError> {

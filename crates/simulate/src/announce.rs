@@ -10,6 +10,15 @@ use crate::reply::ACTION_ANNOUNCE;
 /// Bytes of a UDP announce without options.
 const PACKET_BYTES: usize = 98;
 
+/// Where an HTTP request has its passkey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasskeyIn {
+    /// `/<passkey>/announce`, as private trackers expect it.
+    Path,
+    /// `/announce?passkey=<passkey>&…`: trackers that know no passkeys ignore it.
+    Query,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announce {
     pub passkey: Passkey,
@@ -33,7 +42,7 @@ impl Announce {
     /// An HTTP request that keeps its connection open.
     pub fn request(&self, host: &str) -> Vec<u8> {
         let mut request = Vec::with_capacity(512);
-        self.write_head(&mut request);
+        self.write_head(PasskeyIn::Path, &mut request);
         write_progress(&mut request, self.uploaded, self.event);
         request.extend_from_slice(headers(host, self.agent).as_bytes());
         request
@@ -41,9 +50,12 @@ impl Announce {
 
     /// The request up to its upload counter. Counter and event come last in the query, so that a client that announces
     /// repeatedly renders the rest once.
-    pub fn write_head(&self, out: &mut Vec<u8>) {
+    pub fn write_head(&self, passkey_in: PasskeyIn, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
-        let _ = write!(out, "GET /{}/announce?info_hash=", self.passkey);
+        let _ = match passkey_in {
+            PasskeyIn::Path => write!(out, "GET /{}/announce?info_hash=", self.passkey),
+            PasskeyIn::Query => write!(out, "GET /announce?passkey={}&info_hash=", self.passkey),
+        };
         percent::push(out, &self.info_hash.0);
         out.extend_from_slice(b"&peer_id=");
         percent::push(out, &self.peer_id.0);

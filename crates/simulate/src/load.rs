@@ -9,11 +9,11 @@ mod peers;
 mod schedule;
 mod udp;
 
-pub use http::{HttpClient, HttpShape};
+pub use http::{HttpClient, HttpShape, keeps_alive};
 pub use http_requests::HttpRequests;
 pub use peers::{Peer, Peers, Shape, user_of};
 pub use schedule::{FIRST_UPLOADED, Schedule, ScheduledAnnounce, UPLOADED_PER_ANNOUNCE};
-pub use udp::{UdpClient, UdpPackets, UdpShape};
+pub use udp::{UdpClient, UdpPackets, UdpShape, udp_answers};
 
 use std::time::Duration;
 
@@ -23,8 +23,6 @@ use crate::error::SimulationError;
 
 /// Silence of a server after which the run fails.
 const SILENCE_S_MAX: u64 = 10;
-/// One reply in this many is searched for a warning.
-pub const WARNING_SAMPLE: u64 = 1024;
 
 /// How a client waits for replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +57,7 @@ impl Until {
 
 pub trait LoadClient {
     /// Announces until it is enough, then waits for what is in flight.
-    ///
-    /// `tick` is called after every poll with the replies so far: keep it cheap.
-    fn run(
-        &mut self,
-        schedule: &mut Schedule,
-        until: Until,
-        tick: &mut dyn FnMut(u64),
-    ) -> Result<LoadResult, SimulationError>;
+    fn run(&mut self, schedule: &mut Schedule, until: Until) -> Result<LoadResult, SimulationError>;
 }
 
 /// The outcome of a run.
@@ -79,8 +70,6 @@ pub struct LoadResult {
     pub failures: u64,
     /// The first failure reason.
     pub first_failure: Option<String>,
-    /// Replies with a warning among those examined (HTTP only; one in [`WARNING_SAMPLE`]).
-    pub warnings_sampled: u64,
     /// Datagrams without a reply (UDP only).
     pub lost: u64,
     /// From the first request to the last reply.
@@ -91,6 +80,11 @@ impl LoadResult {
     /// The mean size of a reply.
     pub fn reply_bytes_mean(&self) -> f64 {
         self.reply_bytes as f64 / self.replies.max(1) as f64
+    }
+
+    /// Replies that were no refusal.
+    pub fn accepted(&self) -> u64 {
+        self.replies - self.failures
     }
 
     fn add_failure(&mut self, reason: &[u8]) {

@@ -47,9 +47,16 @@ pub(crate) struct Listener {
 }
 
 pub(crate) fn start_worker(listeners: Vec<Listener>, server: HttpServer) -> io::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let tracker = Arc::clone(&server.tracker);
+    let of_runtime = Arc::clone(&tracker);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Called when no task is ready any more, before the thread waits for the network.
+        .on_thread_park(move || of_runtime.hand_over())
+        .build()?;
     thread::Builder::new().name("http".into()).spawn(move || {
         runtime.block_on(serve(listeners, server));
+        tracker.hand_over();
     })
 }
 

@@ -299,6 +299,11 @@ impl Tracker {
         Ok(accepted)
     }
 
+    /// To be called by each thread that records events, at the end of its turn.
+    pub(crate) fn hand_over(&self) {
+        self.sink.hand_over();
+    }
+
     fn is_over_limit(&self, user: UserId, now: UnixTime, live: &LiveSettings) -> bool {
         let limits = &live.limits;
         !self.user_limiter.allows(user, now, limits.announces_per_user_per_s, limits.announce_burst_per_user)

@@ -21,8 +21,11 @@ pub trait TrafficSink: Send + Sync {
     /// Releases an unused slot.
     fn release(&self);
 
-    /// Uses a reserved slot.
+    /// Uses a reserved slot. The event is handed over at the end of the thread's turn.
     fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>);
+
+    /// Called by a thread at the end of a turn in which it recorded events, before it sleeps: once for all of them.
+    fn hand_over(&self) {}
 
     /// Waits for a free slot; for the housekeeping thread only.
     fn record_blocking(&self, event: &TrafficEvent);

@@ -92,6 +92,7 @@ fn answer_batch(
         Ok(received) => {
             tracker.counters().packets.add(received as u64);
             batch.answer_each(|packet, from, reply| answerer.answer(packet, from, reply));
+            tracker.hand_over();
             let unsent = batch.send(socket);
             tracker.counters().replies_unsent.add(unsent as u64);
             Ok(received)

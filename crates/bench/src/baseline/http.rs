@@ -1,11 +1,9 @@
 //! A fixed-response HTTP keep-alive server on epoll.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use domain::clock::Stopwatch;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
@@ -20,18 +18,16 @@ struct Connection {
     unsent: Vec<u8>,
 }
 
-/// Serves until `lifetime` is over.
-pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> anyhow::Result<()> {
+/// Serves until it is over.
+pub fn serve(mut listener: TcpListener, reply_bytes: usize, is_over: &AtomicBool) -> anyhow::Result<()> {
     let reply = fixed_reply(reply_bytes);
     let mut poll = Poll::new().context("opening epoll")?;
     let mut events = Events::with_capacity(1024);
-    let mut listener = TcpListener::bind(address).with_context(|| format!("listening on {address}"))?;
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE).context("watching the listener")?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut buffer = vec![0; READ_BYTES];
-    let watch = Stopwatch::start();
-    while watch.elapsed() < lifetime {
-        match poll.poll(&mut events, Some(Duration::from_secs(1))) {
+    while !is_over.load(Ordering::Relaxed) {
+        match poll.poll(&mut events, Some(super::LOOK_EVERY)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error).context("waiting for requests"),

@@ -1,12 +1,11 @@
 //! A batched UDP echo: action and transaction are copied, the rest of the reply is fixed.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use domain::clock::Stopwatch;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, recvmmsg, sendmmsg};
 
@@ -21,25 +20,22 @@ struct Request {
     length: usize,
 }
 
-/// Serves until `lifetime` is over.
-pub fn serve(address: SocketAddr, reply_bytes: usize, lifetime: Duration) -> anyhow::Result<()> {
-    let socket = UdpSocket::bind(address)
-        .and_then(|socket| socket.set_read_timeout(Some(Duration::from_secs(1))).map(|()| socket))
-        .with_context(|| format!("binding {address}"))?;
+/// Serves until it is over.
+pub fn serve(socket: &UdpSocket, reply_bytes: usize, is_over: &AtomicBool) -> anyhow::Result<()> {
+    socket.set_read_timeout(Some(super::LOOK_EVERY))?;
     let reply_bytes = reply_bytes.max(CONNECT_BYTES);
     let mut receiving = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
     let mut sending = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
     let mut incoming = vec![0; BATCH * REQUEST_BYTES_MAX];
     let mut outgoing = vec![0; BATCH * reply_bytes];
     let mut requests = Vec::with_capacity(BATCH);
-    let watch = Stopwatch::start();
-    while watch.elapsed() < lifetime {
-        receive(&socket, &mut receiving, &mut incoming, &mut requests)?;
+    while !is_over.load(Ordering::Relaxed) {
+        receive(socket, &mut receiving, &mut incoming, &mut requests)?;
         let packets = incoming.chunks(REQUEST_BYTES_MAX);
         for (reply, packet) in outgoing.chunks_mut(reply_bytes).zip(packets).take(requests.len()) {
             reply[..8].copy_from_slice(&packet[8..16]);
         }
-        send(&socket, &mut sending, &outgoing, reply_bytes, &requests)?;
+        send(socket, &mut sending, &outgoing, reply_bytes, &requests)?;
     }
     Ok(())
 }

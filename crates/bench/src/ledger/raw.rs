@@ -1,282 +1,122 @@
-//! Upserts in the fastest way known for each database.
-//!
-//! - PostgreSQL: columns as arrays, through `UNNEST`.
-//! - MariaDB: many rows in one `VALUES`, as text: nothing is prepared, since every batch has another number of rows.
-//! - SQLite: one prepared statement row by row, or one JSON text for all rows, whichever was faster when the tables
-//!   were filled.
+//! Upserts of one row per (user, torrent), in the fastest way known for each database: PostgreSQL takes columns as
+//! arrays through `UNNEST`, MariaDB many rows in one `VALUES` as text, SQLite one prepared statement row by row.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
-use std::time::Duration;
 
-use database::{Database, SqlError, SqliteSession};
-use domain::clock::Stopwatch;
+use database::{Database, SqlError, SqliteSession, Value};
+use domain::{TorrentId, UserId};
 use journal::DeliveredEntry;
-use sqlx::postgres::PgConnection;
-use sqlx::query::Query;
-use sqlx::{AssertSqlSafe, Postgres};
 
-use super::rows::{Holds, Rows, TABLES, Table, Value, rows_of};
+/// Two keys and as many figures as an account has.
+const FIGURES: usize = 10;
+/// What an account's row has for its clients.
+const STATE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-const CONSUMER: &str = "raw";
-/// What the ledger stores per thousand entries: two bytes each.
-const APPLIED_BYTES: usize = 2_000;
+type Row = ([i64; 2], [i64; FIGURES]);
 
-/// Tables, and the statements that write them.
-pub(super) struct RawTables {
+/// The table.
+pub(super) struct RawTable {
     database: Database,
-    /// Per table; two variants in SQLite.
-    statements: Vec<[Arc<str>; 2]>,
-    /// Time and number of trials of SQLite's two variants while the tables were filled.
-    spent: [(Duration, u32); 2],
+    upsert: String,
 }
 
-/// A batch, encoded for its database.
-pub(super) enum Prepared {
-    Sqlite(Box<[(Rows, String); 5]>),
-    Postgres(Vec<Vec<Column>>),
-    MariaDb(Vec<String>),
-}
-
-/// One column of many rows.
-#[derive(Clone)]
-pub(super) enum Column {
-    Numbers(Vec<Option<i64>>),
-    Texts(Vec<String>),
-}
-
-impl RawTables {
-    pub(super) async fn new(database: Database) -> anyhow::Result<Self> {
-        let statement = |table| match &database {
-            Database::Sqlite(_) => [sqlite_row(table), sqlite_json(table)],
-            Database::Postgres(_) => [postgres_arrays(table), String::new()],
-            Database::MySql(_) => [String::new(), String::new()],
+impl RawTable {
+    pub(super) async fn create(database: Database) -> anyhow::Result<Self> {
+        let figures: Vec<String> = (0..FIGURES).map(|number| format!("f{number}")).collect();
+        let columns = format!("user_id, torrent_id, {}, state", figures.join(", "));
+        let create = format!(
+            "CREATE TABLE raw_accounts (user_id BIGINT NOT NULL, torrent_id BIGINT NOT NULL, {} BIGINT NOT NULL, \
+             state VARCHAR(64) NOT NULL, PRIMARY KEY (user_id, torrent_id))",
+            figures.join(" BIGINT NOT NULL, ")
+        );
+        database.execute(&create, &[]).await?;
+        let set = |value: fn(&str) -> String| {
+            figures.iter().map(|name| format!("{name} = {}", value(name))).collect::<Vec<_>>().join(", ")
         };
-        let statements = TABLES.iter().map(|table| statement(table).map(Arc::from)).collect();
-        let add = "INSERT INTO ledger_consumers (name, lane, applied) VALUES ('raw', 'traffic', '')";
-        database.execute(add, &[]).await?;
-        Ok(RawTables { database, statements, spent: [(Duration::ZERO, 0); 2] })
-    }
-
-    /// Encodes a batch. Not timed.
-    pub(super) fn prepare(&self, batch: &[DeliveredEntry]) -> Prepared {
-        let rows = rows_of(batch);
-        let with_tables = TABLES.iter().zip(&rows);
-        match &self.database {
-            Database::Sqlite(_) => Prepared::Sqlite(Box::new(rows.map(|rows| {
-                let json = json_of(&rows);
-                (rows, json)
-            }))),
+        let insert = format!("INSERT INTO raw_accounts ({columns})");
+        let on_conflict = || {
+            let set = set(|name| format!("excluded.{name}"));
+            format!("ON CONFLICT (user_id, torrent_id) DO UPDATE SET {set}, state = excluded.state")
+        };
+        let upsert = match &database {
+            Database::Sqlite(_) => {
+                format!("{insert} VALUES ({}?) {}", "?, ".repeat(FIGURES + 2), on_conflict())
+            }
             Database::Postgres(_) => {
-                Prepared::Postgres(with_tables.map(|(table, rows)| columns_of(table, rows)).collect())
+                let arrays: Vec<String> =
+                    (1..=FIGURES + 2).map(|number| format!("${number}::bigint[]")).collect();
+                format!("{insert} SELECT *, '{STATE}' FROM UNNEST({}) {}", arrays.join(", "), on_conflict())
             }
             Database::MySql(_) => {
-                Prepared::MariaDb(with_tables.map(|(table, rows)| mariadb_values(table, rows)).collect())
+                let set = set(|name| format!("VALUES({name})"));
+                format!("{insert} VALUES %ROWS% ON DUPLICATE KEY UPDATE {set}, state = VALUES(state)")
             }
-        }
+        };
+        Ok(RawTable { database, upsert })
+    }
+
+    /// What the batches write. Not timed.
+    pub(super) fn prepare(arrivals: &[DeliveredEntry], batch: usize) -> Vec<Vec<Row>> {
+        arrivals.chunks(batch).map(rows_of).collect()
     }
 
     /// Writes a batch in one transaction.
-    pub(super) async fn write(&mut self, batch: Prepared) -> anyhow::Result<()> {
-        let watch = Stopwatch::start();
-        let way = self.better_way();
-        self.write_in(way, batch).await?;
-        self.spent[way].0 += watch.elapsed();
-        self.spent[way].1 += 1;
-        Ok(())
-    }
-
-    /// Each variant is tried five times, then the faster one is used. Only SQLite has two.
-    fn better_way(&self) -> usize {
-        const TRIALS: u32 = 5;
-        let [(rows, row_trials), (json, json_trials)] = self.spent;
+    pub(super) async fn write(&self, rows: Vec<Row>) -> Result<(), SqlError> {
         match &self.database {
-            Database::Sqlite(_) if row_trials < TRIALS => 0,
-            Database::Sqlite(_) if json_trials < TRIALS => 1,
-            Database::Sqlite(_) => usize::from(json / json_trials < rows / row_trials),
-            Database::Postgres(_) | Database::MySql(_) => 0,
-        }
-    }
-
-    async fn write_in(&self, way: usize, batch: Prepared) -> Result<(), SqlError> {
-        let note =
-            "UPDATE ledger_consumers SET applied = ?, applied_max_ms = applied_max_ms + 1 WHERE name = ?";
-        let applied = vec![1_u8; APPLIED_BYTES];
-        match (&self.database, batch) {
-            (Database::Sqlite(file), Prepared::Sqlite(tables)) => {
-                let statements = self.statements.clone();
+            Database::Sqlite(file) => {
+                let upsert = self.upsert.clone();
                 let write = move |session: &SqliteSession| {
-                    for (statements, (rows, json)) in statements.iter().zip(*tables) {
-                        match way {
-                            0 => write_rows(session, &statements[0], &rows)?,
-                            _ => drop(session.execute(&statements[1], &[json.into()])?),
-                        }
+                    for (keys, figures) in rows {
+                        let mut values: Vec<Value> = Vec::with_capacity(FIGURES + 3);
+                        values.extend(keys.into_iter().chain(figures).map(Value::from));
+                        values.push(STATE.into());
+                        session.execute(&upsert, &values)?;
                     }
-                    session.execute(note, &[applied.into(), CONSUMER.into()]).map(drop)
+                    Ok(())
                 };
                 file.write(write).await
             }
-            (Database::Postgres(pool), Prepared::Postgres(tables)) => {
-                let mut page = pool.begin().await?;
-                for (statements, columns) in self.statements.iter().zip(tables) {
-                    write_columns(&mut page, &statements[0], columns).await?;
+            Database::Postgres(pool) => {
+                let mut query = sqlx::query(sqlx::AssertSqlSafe(self.upsert.as_str()));
+                for key in 0..2 {
+                    query = query.bind(rows.iter().map(|(keys, _)| keys[key]).collect::<Vec<i64>>());
                 }
-                let note = "UPDATE ledger_consumers SET applied = $1, applied_max_ms = applied_max_ms + 1 \
-                            WHERE name = $2";
-                sqlx::query(note).bind(applied).bind(CONSUMER).execute(&mut *page).await?;
-                Ok(page.commit().await?)
-            }
-            (Database::MySql(pool), Prepared::MariaDb(texts)) => {
-                let mut page = pool.begin().await?;
-                for text in texts {
-                    sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *page).await?;
+                for figure in 0..FIGURES {
+                    query = query.bind(rows.iter().map(|(_, figures)| figures[figure]).collect::<Vec<i64>>());
                 }
-                sqlx::query(note).bind(applied).bind(CONSUMER).execute(&mut *page).await?;
-                Ok(page.commit().await?)
+                query.execute(pool).await?;
+                Ok(())
             }
-            _ => Err(SqlError::ColumnType),
+            Database::MySql(pool) => {
+                let mut values = String::new();
+                for ([user, torrent], figures) in &rows {
+                    let comma = if values.is_empty() { "" } else { "," };
+                    // Writing to memory cannot fail.
+                    let _ = write!(values, "{comma}({user},{torrent}");
+                    for figure in figures {
+                        let _ = write!(values, ",{figure}");
+                    }
+                    let _ = write!(values, ",'{STATE}')");
+                }
+                let upsert = self.upsert.replace("%ROWS%", &values);
+                sqlx::raw_sql(sqlx::AssertSqlSafe(upsert)).execute(pool).await?;
+                Ok(())
+            }
         }
     }
 }
 
-fn write_rows(session: &SqliteSession, text: &str, rows: &Rows) -> Result<(), SqlError> {
-    for row in rows {
-        let values: Vec<database::Value> = row
-            .iter()
-            .map(|value| match value {
-                Value::Number(number) => (*number).into(),
-                Value::Null => None::<i64>.into(),
-                Value::Text(text) => text.into(),
-            })
-            .collect();
-        session.execute(text, &values)?;
-    }
-    Ok(())
-}
-
-async fn write_columns(
-    page: &mut PgConnection,
-    text: &Arc<str>,
-    columns: Vec<Column>,
-) -> Result<(), sqlx::Error> {
-    let mut query: Query<'_, Postgres, _> = sqlx::query(AssertSqlSafe(Arc::clone(text)));
-    for column in columns {
-        query = match column {
-            Column::Numbers(numbers) => query.bind(numbers),
-            Column::Texts(texts) => query.bind(texts),
-        };
-    }
-    query.execute(page).await?;
-    Ok(())
-}
-
-fn names(table: &Table) -> String {
-    table.columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-}
-
-fn on_conflict(table: &Table) -> String {
-    let keys = table.columns[..table.keys].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    let others = table.columns[table.keys..].iter().map(|(name, _)| format!("{name} = excluded.{name}"));
-    format!("ON CONFLICT ({keys}) DO UPDATE SET {}", others.collect::<Vec<_>>().join(", "))
-}
-
-fn sqlite_row(table: &Table) -> String {
-    let places = vec!["?"; table.columns.len()].join(", ");
-    format!("INSERT INTO {} ({}) VALUES ({places}) {}", table.name, names(table), on_conflict(table))
-}
-
-fn sqlite_json(table: &Table) -> String {
-    let values = (0..table.columns.len()).map(|n| format!("value ->> {n}")).collect::<Vec<_>>().join(", ");
-    format!(
-        "INSERT INTO {} ({}) SELECT {values} FROM json_each(?) WHERE true {}",
-        table.name,
-        names(table),
-        on_conflict(table)
-    )
-}
-
-fn postgres_arrays(table: &Table) -> String {
-    let (mut arrays, mut values) = (Vec::new(), Vec::new());
-    for (n, (_, holds)) in table.columns.iter().enumerate() {
-        let (array, cast) = match holds {
-            Holds::Number => ("bigint[]", ""),
-            Holds::Amount => ("text[]", "::numeric"),
-            Holds::Text => ("text[]", ""),
-            Holds::Bytes => ("text[]", "::bytea"),
-        };
-        arrays.push(format!("${}::{array}", n + 1));
-        values.push(format!("k.c{n}{cast}"));
-    }
-    let columns = (0..table.columns.len()).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");
-    format!(
-        "INSERT INTO {} ({}) SELECT {} FROM UNNEST({}) AS k({columns}) {}",
-        table.name,
-        names(table),
-        values.join(", "),
-        arrays.join(", "),
-        on_conflict(table)
-    )
-}
-
-fn mariadb_values(table: &Table, rows: &Rows) -> String {
-    let mut text = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table));
-    for (number, row) in rows.iter().enumerate() {
-        text.push_str(if number == 0 { "(" } else { ",(" });
-        push_values(&mut text, row, '\'', "NULL");
-        text.push(')');
-    }
-    let others = table.columns[table.keys..].iter().map(|(name, _)| format!("{name} = VALUES({name})"));
-    text.push_str(" ON DUPLICATE KEY UPDATE ");
-    text.push_str(&others.collect::<Vec<_>>().join(", "));
-    text
-}
-
-fn json_of(rows: &Rows) -> String {
-    let mut json = String::from("[");
-    for (number, row) in rows.iter().enumerate() {
-        json.push_str(if number == 0 { "[" } else { ",[" });
-        push_values(&mut json, row, '"', "null");
-        json.push(']');
-    }
-    json.push(']');
-    json
-}
-
-/// Texts are digits and plain names: no escaping needed.
-fn push_values(out: &mut String, row: &[Value], quote: char, null: &str) {
-    for (position, value) in row.iter().enumerate() {
-        if position > 0 {
-            out.push(',');
-        }
-        // Writing to memory cannot fail.
-        let _ = match value {
-            Value::Number(number) => write!(out, "{number}"),
-            Value::Null => write!(out, "{null}"),
-            Value::Text(text) => write!(out, "{quote}{text}{quote}"),
-        };
-    }
-}
-
-fn columns_of(table: &Table, rows: &Rows) -> Vec<Column> {
-    let column_of = |(position, (_, holds)): (usize, &(&str, Holds))| match holds {
-        Holds::Number => Column::Numbers(rows.iter().map(|row| number_of(&row[position])).collect()),
-        Holds::Amount | Holds::Text | Holds::Bytes => {
-            Column::Texts(rows.iter().map(|row| text_of(&row[position])).collect())
-        }
+/// One row per (user, torrent), sorted by key. Entries of our own tracker contain both.
+fn rows_of(batch: &[DeliveredEntry]) -> Vec<Row> {
+    let named =
+        batch.iter().filter_map(|arrival| Some(((arrival.entry.user?, arrival.entry.torrent?), arrival)));
+    let by_pair: BTreeMap<(UserId, TorrentId), &DeliveredEntry> = named.collect();
+    let row_of = |((user, torrent), arrival): ((UserId, TorrentId), &DeliveredEntry)| {
+        let uploaded = arrival.entry.totals.map_or(0, |totals| totals.uploaded).cast_signed();
+        let mut figures = [i64::from(arrival.entry.at.0); FIGURES];
+        figures[0] = uploaded;
+        ([user.get().cast_signed(), torrent.get().cast_signed()], figures)
     };
-    table.columns.iter().enumerate().map(column_of).collect()
-}
-
-fn number_of(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => Some(*number),
-        Value::Null | Value::Text(_) => None,
-    }
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Text(text) => text.clone(),
-        Value::Number(_) | Value::Null => String::new(),
-    }
+    by_pair.into_iter().map(row_of).collect()
 }

@@ -17,16 +17,16 @@ use tracker::snapshot::{self, FILE_NAME};
 
 use super::node::{self, Node};
 use crate::load::BATCH;
-use crate::process::need_redis;
 use crate::progress::Stage;
 use crate::run::{Figure, Run, new_folder};
+use crate::store::StoreKind;
 use crate::swarms::count_text;
 
 /// Pause while the queue is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(1);
 
 pub fn warm_start(run: &mut Run<'_>) -> anyhow::Result<()> {
-    need_redis()?;
+    StoreKind::Redis.need()?;
     let server = run.cores.on_server(RedisServer::start)?;
     let folder = new_folder()?;
     let file = folder.path().join(FILE_NAME);

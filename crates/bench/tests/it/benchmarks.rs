@@ -7,13 +7,9 @@ use bench::{Options, Sizes};
 /// Measures the benchmarks of this name, and checks that each has all its rows.
 fn measured(only: &str) {
     let report = bench::run(&Options {
-        binary: None,
         this_program: env!("CARGO_BIN_EXE_rollcall-bench").into(),
-        sizes: Sizes::TINY,
-        connections: 8,
-        pipeline: 1,
         only: Some(only.to_owned()),
-        instructions: None,
+        ..Options::new(Sizes::TINY)
     })
     .unwrap();
     for row in &report.rows {
@@ -33,12 +29,6 @@ fn measured(only: &str) {
     let found: Vec<&str> = report.rows.iter().map(|row| row.what.as_str()).collect();
     assert_eq!(found.len(), expected.len(), "{found:?}");
     assert!(found.iter().zip(&expected).all(|(what, row)| is_row(what, row)), "{found:?}");
-}
-
-#[test]
-fn announces_are_measured_over_both_protocols() {
-    measured("http");
-    measured("udp");
 }
 
 #[test]
@@ -90,15 +80,7 @@ fn deliveries_are_measured() {
 
 #[test]
 fn an_unknown_benchmark_is_an_error_that_names_all() {
-    let options = Options {
-        binary: None,
-        this_program: Default::default(),
-        sizes: Sizes::TINY,
-        connections: 1,
-        pipeline: 1,
-        only: Some("nothing".to_owned()),
-        instructions: None,
-    };
+    let options = Options { only: Some("nothing".to_owned()), ..Options::new(Sizes::TINY) };
     let error = bench::run(&options).unwrap_err().to_string();
     assert!(error.contains("gateway-close"), "{error}");
 }

@@ -122,6 +122,25 @@ impl SqliteSession {
         Ok(())
     }
 
+    /// Reads the rows of a query one by one, until `take` returns false.
+    pub fn query_while<T: FromRow, E: From<SqlError>>(
+        &self,
+        sql: &str,
+        values: &[Value],
+        mut take: impl FnMut(T) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        let mut statement = self.prepared(sql, values)?;
+        let columns = statement.column_count();
+        let mut found = statement.raw_query();
+        while let Some(row) = found.next().map_err(SqlError::from)? {
+            let mut row = row_of(row, columns)?;
+            if !take(T::from_row(&mut row)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The first row of a query.
     pub fn query_one<T: FromRow>(&self, sql: &str, values: &[Value]) -> Result<Option<T>, SqlError> {
         Ok(self.query(sql, values)?.into_iter().next())

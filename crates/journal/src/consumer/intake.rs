@@ -435,8 +435,9 @@ fn batch_result(arrivals: &[DeliveredEntry], rejected: Vec<crate::view::Rejected
 /// Parses entries; malformed ones are returned with the reason.
 fn parse_entries(entries: &[Stored], clock: &dyn Clock) -> (Vec<DeliveredEntry>, Vec<(EntryId, String)>) {
     let (mut arrivals, mut malformed) = (Vec::with_capacity(entries.len()), Vec::new());
+    let now = (clock.now(), clock.steady());
     for stored in entries {
-        match TrafficEntry::parse_dated(&stored.fields, clock) {
+        match TrafficEntry::parse_at(&stored.fields, now) {
             Ok(entry) => arrivals.push(DeliveredEntry { id: stored.id, origin: stored.id, entry }),
             Err(bad) => malformed.push((stored.id, bad.to_string())),
         }

@@ -12,6 +12,9 @@ use crate::port::Lane;
 use crate::rate_limiter::RateLimiter;
 use domain::Backoff;
 
+/// Pause after a small batch. A batch has costs of its own: with the pause, a steady flow is applied in larger ones.
+const REST: Duration = Duration::from_millis(20);
+
 /// Reads until stopped, or until there are to be fewer readers than this one's number.
 pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
     let mut intake = Intake::new(Arc::clone(&shared), Lane::Traffic, format!("reader-{spawned}"));
@@ -41,6 +44,11 @@ pub(super) async fn run(shared: Arc<Shared>, number: usize, spawned: usize) {
             Ok(entries) => {
                 backoff.reset();
                 if intake.process(&entries, None).await == BatchEnd::Stopped {
+                    break;
+                }
+                drop(busy);
+                let is_small = !entries.is_empty() && entries.len() < count / 2;
+                if is_small && shared.sleep(REST).await {
                     break;
                 }
             }

@@ -16,6 +16,7 @@
 //! write have all writes before it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,7 +25,9 @@ use parking_lot::Mutex;
 use redis::{Cmd, Pipeline, Value};
 
 use super::reply::{args_of, unexpected};
+use crate::event_fields::for_each_field;
 use crate::fields::Fields;
+use crate::packed::PackedEvents;
 
 /// Lifetime of a note after its producer's last batch. No producer repeats a batch after so long.
 const NOTE_EXPIRY_S: u32 = 7 * 24 * 60 * 60;
@@ -42,6 +45,39 @@ pub struct Replicas {
     pub timeout: Duration,
 }
 
+/// Commands encoded before yielding to the append in flight.
+const ENCODED_AT_ONCE: usize = 50;
+/// Arguments of an entry of our trackers, and their bytes.
+const EVENT_ARGS: usize = 51;
+const EVENT_BYTES: usize = 512;
+
+/// The entries of an append.
+#[derive(Clone, Copy)]
+pub(super) enum Batch<'b> {
+    Fields(&'b [Fields]),
+    Events(&'b [PackedEvents]),
+}
+
+impl Batch<'_> {
+    /// One command for each entry.
+    fn commands<'s>(&'s self, stream: &'s str) -> Box<dyn Iterator<Item = Cmd> + Send + 's> {
+        match self {
+            Batch::Fields(batch) => Box::new(batch.iter().map(move |fields| entry_of(stream, fields))),
+            Batch::Events(batch) => {
+                let events = batch.iter().flat_map(PackedEvents::iter);
+                Box::new(events.map(move |event| {
+                    let mut command = Cmd::with_capacity(EVENT_ARGS, EVENT_BYTES);
+                    command.arg("XADD").arg(stream).arg("*");
+                    for_each_field(&event, |name, value| {
+                        command.arg(name).arg(value);
+                    });
+                    command
+                }))
+            }
+        }
+    }
+}
+
 /// The connections of the producers, by their notes.
 ///
 /// An append removes its connection from the map, and returns it once the outcome is known. So a connection whose
@@ -50,8 +86,23 @@ pub struct Replicas {
 pub(super) struct Appenders {
     replicas: Replicas,
     idle: Mutex<HashMap<String, Appender>>,
+    /// The transaction of the next batch.
+    prepared: Mutex<Option<Prepared>>,
     dropped: AtomicU64,
     too_few_replicas: AtomicU64,
+}
+
+struct Prepared {
+    note: String,
+    number: u64,
+    transaction: Pipeline,
+}
+
+impl fmt::Debug for Prepared {
+    /// Without the entries: they have passkeys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Prepared({} of {})", self.number, self.note)
+    }
 }
 
 /// A connection that watches a note.
@@ -79,10 +130,10 @@ impl Appenders {
         &self,
         redis: &Redis,
         (stream, note): (&str, &str),
-        batch: &[Fields],
+        batch: Batch<'_>,
         number: u64,
     ) -> Result<(), RedisError> {
-        let mut transaction = None;
+        let mut transaction = self.take_prepared(note, number);
         for _ in 0..ATTEMPTS_MAX {
             let taken = self.idle.lock().remove(note);
             let mut appender = match taken {
@@ -97,8 +148,10 @@ impl Appenders {
                 self.put_back(note, appender);
                 return Ok(());
             }
-            let transaction = transaction
-                .get_or_insert_with(|| transaction_of((stream, note), batch, number, self.replicas));
+            let transaction = match &mut transaction {
+                Some(transaction) => transaction,
+                none => none.insert(transaction_of((stream, note), batch, number, self.replicas).await),
+            };
             match appender.run(transaction, self.replicas).await {
                 Ok(Outcome::Stored { is_watching, replicas }) => {
                     self.check(replicas)?;
@@ -123,6 +176,17 @@ impl Appenders {
             }
         }
         Err(RedisError::Unavailable { reason: format!("{note} is changed by concurrent appends; try again") })
+    }
+
+    /// Encodes the batch that follows.
+    pub(super) async fn prepare(&self, (stream, note): (&str, &str), batch: Batch<'_>, number: u64) {
+        let transaction = transaction_of((stream, note), batch, number, self.replicas).await;
+        *self.prepared.lock() = Some(Prepared { note: note.to_owned(), number, transaction });
+    }
+
+    fn take_prepared(&self, note: &str, number: u64) -> Option<Pipeline> {
+        let is_next = |prepared: &mut Prepared| prepared.note == note && prepared.number == number;
+        self.prepared.lock().take_if(is_next).map(|prepared| prepared.transaction)
     }
 
     /// Connections closed because too many producers had one.
@@ -244,16 +308,19 @@ fn first_error(replies: &[Value]) -> Option<&redis::ServerError> {
 }
 
 /// `MULTI`, the entries, the note, `EXEC`; then the note is watched again, and `WAIT` follows if required.
-fn transaction_of(
+async fn transaction_of(
     (stream, note): (&str, &str),
-    batch: &[Fields],
+    batch: Batch<'_>,
     number: u64,
     replicas: Replicas,
 ) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(batch.len() + 5);
+    let mut pipeline = Pipeline::new();
     pipeline.cmd("MULTI");
-    for fields in batch {
-        pipeline.add_command(entry_of(stream, fields));
+    for (position, command) in batch.commands(stream).enumerate() {
+        if position > 0 && position.is_multiple_of(ENCODED_AT_ONCE) {
+            tokio::task::yield_now().await;
+        }
+        pipeline.add_command(command);
     }
     let mut mark = scripts::MARK_APPENDED.call_by_text(&[stream, note]);
     mark.arg(number).arg(NOTE_EXPIRY_S);

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use database::{SqlError, SqliteSession};
 
-use super::{Failure, SqliteJournal, place};
+use super::absorb::absorb;
+use super::{Failure, SqliteJournal, blocks, place};
+use crate::block::{Block, blocks_of_events, blocks_of_fields};
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
+use crate::packed::PackedEvents;
 use crate::port::{AppendToken, Lane};
 
 /// Entries are inserted in pieces of about this size, far below SQLite's limit.
@@ -25,7 +28,27 @@ impl SqliteJournal {
         if batch.is_empty() {
             return Ok(());
         }
-        let entries = Encoded::new(&batch.iter().collect::<Vec<_>>());
+        let entries = Encoded::new(lane, &batch.iter().collect::<Vec<_>>());
+        self.append_encoded(lane, entries, token).await
+    }
+
+    pub(super) async fn append_packed(
+        &self,
+        events: &[PackedEvents],
+        token: &AppendToken,
+    ) -> Result<(), JournalError> {
+        if events.iter().all(PackedEvents::is_empty) {
+            return Ok(());
+        }
+        self.append_encoded(Lane::Traffic, Encoded::Blocks(blocks_of_events(events)), token).await
+    }
+
+    async fn append_encoded(
+        &self,
+        lane: Lane,
+        entries: Encoded,
+        token: &AppendToken,
+    ) -> Result<(), JournalError> {
         let (token, clock) = (token.clone(), Arc::clone(&self.clock));
         let append = move |session: &SqliteSession| {
             if is_known(session, lane, &token)? {
@@ -78,16 +101,24 @@ pub(super) fn store(
     entries: &Encoded,
     now_ms: u64,
 ) -> Result<i64, Failure> {
+    let rows = match entries {
+        Encoded::Blocks(blocks) => {
+            // Rows have earlier places.
+            absorb(session)?;
+            return blocks::append(session, blocks, now_ms);
+        }
+        Encoded::Rows(rows) => rows,
+    };
     let last: Option<i64> =
         session.query_one("SELECT last FROM lanes WHERE lane = ?1", &[place::lane_number(lane).into()])?;
     let last = last.ok_or(SqlError::RowMissing)?;
     let first = place::at_most(lane, EntryId::at_ms(now_ms)).max(last + 1);
-    let last = first.saturating_add(entries.count - 1);
+    let last = first.saturating_add(rows.count - 1);
     if last >= place::end_of(lane) {
         return Err(Failure::IdsExhausted);
     }
     let mut next = first;
-    for piece in &entries.pieces {
+    for piece in &rows.pieces {
         session.execute(
             "INSERT INTO entries (place, fields)
              SELECT ?1 + key, substr(?2, (value >> 32) + 1, value & 0xffffffff) FROM json_each(?3)",
@@ -95,12 +126,19 @@ pub(super) fn store(
         )?;
         next += piece.count;
     }
-    count_appended(session, lane, (last, entries.count))?;
+    count_appended(session, lane, (last, rows.count))?;
     Ok(last)
 }
 
 /// Entries as they are inserted.
-pub(super) struct Encoded {
+pub(super) enum Encoded {
+    /// In the traffic lane.
+    Blocks(Vec<Block>),
+    /// In other lanes.
+    Rows(Rows),
+}
+
+pub(super) struct Rows {
     pieces: Vec<Piece>,
     count: i64,
 }
@@ -115,10 +153,13 @@ struct Piece {
 }
 
 impl Encoded {
-    pub(super) fn new(entries: &[&Fields]) -> Encoded {
+    pub(super) fn new(lane: Lane, entries: &[&Fields]) -> Encoded {
+        if lane == Lane::Traffic {
+            return Encoded::Blocks(blocks_of_fields(entries));
+        }
         let pieces: Vec<Piece> = pieces(entries).map(Piece::new).collect();
         let count = pieces.iter().map(|piece| piece.count).sum();
-        Encoded { pieces, count }
+        Encoded::Rows(Rows { pieces, count })
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use database::{SqlError, SqliteSession};
 
+use super::absorb::absorb;
 use super::read::{Reader, existing_group, upsert_consumer};
-use super::{SqliteJournal, all_stored, limit, place, to_u64};
+use super::{SqliteJournal, all_stored, limit, place, ranges, to_u64};
 use crate::error::JournalError;
 use crate::port::{ConsumerInfo, Lane, Stored};
 
@@ -25,6 +26,8 @@ impl SqliteJournal {
                 "SELECT name, seen_ms,
                     (SELECT count(*) FROM pending
                      WHERE pending.group_id = consumers.group_id AND pending.consumer_id = consumers.id)
+                    + (SELECT coalesce(sum(entries), 0) FROM pending_ranges AS ranges
+                     WHERE ranges.group_id = consumers.group_id AND ranges.consumer_id = consumers.id)
                  FROM consumers WHERE group_id = ?1 ORDER BY name",
                 &[group.id.into()],
             )?;
@@ -62,6 +65,11 @@ impl SqliteJournal {
             let Some(from) = find_consumer(session, group, &from)? else {
                 return Ok(Vec::new());
             };
+            if reader.lane == Lane::Traffic {
+                absorb(session)?;
+                let to = upsert_consumer(session, group, &reader.consumer, now_ms)?;
+                return ranges::take_over(session, group, (from, to), reader.count);
+            }
             let rows = loop {
                 let rows = pending_of(session, (group, from), reader.count)?;
                 let (remaining, deleted): (Vec<PendingRow>, Vec<PendingRow>) =
@@ -91,7 +99,9 @@ impl SqliteJournal {
         let remove = "DELETE FROM consumers
              WHERE group_id = (SELECT id FROM groups WHERE lane = ?1 AND name = ?2) AND name = ?3
                AND NOT EXISTS (SELECT 1 FROM pending
-                   WHERE pending.group_id = consumers.group_id AND pending.consumer_id = consumers.id)";
+                   WHERE pending.group_id = consumers.group_id AND pending.consumer_id = consumers.id)
+               AND NOT EXISTS (SELECT 1 FROM pending_ranges AS ranges
+                   WHERE ranges.group_id = consumers.group_id AND ranges.consumer_id = consumers.id)";
         self.write(move |session| Ok(session.execute(remove, &values).map(drop)?)).await
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use database::{SqlError, SqliteSession};
 
+use super::absorb::absorb;
 use super::append::{Encoded, store};
 use super::read::{existing_group, find_group};
-use super::{Failure, SqliteJournal, place};
+use super::{Failure, SqliteJournal, place, ranges};
 use crate::error::JournalError;
 use crate::fields::Fields;
 use crate::id::EntryId;
@@ -28,10 +29,15 @@ impl SqliteJournal {
         let clock = Arc::clone(&self.clock);
         let transfer = move |session: &SqliteSession| {
             let group = group_of(session, from, group.as_deref())?;
-            let asked = place::list(from, dead_letters.iter().map(|dead_letter| dead_letter.id));
-            let mut waiting = match from {
-                Lane::Traffic => pending_among(session, group, &asked)?,
-                _ => stored_among(session, &asked)?,
+            let asked = dead_letters.iter().map(|dead_letter| dead_letter.id);
+            let mut waiting: HashSet<i64> = match (from, group) {
+                (Lane::Traffic, Some(group)) => {
+                    absorb(session)?;
+                    // Stays in the lane: no more than an acknowledgement.
+                    ranges::acknowledge(session, group, &place::sorted(from, asked))?.into_iter().collect()
+                }
+                (Lane::Traffic, None) => HashSet::new(),
+                _ => stored_among(session, &place::list(from, asked))?,
             };
             // Removed as they are found, so that an id given twice is moved once.
             let moved: Vec<(i64, &Fields)> = dead_letters
@@ -43,12 +49,12 @@ impl SqliteJournal {
                 return Ok(0);
             }
             let (places, fields): (Vec<i64>, Vec<&Fields>) = moved.into_iter().unzip();
-            let places = place::numbers(places);
-            remove_pending(session, group, &places)?;
             if from != Lane::Traffic {
+                let places = place::numbers(places);
+                remove_pending(session, group, &places)?;
                 remove_entries(session, from, &places)?;
             }
-            store(session, to, &Encoded::new(&fields), clock.now_ms())?;
+            store(session, to, &Encoded::new(to, &fields), clock.now_ms())?;
             Ok(fields.len() as u64)
         };
         let moved = self.write(transfer).await?;
@@ -85,18 +91,6 @@ fn group_of(session: &SqliteSession, lane: Lane, group: Option<&str>) -> Result<
         Lane::Traffic => Ok(Some(existing_group(session, lane, name)?.id)),
         _ => Ok(find_group(session, lane, name)?.map(|group| group.id)),
     }
-}
-
-fn pending_among(
-    session: &SqliteSession,
-    group: Option<i64>,
-    places: &str,
-) -> Result<HashSet<i64>, SqlError> {
-    let found = session.query(
-        "SELECT place FROM pending WHERE group_id = ?1 AND place IN (SELECT value FROM json_each(?2))",
-        &[group.into(), places.into()],
-    )?;
-    Ok(found.into_iter().collect())
 }
 
 fn stored_among(session: &SqliteSession, places: &str) -> Result<HashSet<i64>, SqlError> {

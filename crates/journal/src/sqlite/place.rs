@@ -62,6 +62,14 @@ pub(super) fn id_of(place: i64) -> EntryId {
     EntryId { ms: (place >> SEQ_BITS) & MS_MAX, seq: place & SEQ_MAX }
 }
 
+/// Places in order, without repetitions. Ids that no entry can have are left out.
+pub(super) fn sorted(lane: Lane, ids: impl IntoIterator<Item = EntryId>) -> Vec<i64> {
+    let mut places: Vec<i64> = ids.into_iter().filter_map(|id| exactly(lane, id)).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
 /// Places as a JSON array, for statements. Ids that no entry can have are left out.
 pub(super) fn list(lane: Lane, ids: impl IntoIterator<Item = EntryId>) -> String {
     numbers(ids.into_iter().filter_map(|id| exactly(lane, id)))

@@ -2,7 +2,7 @@
 
 use database::{SqlError, SqliteSession, Value};
 
-use super::{SqliteJournal, all_stored, limit, place, stored, to_u64};
+use super::{SqliteJournal, all_stored, blocks, limit, place, stored, to_u64};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::notes::Notes;
@@ -46,6 +46,10 @@ impl SqliteJournal {
         after: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
+        if lane == Lane::Traffic {
+            let places = (place::at_most(lane, after).saturating_add(1), place::end_of(lane));
+            return self.query(move |session| blocks::read(session, places, count)).await;
+        }
         let select =
             "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3";
         let values = [place::at_most(lane, after), place::end_of(lane), limit(count)].map(Value::from);
@@ -58,6 +62,10 @@ impl SqliteJournal {
         before: EntryId,
         count: usize,
     ) -> Result<Vec<Stored>, JournalError> {
+        if lane == Lane::Traffic {
+            let before = place::at_least(lane, before);
+            return self.query(move |session| blocks::read_newest(session, before, count)).await;
+        }
         let select =
             "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place DESC LIMIT ?3";
         let values = [place::start_of(lane), place::at_least(lane, before), limit(count)].map(Value::from);
@@ -68,6 +76,10 @@ impl SqliteJournal {
         let Some(place) = place::exactly(lane, id) else {
             return Ok(None);
         };
+        if lane == Lane::Traffic {
+            let find = move |session: &SqliteSession| blocks::read(session, (place, place), 1);
+            return Ok(self.query(find).await?.pop());
+        }
         let select = "SELECT place, fields FROM entries WHERE place = ?1";
         let find = move |session: &SqliteSession| {
             session.query_one(select, &[place.into()])?.map(stored).transpose()
@@ -79,19 +91,30 @@ impl SqliteJournal {
         let values = [place::lane_number(lane), place::start_of(lane), place::end_of(lane)].map(Value::from);
         // One transaction, so that all numbers are consistent.
         let read = move |session: &SqliteSession| {
-            let row: Option<LaneRow> = session.query_one(
+            let mut row: Option<LaneRow> = session.query_one(
                 "SELECT last, appended, length, (SELECT min(place) FROM entries WHERE place > ?2 AND place < ?3)
                  FROM lanes WHERE lane = ?1",
                 &values,
             )?;
-            let groups: Vec<GroupRow> = session.query(
+            let mut groups: Vec<GroupRow> = session.query(
                 "SELECT name, last_delivered, unread,
-                    (SELECT count(*) FROM pending WHERE group_id = groups.id),
-                    (SELECT min(place) FROM pending WHERE group_id = groups.id),
+                    (SELECT count(*) FROM pending WHERE group_id = groups.id)
+                    + (SELECT coalesce(sum(entries), 0) FROM pending_ranges WHERE group_id = groups.id),
+                    coalesce((SELECT min(place) FROM pending WHERE group_id = groups.id),
+                        (SELECT min(first) FROM pending_ranges WHERE group_id = groups.id)),
                     (SELECT count(*) FROM consumers WHERE group_id = groups.id)
                  FROM groups WHERE lane = ?1 ORDER BY name",
                 &values[..1],
             )?;
+            if lane == Lane::Traffic {
+                let traffic = blocks::lane(session)?;
+                for group in &mut groups {
+                    group.unread = blocks::unread_after(session, group.last_delivered, &traffic)?;
+                }
+                if let Some(row) = &mut row {
+                    row.first = blocks::first_place(session)?;
+                }
+            }
             Ok((row.ok_or(SqlError::RowMissing)?, groups))
         };
         let (row, groups) = self.query(read).await?;

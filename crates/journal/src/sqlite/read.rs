@@ -5,7 +5,9 @@ use std::time::Duration;
 use database::{Durability, SqlError, SqliteSession};
 use tokio::time::Instant;
 
-use super::{Failure, SqliteJournal, all_stored, limit, place};
+use super::absorb::absorb;
+use super::ranges::{self, Range};
+use super::{Failure, SqliteJournal, all_stored, blocks, limit, place};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, StartAt, Stored};
@@ -66,13 +68,14 @@ impl SqliteJournal {
         let deadline = tokio::time::sleep(wait);
         tokio::pin!(deadline);
         let mut is_seen = false;
-        let mut known_commits = None;
+        let (mut known_commits, mut was_notified) = (None, false);
         loop {
             // Subscribed before the query, so that no append is missed in between.
             let appended = self.appended_to(reader.lane).notified();
             let commits = Some(self.commits().await?);
             let may_have_unread = std::mem::replace(&mut known_commits, commits) != commits;
-            if may_have_unread && self.has_unread(&reader, &mut is_seen).await? && reader.count > 0 {
+            let may_have_unread = may_have_unread && reader.count > 0;
+            if may_have_unread && (was_notified || self.has_unread(&reader, &mut is_seen).await?) {
                 let given = self.deliver(reader.clone()).await?;
                 if !given.is_empty() {
                     return Ok(given);
@@ -83,8 +86,8 @@ impl SqliteJournal {
             }
             tokio::select! {
                 () = &mut deadline => return Ok(Vec::new()),
-                () = appended => known_commits = None,
-                () = tokio::time::sleep(POLL_PERIOD) => {}
+                () = appended => (known_commits, was_notified) = (None, true),
+                () = tokio::time::sleep(POLL_PERIOD) => was_notified = false,
             }
         }
     }
@@ -110,14 +113,16 @@ impl SqliteJournal {
             reader.group.as_str().into(),
             reader.consumer.as_str().into(),
         ];
-        let select = "SELECT groups.unread, consumers.seen_ms
-             FROM groups LEFT JOIN consumers ON consumers.group_id = groups.id AND consumers.name = ?3
+        // In the traffic lane unread entries are not counted along.
+        let select = "SELECT CASE WHEN groups.lane = 0 THEN lanes.last > groups.last_delivered
+                 ELSE groups.unread > 0 END, consumers.seen_ms
+             FROM groups JOIN lanes USING (lane) LEFT JOIN consumers ON consumers.group_id = groups.id AND consumers.name = ?3
              WHERE groups.lane = ?1 AND groups.name = ?2";
-        let row: Option<(i64, Option<i64>)> =
+        let row: Option<(bool, Option<i64>)> =
             self.query(move |session| Ok(session.query_one(select, &values)?)).await?;
         let no_group = || JournalError::NoGroup { group: reader.group.clone() };
-        let (unread, seen_ms) = row.ok_or_else(no_group)?;
-        if unread > 0 {
+        let (has_unread, seen_ms) = row.ok_or_else(no_group)?;
+        if has_unread {
             return Ok(true);
         }
         let is_recent = seen_ms.is_some_and(|seen| seen.abs_diff(self.now_ms()) < SEEN_RESOLUTION_MS);
@@ -132,6 +137,9 @@ impl SqliteJournal {
         let now_ms = self.now_ms();
         let deliver = move |session: &SqliteSession| {
             let group = existing_group(session, reader.lane, &reader.group)?;
+            if reader.lane == Lane::Traffic {
+                return deliver_blocks(session, &group, &reader, now_ms);
+            }
             let unread = session.query(
                 "SELECT place, fields FROM entries WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3",
                 &[group.last_delivered.into(), place::end_of(reader.lane).into(), limit(reader.count).into()],
@@ -157,6 +165,9 @@ impl SqliteJournal {
         if ids.is_empty() {
             return Ok(());
         }
+        if lane == Lane::Traffic {
+            return self.acknowledge_traffic(group, place::sorted(lane, ids.iter().copied())).await;
+        }
         let places = place::list(lane, ids.iter().copied());
         let values = [place::lane_number(lane).into(), group.into(), places.into()];
         let remove = "DELETE FROM pending
@@ -168,6 +179,38 @@ impl SqliteJournal {
         let acknowledged = self.database.write_with(Durability::ProcessCrash, acknowledge).await;
         acknowledged.map_err(|failure| self.explain(failure))
     }
+}
+
+impl SqliteJournal {
+    async fn acknowledge_traffic(&self, group: &str, places: Vec<i64>) -> Result<(), JournalError> {
+        let group = group.to_owned();
+        let acknowledge = move |session: &SqliteSession| -> Result<(), Failure> {
+            match find_group(session, Lane::Traffic, &group)? {
+                Some(group) => Ok(ranges::acknowledge(session, group.id, &places).map(drop)?),
+                None => Ok(()),
+            }
+        };
+        let acknowledged = self.database.write_with(Durability::ProcessCrash, acknowledge).await;
+        acknowledged.map_err(|failure| self.explain(failure))
+    }
+}
+
+fn deliver_blocks(
+    session: &SqliteSession,
+    group: &GroupRow,
+    reader: &Reader,
+    now_ms: i64,
+) -> Result<Vec<Stored>, Failure> {
+    absorb(session)?;
+    let unread = (group.last_delivered.saturating_add(1), place::end_of(Lane::Traffic));
+    let given = blocks::read(session, unread, reader.count)?;
+    let consumer = upsert_consumer(session, group.id, &reader.consumer, now_ms)?;
+    if let Some(range) = Range::of(&given, consumer) {
+        ranges::insert(session, group.id, &range)?;
+        let update = "UPDATE groups SET last_delivered = ?2 WHERE id = ?1";
+        session.execute(update, &[group.id.into(), range.last.into()])?;
+    }
+    Ok(given)
 }
 
 pub(super) fn find_group(

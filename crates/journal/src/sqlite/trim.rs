@@ -3,13 +3,15 @@
 use database::{SqlError, SqliteSession};
 
 use super::dead_letters::shorten;
-use super::{SqliteJournal, place};
+use super::{SqliteJournal, blocks, place};
 use crate::error::JournalError;
 use crate::id::EntryId;
 use crate::port::{Lane, Trimmed};
 
 /// Entries removed per transaction: other writers may run in between.
 const STEP_ENTRIES: i64 = 2_000;
+/// A block of a thousand entries costs as much as a few rows.
+const STEP_ENTRIES_OF_BLOCKS: i64 = 20_000;
 
 /// How far trimming may go.
 struct Bound {
@@ -44,6 +46,9 @@ impl SqliteJournal {
             let Some(bound) = bound_of(session, lane, before)? else {
                 return Ok(0);
             };
+            if lane == Lane::Traffic {
+                return Ok(blocks::trim(session, bound.place, STEP_ENTRIES_OF_BLOCKS)?);
+            }
             let removed = remove(session, lane, bound.place)?;
             shorten(session, lane, removed)?;
             Ok(removed)
@@ -57,7 +62,8 @@ type EntryPlace = i64;
 /// None if nothing may be removed: the traffic lane has no group yet.
 fn bound_of(session: &SqliteSession, lane: Lane, before: EntryPlace) -> Result<Option<Bound>, SqlError> {
     let slowest: Option<(String, EntryPlace)> = session.query_one(
-        "SELECT name, coalesce((SELECT min(place) FROM pending WHERE group_id = groups.id), last_delivered + 1)
+        "SELECT name, coalesce((SELECT min(place) FROM pending WHERE group_id = groups.id),
+             (SELECT min(first) FROM pending_ranges WHERE group_id = groups.id), last_delivered + 1)
          FROM groups WHERE lane = ?1 ORDER BY 2, name LIMIT 1",
         &[place::lane_number(lane).into()],
     )?;
@@ -69,6 +75,9 @@ fn bound_of(session: &SqliteSession, lane: Lane, before: EntryPlace) -> Result<O
 }
 
 fn first_of(session: &SqliteSession, lane: Lane) -> Result<Option<EntryPlace>, SqlError> {
+    if lane == Lane::Traffic {
+        return blocks::first_place(session);
+    }
     let first: Option<Option<EntryPlace>> = session.query_one(
         "SELECT min(place) FROM entries WHERE place > ?1 AND place < ?2",
         &[place::start_of(lane).into(), place::end_of(lane).into()],

@@ -51,6 +51,7 @@ macro_rules! conformance_suite {
                 a_batch_of_five_thousand_is_stored_whole,
                 j3_unusual_fields_round_trip,
                 producers_append_at_once_without_mixing_their_batches,
+                j2_events_are_stored_with_the_fields_of_the_contract,
             ]
         );
         conformance_duties!(

@@ -435,7 +435,7 @@ fn l3_a_client_that_has_everything_is_complete() {
     assert!(!parse_with("left", "1").unwrap().is_complete());
 }
 
-fn any_ip() -> impl Strategy<Value = IpAddr> {
+pub fn any_ip() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         any::<[u8; 4]>().prop_map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes))),
         any::<[u8; 16]>().prop_map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes))),
@@ -444,9 +444,9 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
 }
 
 prop_compose! {
-    fn any_event()(
+    pub fn any_event()(
         (passkey, user, torrent) in (
-            proptest::option::of(any::<[u8; 16]>().prop_map(Passkey::from_random_bytes)),
+            proptest::option::of("[0-9a-f]{8,64}".prop_map(|digits| digits.parse::<Passkey>().unwrap())),
             1..=i64::MAX as u64,
             0..=i64::MAX as u64,
         ),

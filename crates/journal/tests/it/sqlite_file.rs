@@ -9,9 +9,13 @@ use std::time::Duration;
 
 use database::{Database, Session, SqliteDatabase, SqliteOptions};
 use domain::clock::{Clock, ManualClock, SystemClock};
-use domain::{Seconds, UnixTime};
-use journal::{AppendToken, EntryId, Fields, Journal, JournalError, Lane, SqliteJournal, StartAt, Stored};
+use domain::{Seconds, TrafficEvent, UnixTime};
+use journal::{
+    AppendToken, EntryId, Fields, Journal, JournalError, Lane, PackedEvents, SqliteJournal, StartAt, Stored,
+};
 use tempfile::TempDir;
+
+use crate::events::event;
 
 const NOW: UnixTime = UnixTime(1_750_000_000);
 const ALL: usize = 100_000;
@@ -205,27 +209,99 @@ async fn a_process_that_does_not_stop_writing_is_reported() {
     assert_eq!(texts(&journal, Lane::Traffic).await, ["a", "b"]);
 }
 
+/// Any change of a block is noticed, and nothing of it or after it is delivered.
 #[tokio::test]
-async fn a_damaged_entry_is_reported_and_blocks_those_after_it() {
+async fn a_damaged_block_is_reported_and_blocks_what_comes_after_it() {
     let file = File::new();
     let journal = file.open().await;
     journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
-    journal.append(Lane::Traffic, &[entry("a"), entry("b"), entry("c")], &token(1)).await.unwrap();
-    let second = ids(&journal, Lane::Traffic).await[1];
+    for (number, text) in (1..).zip(["a", "b", "c"]) {
+        journal.append(Lane::Traffic, &[entry(text), entry(text)], &token(number)).await.unwrap();
+    }
+    let second = ids(&journal, Lane::Traffic).await[2];
+    let mut raw = file.raw().await;
+    let sound = "(SELECT first FROM blocks ORDER BY first LIMIT 1 OFFSET 1)";
+    execute(&mut raw, "CREATE TABLE saved AS SELECT * FROM blocks").await;
+    for damage in [
+        "data = substr(data, 1, length(data) - 1)",
+        "data = CAST(data || x'00' AS BLOB)",
+        "data = CAST(x'02' || substr(data, 2) AS BLOB)",
+        "data = x''",
+        "entries = 1",
+        "ordinal = ordinal + 1",
+    ] {
+        execute(&mut raw, &format!("UPDATE blocks SET {damage} WHERE first = {sound}")).await;
+        let error = journal.list(Lane::Traffic, second.previous(), ALL).await.unwrap_err();
+        let is_named = |error: &JournalError| {
+            matches!(error, JournalError::Damaged { what, reason }
+            if what.contains(&second.to_string()) && reason.contains("restore a backup"))
+        };
+        assert!(is_named(&error), "{damage}: {error}");
+        assert!(is_named(&journal.get(Lane::Traffic, second).await.unwrap_err()), "{damage}");
+        assert!(
+            is_named(&journal.list_newest(Lane::Traffic, EntryId::MAX, ALL).await.unwrap_err()),
+            "{damage}"
+        );
+        let delivered = journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await;
+        assert!(is_named(&delivered.unwrap_err()), "{damage}");
+        assert_eq!(
+            journal.status(Lane::Traffic).await.unwrap().groups[0].pending,
+            0,
+            "{damage}: nothing was given"
+        );
+        execute(&mut raw, &format!("REPLACE INTO blocks SELECT * FROM saved WHERE first = {sound}")).await;
+    }
+    // What comes before it can be read meanwhile.
+    execute(&mut raw, &format!("UPDATE blocks SET data = x'' WHERE first = {sound}")).await;
+    assert_eq!(journal.read(Lane::Traffic, "g", "c", 2, Duration::ZERO).await.unwrap().len(), 2);
+    // The remedy of the error: the row is deleted.
+    execute(&mut raw, &format!("DELETE FROM blocks WHERE first = {sound}")).await;
+    let rest = journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap();
+    assert_eq!(rest.iter().map(|stored| &stored.fields).collect::<Vec<_>>(), [&entry("c"), &entry("c")]);
+    let all: Vec<EntryId> = ids(&journal, Lane::Traffic).await;
+    journal.acknowledge(Lane::Traffic, "g", &all).await.unwrap();
+    let status = journal.status(Lane::Traffic).await.unwrap();
+    assert_eq!((status.groups[0].unread, status.groups[0].pending), (0, 0));
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_reported_and_blocks_those_after_it() {
+    let file = File::new();
+    let journal = file.open().await;
+    journal.ensure_group(Lane::Dead, "g", StartAt::Beginning).await.unwrap();
+    journal.append(Lane::Dead, &[entry("a"), entry("b"), entry("c")], &token(1)).await.unwrap();
+    let second = ids(&journal, Lane::Dead).await[1];
     let mut raw = file.raw().await;
     let sound = "(SELECT place FROM entries ORDER BY place LIMIT 1 OFFSET 1)";
     execute(&mut raw, "CREATE TABLE saved AS SELECT * FROM entries").await;
     execute(&mut raw, &format!("UPDATE entries SET fields = x'ff00ff' WHERE place = {sound}")).await;
 
-    let error = journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap_err();
+    let error = journal.read(Lane::Dead, "g", "c", ALL, Duration::ZERO).await.unwrap_err();
     let is_named = |error: &JournalError| matches!(error, JournalError::Damaged { what, .. } if what.contains(&second.to_string()));
     assert!(is_named(&error), "{error}");
-    assert!(is_named(&journal.get(Lane::Traffic, second).await.unwrap_err()));
-    let status = journal.status(Lane::Traffic).await.unwrap();
+    assert!(is_named(&journal.get(Lane::Dead, second).await.unwrap_err()));
+    let status = journal.status(Lane::Dead).await.unwrap();
     assert_eq!((status.groups[0].unread, status.groups[0].pending), (3, 0), "nothing was given");
 
     execute(&mut raw, &format!("UPDATE entries SET fields = (SELECT fields FROM saved WHERE saved.place = entries.place) WHERE place = {sound}")).await;
-    assert_eq!(journal.read(Lane::Traffic, "g", "c", ALL, Duration::ZERO).await.unwrap().len(), 3);
+    assert_eq!(journal.read(Lane::Dead, "g", "c", ALL, Duration::ZERO).await.unwrap().len(), 3);
+}
+
+/// An entry of a tracker needs at most 100 bytes of the file.
+#[tokio::test]
+async fn an_entry_of_a_tracker_is_small() {
+    const ENTRIES: u64 = 20_000;
+    let file = File::new();
+    let journal = file.open().await;
+    let events: Vec<TrafficEvent> = (0..ENTRIES).map(event).collect();
+    for (number, batch) in (1..).zip(events.chunks(200)) {
+        let mut packed = PackedEvents::of(&batch[0]);
+        assert!(batch[1..].iter().all(|event| packed.push(event)));
+        journal.append_events(&[packed], &token(number)).await.unwrap();
+    }
+    journal.close().await;
+    let bytes = std::fs::metadata(file.path()).unwrap().len();
+    assert!(bytes <= 100 * ENTRIES, "{} bytes an entry", bytes / ENTRIES);
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ config_section! {
         /// master had just confirmed; the bytes are credited with the next announce of each client. With 1 or more, entries
         /// wait while replicas are missing: give each master one more replica than this.
         wait_replicas: u32 [0..=10] = 0,
-        /// Announces that may wait for the journal, about 300 bytes each. Beyond it, clients are told to retry.
+        /// Announces that may wait for the journal, about 100 bytes each. Beyond it, clients are told to retry.
         queue_max: u32 [100..=10_000_000] = 100_000,
         /// Redis stream (also TRACKER_STREAM_KEY). The stream of risk events has this name with ":risk" appended.
         stream_key: Name = name("tracker:traffic"),

@@ -9,12 +9,15 @@ use domain::clock::Stopwatch;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::{HttpRequests, LoadClient, LoadResult, SILENCE_S_MAX, Schedule, Until, WARNING_SAMPLE, Waiting};
+use super::{HttpRequests, LoadClient, LoadResult, SILENCE_S_MAX, Schedule, Until, Waiting};
 use crate::error::SimulationError;
 use crate::reply::HttpReply;
 
 /// Larger than any reply to `numwant=50`.
 const REPLY_BYTES_MAX: usize = 16 * 1024;
+
+/// A server that closes does so within this time after its reply.
+const CLOSED_WITHIN: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]
 pub struct HttpShape {
@@ -22,10 +25,14 @@ pub struct HttpShape {
     /// Requests in flight on each.
     pub pipeline: usize,
     pub waiting: Waiting,
+    /// Whether the server keeps connections open; otherwise each announce opens one of its own, with nothing else in
+    /// flight.
+    pub keep_alive: bool,
 }
 
 /// A client with its connections open.
 pub struct HttpClient {
+    server: SocketAddr,
     requests: Arc<HttpRequests>,
     poll: Poll,
     events: Events,
@@ -49,19 +56,14 @@ impl HttpClient {
     ) -> Result<Self, SimulationError> {
         let poll = Poll::new().map_err(SimulationError::io("opening epoll"))?;
         let connect = |number| {
-            // Connecting in blocking mode keeps half-open connections out of the loop below.
-            let stream = std::net::TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            let mut stream = TcpStream::from_std(stream);
-            poll.registry().register(&mut stream, Token(number), Interest::READABLE | Interest::WRITABLE)?;
+            let stream = open(address, &poll, number)?;
             let (received, outgoing) = (vec![0; REPLY_BYTES_MAX].into(), Vec::new());
             Ok(Connection { stream, received, filled: 0, outgoing, in_flight: 0 })
         };
         let connections = (0..shape.connections).map(connect).collect::<std::io::Result<_>>();
         let connections = connections.map_err(SimulationError::io(format!("connecting to {address}")))?;
         let events = Events::with_capacity(shape.connections.max(1));
-        Ok(HttpClient { requests, poll, events, connections, shape })
+        Ok(HttpClient { server: address, requests, poll, events, connections, shape })
     }
 
     fn wait(&mut self, watch: &Stopwatch, in_flight: usize) -> Result<(), SimulationError> {
@@ -86,12 +88,7 @@ impl HttpClient {
 }
 
 impl LoadClient for HttpClient {
-    fn run(
-        &mut self,
-        schedule: &mut Schedule,
-        until: Until,
-        tick: &mut dyn FnMut(u64),
-    ) -> Result<LoadResult, SimulationError> {
+    fn run(&mut self, schedule: &mut Schedule, until: Until) -> Result<LoadResult, SimulationError> {
         let mut tally = LoadResult::default();
         let watch = Stopwatch::start();
         let mut sent = 0;
@@ -109,7 +106,12 @@ impl LoadClient for HttpClient {
             self.wait(&watch, (sent - tally.replies) as usize)?;
             for event in &self.events {
                 let connection = &mut self.connections[event.token().0];
-                for _ in 0..connection.receive(&mut tally)? {
+                let answered = connection.receive(&mut tally)?;
+                if answered > 0 && !self.shape.keep_alive {
+                    connection.stream = open(self.server, &self.poll, event.token().0)
+                        .map_err(SimulationError::io("connecting again"))?;
+                }
+                for _ in 0..answered {
                     if !enough && until.may_send(sent) {
                         connection.queue(&self.requests, schedule);
                         sent += 1;
@@ -117,11 +119,39 @@ impl LoadClient for HttpClient {
                 }
                 connection.flush(&tally)?;
             }
-            tick(tally.replies);
         }
         tally.elapsed = watch.elapsed();
         Ok(tally)
     }
+}
+
+/// Connecting in blocking mode keeps half-open connections out of the loop.
+fn open(server: SocketAddr, poll: &Poll, number: usize) -> std::io::Result<TcpStream> {
+    let stream = std::net::TcpStream::connect(server)?;
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    let mut stream = TcpStream::from_std(stream);
+    poll.registry().register(&mut stream, Token(number), Interest::READABLE | Interest::WRITABLE)?;
+    Ok(stream)
+}
+
+/// Whether a server keeps its connection open after it has answered this request; none if it does not answer.
+pub fn keeps_alive(server: SocketAddr, request: &[u8]) -> Option<bool> {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = std::net::TcpStream::connect(server)?;
+        stream.set_read_timeout(Some(CLOSED_WITHIN))?;
+        stream.write_all(request)?;
+        let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
+        while !matches!(HttpReply::find(&received), Ok(Some(_))) {
+            match stream.read(&mut chunk)? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => received.extend_from_slice(&chunk[..count]),
+            }
+        }
+        // A timeout: it is still open.
+        Ok(!matches!(stream.read(&mut chunk), Ok(0)))
+    };
+    ask().ok()
 }
 
 impl Connection {
@@ -174,11 +204,6 @@ impl Connection {
             let body = &bytes[reply.body_start..];
             if body.starts_with(b"d14:failure") || !bytes.starts_with(b"HTTP/1.1 200") {
                 tally.add_failure(bytes);
-            }
-            if tally.replies.is_multiple_of(WARNING_SAMPLE)
-                && memchr::memmem::find(body, b"15:warning message").is_some()
-            {
-                tally.warnings_sampled += 1;
             }
             tally.replies += 1;
             tally.reply_bytes += reply.length as u64;

@@ -1,7 +1,7 @@
 //! HTTP announces rendered beforehand.
 
 use super::{Peers, ScheduledAnnounce};
-use crate::announce::{headers, write_progress};
+use crate::announce::{PasskeyIn, headers, write_progress};
 use crate::clients::TRANSMISSION;
 
 /// The first part of every peer's request, concatenated. A request is three copies: this part, counter and event, and
@@ -15,10 +15,10 @@ pub struct HttpRequests {
 
 impl HttpRequests {
     /// Renders the requests of all peers for a server at `host` (address and port).
-    pub fn new(peers: &Peers, host: &str) -> Self {
+    pub fn new(peers: &Peers, host: &str, passkey_in: PasskeyIn) -> Self {
         let (mut heads, mut ends) = (Vec::new(), Vec::with_capacity(peers.count() as usize));
         for number in 0..peers.count() {
-            peers.get(number).announce.write_head(&mut heads);
+            peers.get(number).announce.write_head(passkey_in, &mut heads);
             ends.push(heads.len());
         }
         HttpRequests { heads, ends, headers: headers(host, TRANSMISSION.agent).into_bytes() }
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_rendered_request_is_that_of_the_announce() {
         let peers = Peers::new(Shape { torrents: 2, peers: 4 });
-        let requests = HttpRequests::new(&peers, "127.0.0.1:6969");
+        let requests = HttpRequests::new(&peers, "127.0.0.1:6969", PasskeyIn::Path);
         for event in [AnnounceEvent::None, AnnounceEvent::Started] {
             let mut out = Vec::new();
             requests.write(ScheduledAnnounce { peer: 2, uploaded: 1_000_016_384, event }, &mut out);

@@ -196,12 +196,7 @@ impl UdpClient {
 }
 
 impl LoadClient for UdpClient {
-    fn run(
-        &mut self,
-        schedule: &mut Schedule,
-        until: Until,
-        tick: &mut dyn FnMut(u64),
-    ) -> Result<LoadResult, SimulationError> {
+    fn run(&mut self, schedule: &mut Schedule, until: Until) -> Result<LoadResult, SimulationError> {
         let id = self.connect()?;
         let mut tally = LoadResult::default();
         let watch = Stopwatch::start();
@@ -231,12 +226,25 @@ impl LoadClient for UdpClient {
             } else {
                 tally.lost += in_flight as u64;
             }
-            tick(tally.replies);
         }
         // Waiting for a lost reply is not part of the measurement.
         tally.elapsed = last_reply;
         Ok(tally)
     }
+}
+
+/// Whether a connect request to this address is answered, within [`LOSS_AFTER`].
+pub fn udp_answers(server: SocketAddr) -> bool {
+    let answer = || -> std::io::Result<bool> {
+        let socket = UdpSocket::bind("127.0.0.1:0")?;
+        socket.connect(server)?;
+        socket.set_read_timeout(Some(LOSS_AFTER))?;
+        socket.send(&connect_request(1))?;
+        let mut reply = [0; 64];
+        let length = socket.recv(&mut reply)?;
+        Ok(connection_id(&reply[..length], 1).is_some())
+    };
+    answer().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ impl TrafficSink for Queue {
     }
 
     fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
-        self.put(event, on_stored);
+        self.put_in_turn(event, on_stored);
+    }
+
+    fn hand_over(&self) {
+        Queue::hand_over(self);
     }
 
     fn record_blocking(&self, event: &TrafficEvent) {

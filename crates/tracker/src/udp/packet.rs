@@ -199,6 +199,7 @@ impl<'t> Answerer<'t> {
             let mut answerer = Answerer { tracker, ids, lists, socket: over, attempt, errors };
             let mut reply = Vec::new();
             answerer.answer(&packet, from, &mut reply);
+            tracker.hand_over();
             // Best effort: clients retry.
             if !reply.is_empty() && socket.send_to(&reply, from).is_err() {
                 tracker.counters().replies_unsent.increment();

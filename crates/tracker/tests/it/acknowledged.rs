@@ -148,3 +148,28 @@ fn j8_a_repeated_announce_gives_no_second_entry_of_weight() {
     assert_eq!((again.uploaded_delta, again.downloaded_delta, again.since_last.0), (0, 0, 0));
     assert_eq!((first.event, again.event), (AnnounceEvent::Completed, AnnounceEvent::None));
 }
+
+/// A thread hands over what it recorded before it sleeps, with and without a reply that waits: no event stays behind until
+/// the next request.
+#[test]
+fn j1_every_thread_hands_over_before_it_sleeps() {
+    let tracker = start();
+    let path = format!("/{}/announce", passkey(1));
+    let handed_over = |events: usize| {
+        eventually_equal((events, 0), PATIENCE, || {
+            (tracker.events().len(), tracker.recorder.not_handed_over())
+        });
+    };
+    for round in 0..3 {
+        tracker.announce(1, &leecher(1));
+        handed_over(4 * round + 1);
+        tracker.announce(1, &leecher(1).with_event(AnnounceEvent::Started));
+        handed_over(4 * round + 2);
+        for mut udp in [tracker.udp_v4(), tracker.udp_v6()] {
+            let connection = udp.connect();
+            udp.send(&announce_packet(connection, 7, &leecher(2), &path));
+            assert!(udp.receive(PATIENCE).is_some());
+        }
+        handed_over(4 * round + 4);
+    }
+}

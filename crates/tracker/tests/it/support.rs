@@ -42,6 +42,7 @@ pub struct Recorder {
     held: Mutex<Option<Vec<OnStored>>>,
     is_full: AtomicBool,
     places: AtomicI64,
+    not_handed_over: AtomicI64,
 }
 
 impl Recorder {
@@ -68,6 +69,11 @@ impl Recorder {
         self.risks.lock().clone()
     }
 
+    /// Events that were recorded since the last hand-over.
+    pub fn not_handed_over(&self) -> i64 {
+        self.not_handed_over.load(Ordering::SeqCst)
+    }
+
     /// Places that were reserved and neither used nor given back.
     pub fn places_in_use(&self) -> i64 {
         self.places.load(Ordering::SeqCst)
@@ -87,12 +93,17 @@ impl TrafficSink for Recorder {
 
     fn record(&self, event: &TrafficEvent, on_stored: Option<OnStored>) {
         self.release();
+        self.not_handed_over.fetch_add(1, Ordering::SeqCst);
         self.events.lock().push(*event);
         let Some(on_stored) = on_stored else { return };
         match &mut *self.held.lock() {
             Some(held) => held.push(on_stored),
             None => on_stored(true),
         }
+    }
+
+    fn hand_over(&self) {
+        self.not_handed_over.store(0, Ordering::SeqCst);
     }
 
     fn record_blocking(&self, event: &TrafficEvent) {

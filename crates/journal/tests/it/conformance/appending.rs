@@ -1,6 +1,10 @@
 //! Appends are durable, atomic and idempotent.
 
+use domain::TrafficEvent;
+use journal::{PackedEvents, TrafficEntry};
+
 use super::*;
+use crate::events::varied_event;
 
 pub async fn entries_are_kept_in_order_with_growing_ids<F: Fixture>() {
     let (_fixture, journal) = filled::<F>(Lane::Traffic, 100).await;
@@ -183,4 +187,44 @@ pub async fn producers_append_at_once_without_mixing_their_batches<F: Fixture>()
             "batches of a producer keep their order"
         );
     }
+}
+
+pub async fn j2_events_are_stored_with_the_fields_of_the_contract<F: Fixture>() {
+    let fixture = F::fresh().await;
+    let journal = fixture.open().await;
+    journal.ensure_group(Lane::Traffic, "g", StartAt::Beginning).await.unwrap();
+    let events: Vec<TrafficEvent> = (0..500).map(varied_event).collect();
+    let packed = packed(&events);
+    for _ in 0..2 {
+        journal.append_events(&packed[..3], &token("tracker", 1)).await.unwrap();
+    }
+    journal.append(Lane::Traffic, &[entry(1)], &token("script", 1)).await.unwrap();
+    journal.append_events(&packed[3..], &token("tracker", 2)).await.unwrap();
+    journal.append_events(&[], &token("tracker", 3)).await.unwrap();
+
+    let given = read(&journal, Lane::Traffic, ("g", "c"), ALL).await;
+    assert_eq!(given, all(&fixture.open().await, Lane::Traffic).await);
+    let mut fields: Vec<&Fields> = given.iter().map(|stored| &stored.fields).collect();
+    let first_batch = packed[..3].iter().map(PackedEvents::len).sum();
+    assert_eq!(fields.remove(first_batch), &entry(1));
+    let written: Vec<Fields> = events.iter().map(TrafficEntry::fields_of).collect();
+    assert!(fields.iter().copied().eq(&written));
+    for (read, written) in fields.iter().zip(&written) {
+        assert_eq!(TrafficEntry::parse(read).unwrap(), TrafficEntry::parse(written).unwrap());
+    }
+    // A move keeps the fields as well.
+    let moved = transfers(&given[..20]);
+    assert_eq!(journal.transfer(Lane::Traffic, Lane::Dead, Some("g"), &moved).await.unwrap(), 20);
+    let dead = all(&journal, Lane::Dead).await;
+    assert!(dead.iter().map(|stored| &stored.fields).eq(given[..20].iter().map(|stored| &stored.fields)));
+}
+
+fn packed(events: &[TrafficEvent]) -> Vec<PackedEvents> {
+    let mut lists: Vec<PackedEvents> = Vec::new();
+    for event in events {
+        if !lists.last_mut().is_some_and(|last| last.push(event)) {
+            lists.push(PackedEvents::of(event));
+        }
+    }
+    lists
 }

@@ -1,17 +1,18 @@
 //! The benchmarks that need the server run to their end, at sizes too small to measure speed.
 
+use bench::against::PeerSpec;
 use bench::{Options, Sizes};
 
 fn measured(only: &str) -> Vec<String> {
+    measured_against(only, None)
+}
+
+fn measured_against(only: &str, against: Option<PeerSpec>) -> Vec<String> {
     let report = bench::run(&Options {
         binary: Some(env!("CARGO_BIN_EXE_rollcall").into()),
-        // Nothing here is compared with a fixed-response server.
-        this_program: Default::default(),
-        sizes: Sizes::TINY,
-        connections: 8,
-        pipeline: 1,
         only: Some(only.to_owned()),
-        instructions: None,
+        against: against.into_iter().collect(),
+        ..Options::new(Sizes::TINY)
     })
     .unwrap();
     for row in &report.rows {
@@ -27,8 +28,28 @@ fn p13_what_gateways_cost_in_redis_is_measured() {
 }
 
 #[test]
-fn the_cost_of_the_mirror_is_measured() {
-    assert_eq!(measured("nodes-mirror").len(), 3);
+fn announces_all_in_are_measured_on_every_store() {
+    let rows = measured("all-in");
+    assert_eq!(rows.len(), 12);
+    assert_eq!(rows[..2], ["all in, embedded, joins", "all in, embedded, heartbeats"]);
+}
+
+#[test]
+fn the_listeners_of_both_protocols_are_measured() {
+    assert_eq!(measured("listener").len(), 2);
+}
+
+/// The server itself in the place of another tracker, with the users and torrents it is given.
+#[test]
+fn another_tracker_is_measured_by_the_same_load() {
+    let command = format!(
+        "env ROLLCALL_TRACKER__HTTP_ADDR=127.0.0.1:{{port}} ROLLCALL_TRACKER__UDP_ADDR=127.0.0.1:{{port}} \
+         ROLLCALL_SITE__ADDR= ROLLCALL_LIMITS__CONNECTIONS_PER_ADDRESS_MAX=1000 {} serve --data {{data}}",
+        env!("CARGO_BIN_EXE_rollcall")
+    );
+    let peer = PeerSpec { name: "another".to_owned(), command };
+    let rows = measured_against("against", Some(peer));
+    assert_eq!(rows, ["another over HTTP, heartbeats", "another over UDP, heartbeats"]);
 }
 
 #[test]
