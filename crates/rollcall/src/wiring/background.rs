@@ -25,7 +25,7 @@ use super::redis_mirror::OpenRedisMirror;
 use super::resolver::Resolver;
 use super::risks::QueuedRisks;
 use super::sites::{OpenSites, SitesCounters, SitesInputs};
-use super::stores::{self, Opened, system_clock};
+use super::stores::{self, Opened, OpenedWriter, system_clock};
 use crate::config::Config;
 use crate::node::Node;
 use crate::roles::{Role, Roles};
@@ -267,8 +267,8 @@ impl Background {
 
     fn open_activity(&mut self, context: &OpenContext<'_>) -> anyhow::Result<()> {
         let holder = context.node.process().to_string();
-        let (Opened { store: activity, redis }, lease) =
-            stores::open_activity_writer(context.config, holder)?;
+        let OpenedWriter { opened, lease } = stores::open_activity_writer(context.config, holder)?;
+        let Opened { store: activity, redis } = opened;
         if redis.is_none() {
             // Once for what was applied before this start, and again for what a predecessor applies until it ends.
             let rebuild = Arc::new(tokio::sync::Mutex::new(Rebuild::of(activity.clone())));

@@ -137,20 +137,24 @@ pub fn open_activity(config: &Config) -> anyhow::Result<Opened<Activity>> {
     Ok(Opened { store: Activity::in_memory(settings, system_clock()), redis: None })
 }
 
-/// As [`open_activity`], for the process that writes the lists: on Redis the holder of the lease.
-pub fn open_activity_writer(
-    config: &Config,
-    holder: String,
-) -> anyhow::Result<(Opened<Activity>, Option<Arc<dyn LeaderLease>>)> {
+/// Activity lists for the process that writes them.
+pub struct OpenedWriter {
+    pub opened: Opened<Activity>,
+    /// On Redis, where its holder is the only writer.
+    pub lease: Option<Arc<dyn LeaderLease>>,
+}
+
+/// As [`open_activity`], for a process that writes the lists.
+pub fn open_activity_writer(config: &Config, holder: String) -> anyhow::Result<OpenedWriter> {
     let Some(RedisBackend { redis, names }) = redis_backend(config)? else {
-        return Ok((open_activity(config)?, None));
+        return Ok(OpenedWriter { opened: open_activity(config)?, lease: None });
     };
     let lease = Lease::new(redis.clone(), names.users_lease().to_owned(), holder, LEASE_LENGTH);
     let lease: Arc<dyn LeaderLease> = Arc::new(lease);
     let settings = config.activity_settings();
     let activity =
         Activity::on_redis_under(Arc::clone(&lease), redis.clone(), names, settings, system_clock());
-    Ok((Opened { store: activity, redis: Some(redis) }, Some(lease)))
+    Ok(OpenedWriter { opened: Opened { store: activity, redis: Some(redis) }, lease: Some(lease) })
 }
 
 /// The set in Redis, or a table of the database. Redis need not be reachable yet.

@@ -134,7 +134,9 @@ impl RedisMirror {
         };
         for ((user, torrent), memberships) in &state.users {
             for (key, is_in) in names.user_sets(*user).into_iter().zip(memberships) {
-                note(key, *torrent, *is_in);
+                if let Some(is_in) = is_in {
+                    note(key, *torrent, *is_in);
+                }
             }
         }
         for ((peer, torrent), is_active) in &state.peers {

@@ -47,7 +47,8 @@ impl Default for Writer {
 #[derive(Debug, Default)]
 pub(super) struct ChangedState {
     pub(super) torrents: BTreeMap<TorrentId, Counts>,
-    pub(super) users: BTreeMap<(UserId, TorrentId), Memberships>,
+    /// Which of a user's sets to write: all of them for repeated entries.
+    pub(super) users: BTreeMap<(UserId, TorrentId), [Option<bool>; 4]>,
     pub(super) peers: BTreeMap<(PeerId, TorrentId), bool>,
     /// Of `peers`, those ended by a timeout.
     pub(super) expired: BTreeSet<(PeerId, TorrentId)>,
@@ -582,9 +583,12 @@ impl ChangedState {
         for (user, change) in &changes.users {
             let Some(figures) = torrent.figures(*user) else { continue };
             let sets = figures.memberships(threshold_s);
-            if change.is_repeated || change.before.map(|before| before.memberships(threshold_s)) != Some(sets)
-            {
-                self.users.insert((*user, id), sets);
+            let before: Memberships =
+                change.before.map(|before| before.memberships(threshold_s)).unwrap_or_default();
+            let wanted =
+                [0, 1, 2, 3].map(|set| (change.is_repeated || sets[set] != before[set]).then_some(sets[set]));
+            if wanted != [None; 4] {
+                self.users.insert((*user, id), wanted);
             }
         }
     }

@@ -120,7 +120,7 @@ impl RedisMirror {
         let users: Vec<UserId> = state.users.keys().copied().collect();
         for users in users.chunks(PAGE) {
             let mut changed = ChangedState::default();
-            changed.users.extend(users.iter().map(|user| ((*user, torrent), [false; 4])));
+            changed.users.extend(users.iter().map(|user| ((*user, torrent), [Some(false); 4])));
             self.write_sets(writer, &changed).await?;
         }
         Ok(())
