@@ -39,6 +39,7 @@ pub(crate) enum Attempted {
 pub(crate) struct Committed {
     pub(crate) posted: Posted,
     pub(crate) applied: usize,
+    pub(crate) was_cache_full: bool,
 }
 
 impl Attempt {
@@ -77,12 +78,12 @@ impl Attempt {
         if self.lane == Lane::Dead {
             dead_letters::save(executor, unrejected(&admitted, &posted.rejected), self.now).await?;
         }
-        load::save(executor, cache, &state, &posted.changes).await?;
+        let was_cache_full = load::save(executor, cache, &state, &posted.changes).await?;
         posted.rejected.extend(rejected);
         posted.rejected.sort_by_key(|rejected| rejected.index);
         let ids = applied_ids(&self.arrivals, &posted.rejected);
         consumer.save(executor, &ids, &before).await?;
-        Ok(Attempted::Committed(Committed { posted, applied }))
+        Ok(Attempted::Committed(Committed { posted, applied, was_cache_full }))
     }
 
     fn rules(&self) -> Rules<'_> {

@@ -82,6 +82,8 @@ pub struct LedgerCounts {
     pub pruned_clients: u64,
     /// Clients deleted before, because their accounts had too many.
     pub removed_clients: u64,
+    /// Times that the cache of rows was full and began again (SQLite).
+    pub cache_resets: u64,
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +97,7 @@ pub(crate) struct LedgerCounters {
     settled_runs: AtomicU64,
     pub(crate) pruned_clients: AtomicU64,
     removed_clients: AtomicU64,
+    cache_resets: AtomicU64,
 }
 
 /// Accounts in a database, computed from the journal.
@@ -147,6 +150,7 @@ impl Ledger {
             settled_runs: read(&self.counters.settled_runs),
             pruned_clients: read(&self.counters.pruned_clients),
             removed_clients: read(&self.counters.removed_clients),
+            cache_resets: read(&self.counters.cache_resets),
         }
     }
 
@@ -210,7 +214,7 @@ impl Ledger {
     }
 
     fn count(&self, committed: &Committed, arrived: usize) {
-        let Committed { posted, applied } = committed;
+        let Committed { posted, applied, was_cache_full } = committed;
         let add = |counter: &AtomicU64, count: usize| counter.fetch_add(count as u64, Ordering::Relaxed);
         add(&self.counters.batches, 1);
         add(&self.counters.applied, *applied);
@@ -220,6 +224,7 @@ impl Ledger {
         add(&self.counters.risks, posted.risks.len());
         add(&self.counters.settled_runs, posted.settled_runs);
         add(&self.counters.removed_clients, posted.removed_clients);
+        add(&self.counters.cache_resets, usize::from(*was_cache_full));
     }
 }
 

@@ -124,15 +124,16 @@ pub(crate) async fn find_accounts(
     Ok(())
 }
 
-/// Writes what changed, and keeps it for the next batch.
+/// Writes what changed, and keeps it for the next batch. Returns whether the cache was full, and began again.
 pub(crate) async fn save(
     executor: &mut impl Executor,
     mut cache: Cache,
     state: &AccountState,
     changes: &Changes,
-) -> Result<(), SqlError> {
+) -> Result<bool, SqlError> {
     let is_cached = executor.kind() == Kind::Sqlite;
-    if cache.is_full() {
+    let was_full = cache.is_full();
+    if was_full {
         cache = Cache::default();
     }
     let bucket = |id| state.user_buckets.get(id).copied().unwrap_or_default();
@@ -155,5 +156,6 @@ pub(crate) async fn save(
         cache.users.extend(users().map(|(id, figures)| (*id, (*figures, bucket_as_stored(bucket(id))))));
         cache.torrents.extend(torrents().map(|(id, figures)| (*id, *figures)));
     }
-    executor.keep(cache)
+    executor.keep(cache)?;
+    Ok(was_full)
 }

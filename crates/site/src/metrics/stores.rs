@@ -32,6 +32,8 @@ impl Source for LedgerMetrics {
                 "Clients removed because they did not announce for too long.";
             counter "rollcall_ledger_removed_clients_total" = counts.removed_clients,
                 "Clients removed before that, because a user had too many on a torrent.";
+            counter "rollcall_ledger_cache_resets_total" = counts.cache_resets,
+                "Times that the ledger's cache of rows was full and began again; each reads rows of SQLite once more.";
         }
     }
 }
