@@ -7,7 +7,7 @@
 //! # Layout
 //!
 //! - [`table`]: every benchmark with its rows: what is measured, against which limit, within which budget
-//! - `all_in`, `swarms`, `journal`, `ledger`, `views`, `nodes`, `gateway`, `presence`, `idle`: the benchmarks
+//! - `all_in`, `overload`, `swarms`, `journal`, `ledger`, `views`, `nodes`, `gateway`, `presence`, `idle`: the benchmarks
 //! - [`run`]: runs them; [`sizes`]: how much of everything; [`report`]: the table and the JSON
 //! - `measure`: rounds of both sides, medians, percentiles; [`process`]: servers on their own core, processor time
 //! - `server`, `store`: the server under test and what it uses; [`against`]: other trackers; `sockets`: announces to them
@@ -28,6 +28,7 @@ mod ledger;
 pub mod load;
 mod measure;
 mod nodes;
+mod overload;
 mod presence;
 pub mod process;
 mod progress;

@@ -33,6 +33,9 @@ enum Command {
     BaselineWebsocket(EchoArgs),
 }
 
+/// Drawn by scripts/plot-bench.py from the same run.
+const ALL_IN_PICTURE: &str = "![Processor time of an announce, part by part](pictures/all-in.svg)\n";
+
 #[derive(Args)]
 struct BenchArgs {
     /// Write all measurements to FILE as JSON
@@ -117,7 +120,7 @@ fn run_bench(args: BenchArgs) -> anyhow::Result<()> {
     }
     if let Some(path) = &args.page {
         let length = if args.quick { "A quick run: rough figures." } else { "A full run." };
-        let figures = format!("{length} {}", report.to_markdown());
+        let figures = format!("{length} {}\n{ALL_IN_PICTURE}", report.to_markdown());
         let old = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         std::fs::write(path, with_figures(&old, &figures)?)
             .with_context(|| format!("writing {}", path.display()))?;

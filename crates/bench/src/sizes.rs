@@ -14,6 +14,11 @@ pub struct Sizes {
     pub all_in_shape: Shape,
     /// Rounds of joins, and of heartbeats.
     pub all_in_rounds: u32,
+    /// Peers of the overloaded server.
+    pub overload_shape: Shape,
+    /// Announces by which the sustainable rate is measured, a multiple of the peers; and the length of the overload.
+    pub overload_announces: u64,
+    pub overload: Duration,
     /// Announces in process, per round.
     pub announces: u32,
     /// How often the swarms of ten thousand peers are repeated for a large population; zero for none.
@@ -62,6 +67,9 @@ impl Sizes {
         round: seconds(4),
         all_in_shape: Shape { torrents: 5_000, peers: 50_000 },
         all_in_rounds: 3,
+        overload_shape: Shape { torrents: 500, peers: 5_000 },
+        overload_announces: 50_000,
+        overload: seconds(20),
         announces: 1_000_000,
         swarm_copies: &[1, 100, 1_000],
         entries: 100_000,
@@ -95,6 +103,8 @@ impl Sizes {
         node_shape: Shape { torrents: 10_000, peers: 100_000 },
         all_in_shape: Shape { torrents: 2_000, peers: 20_000 },
         all_in_rounds: 2,
+        overload_announces: 20_000,
+        overload: seconds(5),
         swarm_copies: &[1, 100],
         sessions: 3_000,
         settle: seconds(3),
@@ -112,6 +122,9 @@ impl Sizes {
         round: Duration::from_millis(500),
         all_in_shape: Shape { torrents: 20, peers: 200 },
         all_in_rounds: 2,
+        overload_shape: Shape { torrents: 20, peers: 200 },
+        overload_announces: 400,
+        overload: seconds(1),
         announces: 1_000,
         swarm_copies: &[1],
         entries: 1_500,

@@ -1,8 +1,8 @@
 //! Every benchmark: what it measures, its limit and its budget.
 
-use crate::report::Budget::{self, FigureAtMost, RatioAtLeast, RatioAtMost};
+use crate::report::Budget::{self, FigureAtLeast, FigureAtMost, RatioAtLeast, RatioAtMost};
 use crate::run::Run;
-use crate::{all_in, gateway, idle, journal, ledger, nodes, presence, swarms, views};
+use crate::{all_in, gateway, idle, journal, ledger, nodes, overload, presence, swarms, views};
 
 /// A group of rows that are measured together.
 pub struct Benchmark {
@@ -43,6 +43,10 @@ const ALL_IN_REDIS: Budget = RatioAtLeast(0.14);
 /// Of the listener's thread, to a fixed-response server.
 const HTTP: Budget = RatioAtLeast(0.80);
 const UDP: Budget = RatioAtLeast(0.75);
+/// Percent.
+const ALL: Budget = FigureAtLeast(100.0);
+/// Milliseconds until a reply at twice the sustainable rate, p99.
+const OVERLOADED_REPLY: Budget = FigureAtMost(250.0);
 /// Ratio to the plainest pipelined writes of the same keys.
 const VIEW: Budget = RatioAtLeast(0.6);
 /// Ratio to the plainest batched upserts.
@@ -110,6 +114,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
         rows: &[
             row("HTTP listener, announces per second of its thread", "/s").against(FIXED).within(HTTP),
             row("UDP listener, announces per second of its thread", "/s").against(FIXED).within(UDP),
+        ],
+    },
+    Benchmark {
+        name: "overload",
+        run: overload::measure,
+        rows: &[
+            row("overload, clients answered", "%").within(ALL),
+            row("overload, accounts exact to the byte", "%").within(ALL),
+            row("overload, reply, p99", "ms").within(OVERLOADED_REPLY),
+            row("overload, views up to date again", "s"),
         ],
     },
     Benchmark {

@@ -5,12 +5,14 @@
 
 mod http;
 mod http_requests;
+mod paced;
 mod peers;
 mod schedule;
 mod udp;
 
 pub use http::{HttpClient, HttpShape, keeps_alive};
 pub use http_requests::HttpRequests;
+pub use paced::PacedResult;
 pub use peers::{Peer, Peers, Shape, user_of};
 pub use schedule::{FIRST_UPLOADED, Schedule, ScheduledAnnounce, UPLOADED_PER_ANNOUNCE};
 pub use udp::{UdpClient, UdpPackets, UdpShape, udp_answers};
@@ -68,6 +70,8 @@ pub struct LoadResult {
     pub reply_bytes: u64,
     /// Announces refused.
     pub failures: u64,
+    /// Those with `retry in` (HTTP only).
+    pub told_to_retry: u64,
     /// The first failure reason.
     pub first_failure: Option<String>,
     /// Datagrams without a reply (UDP only).

@@ -14,7 +14,8 @@
 //! - It is serialised once a second at most, with and without invisible users, for all requests. None gets an older one
 //!   than a second or two.
 //! - A source that does not answer delays nothing: its part of the overview is null, and there is an alert.
-//! - Rates are averages over five seconds, in the history over the ten seconds of a step.
+//! - Rates are averages over five seconds, in the history and in the first overview asked for over the ten seconds of a
+//!   step.
 //!
 //! # Deliberately absent
 //!

@@ -9,7 +9,9 @@ use domain::clock::Stopwatch;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::{HttpRequests, LoadClient, LoadResult, SILENCE_S_MAX, Schedule, Until, Waiting};
+use super::{
+    HttpRequests, LoadClient, LoadResult, SILENCE_S_MAX, Schedule, ScheduledAnnounce, Until, Waiting,
+};
 use crate::error::SimulationError;
 use crate::reply::HttpReply;
 
@@ -33,14 +35,14 @@ pub struct HttpShape {
 /// A client with its connections open.
 pub struct HttpClient {
     server: SocketAddr,
-    requests: Arc<HttpRequests>,
+    pub(super) requests: Arc<HttpRequests>,
     poll: Poll,
-    events: Events,
-    connections: Vec<Connection>,
+    pub(super) events: Events,
+    pub(super) connections: Vec<Connection>,
     shape: HttpShape,
 }
 
-struct Connection {
+pub(super) struct Connection {
     stream: TcpStream,
     received: Box<[u8]>,
     filled: usize,
@@ -66,22 +68,30 @@ impl HttpClient {
         Ok(HttpClient { server: address, requests, poll, events, connections, shape })
     }
 
-    fn wait(&mut self, watch: &Stopwatch, in_flight: usize) -> Result<(), SimulationError> {
-        let silence_max = Duration::from_secs(SILENCE_S_MAX);
+    /// What has happened on the connections within this time.
+    pub(super) fn look(&mut self, wait: Duration) -> Result<(), SimulationError> {
         let timeout = match self.shape.waiting {
             Waiting::Spin => Duration::ZERO,
-            Waiting::Sleep => silence_max,
+            Waiting::Sleep => wait,
         };
+        match self.poll.poll(&mut self.events, Some(timeout)) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                Err(SimulationError::io("waiting for replies")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wait(&mut self, watch: &Stopwatch, in_flight: usize) -> Result<(), SimulationError> {
+        let silence_max = Duration::from_secs(SILENCE_S_MAX);
         let began = watch.elapsed();
         loop {
-            match self.poll.poll(&mut self.events, Some(timeout)) {
-                Ok(()) if !self.events.is_empty() => return Ok(()),
-                Ok(()) if watch.elapsed() - began >= silence_max => {
-                    return Err(SimulationError::Timeout { waited_s: SILENCE_S_MAX, in_flight });
-                }
-                Ok(()) => {}
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(SimulationError::io("waiting for replies")(error)),
+            self.look(silence_max)?;
+            if !self.events.is_empty() {
+                return Ok(());
+            }
+            if watch.elapsed() - began >= silence_max {
+                return Err(SimulationError::Timeout { waited_s: SILENCE_S_MAX, in_flight });
             }
         }
     }
@@ -160,8 +170,19 @@ impl Connection {
         self.in_flight += 1;
     }
 
+    pub(super) fn send(
+        &mut self,
+        requests: &HttpRequests,
+        scheduled: ScheduledAnnounce,
+        tally: &LoadResult,
+    ) -> Result<(), SimulationError> {
+        requests.write(scheduled, &mut self.outgoing);
+        self.in_flight += 1;
+        self.flush(tally)
+    }
+
     /// Sends queued bytes as far as the kernel accepts them; the rest when the socket is writable again.
-    fn flush(&mut self, tally: &LoadResult) -> Result<(), SimulationError> {
+    pub(super) fn flush(&mut self, tally: &LoadResult) -> Result<(), SimulationError> {
         while !self.outgoing.is_empty() {
             match self.stream.write(&self.outgoing) {
                 Ok(0) => return Err(SimulationError::Closed { replies: tally.replies }),
@@ -176,7 +197,7 @@ impl Connection {
     }
 
     /// Reads available bytes and counts the replies in them.
-    fn receive(&mut self, tally: &mut LoadResult) -> Result<usize, SimulationError> {
+    pub(super) fn receive(&mut self, tally: &mut LoadResult) -> Result<usize, SimulationError> {
         let mut answered = 0;
         while self.in_flight > 0 {
             let room = self.received.len() - self.filled;
@@ -204,6 +225,7 @@ impl Connection {
             let body = &bytes[reply.body_start..];
             if body.starts_with(b"d14:failure") || !bytes.starts_with(b"HTTP/1.1 200") {
                 tally.add_failure(bytes);
+                tally.told_to_retry += u64::from(memchr::memmem::find(body, b"8:retry in").is_some());
             }
             tally.replies += 1;
             tally.reply_bytes += reply.length as u64;

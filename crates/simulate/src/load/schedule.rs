@@ -28,6 +28,7 @@ pub struct Schedule {
     order: Vec<u32>,
     position: usize,
     peers: Vec<PeerState>,
+    stops_per_mille: u32,
     random: fastrand::Rng,
 }
 
@@ -43,7 +44,13 @@ impl Schedule {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut order: Vec<u32> = (0..peers).collect();
         random.shuffle(&mut order);
-        Schedule { order, position: 0, peers: vec![PeerState::default(); peers as usize], random }
+        let peers = vec![PeerState::default(); peers as usize];
+        Schedule { order, position: 0, peers, stops_per_mille: STOPS_PER_MILLE, random }
+    }
+
+    /// No peer stops: whatever its accepted announces claim is credited.
+    pub fn without_stops(self) -> Self {
+        Schedule { stops_per_mille: 0, ..self }
     }
 
     /// Announces until every peer has announced once.
@@ -55,7 +62,7 @@ impl Schedule {
     pub fn next_announce(&mut self) -> ScheduledAnnounce {
         let peer = self.order[self.position];
         self.position = (self.position + 1) % self.order.len();
-        let stops = self.random.u32(0..1000) < STOPS_PER_MILLE;
+        let stops = self.random.u32(0..1000) < self.stops_per_mille;
         let state = &mut self.peers[peer as usize];
         let event = match (state.active, stops) {
             (false, _) => AnnounceEvent::Started,
