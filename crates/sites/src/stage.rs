@@ -85,8 +85,8 @@ impl Announced {
     /// Of two announces of one client.
     fn merge(self, other: Announced) -> Announced {
         let (later, earlier) = if other.stamp >= self.stamp { (other, self) } else { (self, other) };
-        let earlier_ips = [Some(earlier.ip), earlier.other_ip].into_iter().flatten();
-        let other_family = earlier_ips.filter(|ip| ip.is_ipv4() != later.ip.is_ipv4()).last();
+        let mut earlier_ips = [Some(earlier.ip), earlier.other_ip].into_iter().flatten();
+        let other_family = earlier_ips.find(|ip| ip.is_ipv4() != later.ip.is_ipv4());
         Announced { other_ip: later.other_ip.or(other_family), ..later }
     }
 }

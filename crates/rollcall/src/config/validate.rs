@@ -129,7 +129,7 @@ fn groups_are_distinct(config: &Config) -> Option<Conflict> {
 }
 
 fn site_tables_have_an_address(config: &Config) -> Option<Conflict> {
-    let Some(profile) = config.sites.profile.as_str() else { return None };
+    let profile = config.sites.profile.as_str()?;
     let kind = config.sites.database_url.as_str().and_then(database::Kind::of);
     let is_server = matches!(kind, Some(database::Kind::Postgres | database::Kind::MySql));
     (!is_server).then(|| Conflict {

@@ -156,7 +156,7 @@ impl Tracker {
     }
 
     pub fn pass(&mut self, seconds: u32) {
-        self.now = self.now + Seconds(seconds);
+        self.now += Seconds(seconds);
     }
 
     pub fn now(&self) -> UnixTime {
