@@ -43,8 +43,8 @@ pub use inspect::{Inspection, Schema, inspect, inspect_sqlite};
 pub use integrity::{Integrity, check_sqlite};
 pub use migration::{Migration, Migrations, migrate, migrate_sqlite};
 pub use sql::{
-    Column, Executor, FromRow, FromValue, Relation, Row, Rows, Session, SqlError, Statement, Transaction, Type,
-    Value, at_once,
+    Column, Executor, FromRow, FromValue, Relation, Row, Rows, Session, SqlError, Statement, Transaction,
+    Type, Value, at_once,
 };
 pub use sqlite::{Durability, SqliteDatabase, SqliteOptions, SqliteSession};
 
