@@ -313,8 +313,8 @@ impl Background {
     ) -> anyhow::Result<()> {
         let inputs = SitesInputs {
             config: context.config,
-            data: context.data,
             journal: &context.journal,
+            database: &resolver_context.database,
             ledger: self.handles.ledger.as_ref(),
             resolver: &resolver_context.resolver,
             store: &resolver_context.store,

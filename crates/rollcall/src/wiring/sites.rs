@@ -1,10 +1,10 @@
 //! The tables of an existing site: reader, writer and view.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use access::Store;
 use anyhow::Context;
+use database::Database;
 use journal::{Journal, View};
 use ledger::{Ledger, LogRisks};
 use sites::{
@@ -18,8 +18,9 @@ use crate::config::{Config, SiteWrite};
 
 pub struct SitesInputs<'a> {
     pub config: &'a Config,
-    pub data: &'a Path,
     pub journal: &'a Arc<dyn Journal>,
+    /// Of the ledger.
+    pub database: &'a Database,
     /// Of this process, if it has one.
     pub ledger: Option<&'a Arc<Ledger>>,
     pub resolver: &'a Resolver,
@@ -50,7 +51,8 @@ impl OpenSites {
             Some(ledger) => Arc::clone(ledger),
             None => {
                 let directory = Arc::clone(&directory) as Arc<dyn ledger::Directory>;
-                let opened = stores::open_ledger(config, inputs.data, directory, Arc::new(LogRisks)).await;
+                let database = inputs.database.clone();
+                let opened = stores::open_ledger(config, database, directory, Arc::new(LogRisks)).await;
                 Arc::new(opened.context("cannot open the ledger for the site's tables")?)
             }
         };
