@@ -299,7 +299,7 @@ impl Tracker {
     }
 
     /// To be called by each thread that records events, at the end of its turn.
-    pub(crate) fn hand_over(&self) {
+    pub fn hand_over(&self) {
         self.sink.hand_over();
     }
 

@@ -128,6 +128,7 @@ pub(super) fn announce(tracker: &Tracker, peer: &Peer, lists: &mut PeerLists) ->
     let accepted = tracker.announce(&announce, lists).map_err(|halt| anyhow!("refused: {halt:?}"))?;
     if let Some(unrecorded) = accepted.unrecorded {
         unrecorded.record(None);
+        tracker.hand_over();
     }
     Ok(())
 }
