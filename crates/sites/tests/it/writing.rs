@@ -239,12 +239,15 @@ async fn l8_a_deadlock_is_repeated_whole() {
     }
     tracker.announce(&[Step::new(1, 1, 40, 0), Step::new(2, 1, 50, 0)]).await;
     tracker.apply().await;
+    let name = site.url.rsplit('/').next().unwrap();
+    let waiting = format!(
+        "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = trx_mysql_thread_id
+         WHERE trx_state = 'LOCK WAIT' AND db = '{name}'"
+    );
     eventually_async("the writer to wait", TIMEOUT, async || {
-        let waiting = MariaDbServer::shared().mariadb(
-            "mysql",
-            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
-        );
-        (waiting != "0").then_some(())
+        // The server renews this table only if it has not been read for 100 ms.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        (MariaDbServer::shared().mariadb("mysql", &waiting) != "0").then_some(())
     })
     .await;
     held.execute("UPDATE users SET can_download = 1 WHERE id = 1", &[]).await.unwrap();
